@@ -1,0 +1,153 @@
+"""Arguments of compare as users pass them, turned into what it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.dummy import DummyClassifier
+from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from rplvq.protocols import Array
+
+__all__ = ["check_data", "named_estimators", "resolve_folds", "resolve_scorers", "short_name", "unique_names"]
+
+MAX_SEED = 2**31 - 1
+
+Fold = tuple[Array, Array]
+Scorer = Callable[[Any, Any, Any], float]
+
+
+def short_name(part: Any) -> str:
+    """Name of a part given by name or as an object."""
+    return part if isinstance(part, str) else type(part).__name__
+
+
+def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a mapping of (name, estimator) pairs; names that occur more than once get numbers.
+
+    Examples
+    --------
+    >>> unique_names([("SVC", 0), ("MDM", 1), ("SVC", 2)])
+    {'SVC 1': 0, 'MDM': 1, 'SVC 2': 2}
+    """
+    names = [name for name, _ in named]
+    numbered: dict[str, Any] = {}
+    for position, (name, estimator) in enumerate(named):
+        suffix = f" {names[: position + 1].count(name)}" if names.count(name) > 1 else ""
+        numbered[name + suffix] = estimator
+    return numbered
+
+
+def named_estimators(estimators: Any) -> dict[str, Any]:
+    """Turn a mapping or a sequence of estimators into name -> estimator.
+
+    Raises
+    ------
+    ValueError
+        If there is none, a name is not a string, or a value is not an estimator.
+    """
+    if isinstance(estimators, Mapping):
+        named = dict(estimators)
+    elif isinstance(estimators, (list, tuple)):
+        named = unique_names([(type(estimator).__name__, estimator) for estimator in estimators])
+    else:
+        raise ValueError(f"estimators must be a mapping name -> estimator, a list of them or None, got {estimators!r}")
+    if not named:
+        raise ValueError("estimators is empty: give at least one, or None for the default")
+    for name, estimator in named.items():
+        if not isinstance(name, str):
+            raise ValueError(f"estimators has the name {name!r}: names must be strings")
+        missing = [method for method in ("fit", "predict", "get_params") if not hasattr(estimator, method)]
+        if isinstance(estimator, type) or missing:
+            why = "is a class, pass an instance" if isinstance(estimator, type) else f"lacks {', '.join(missing)}"
+            raise ValueError(f"estimators[{name!r}]={estimator!r} is not a classifier: it {why}")
+    return named
+
+
+def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
+    """Turn names of scorers and callables into name -> scorer.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or given twice, or a callable is a metric of predictions instead of a scorer.
+    """
+    if isinstance(scoring, Mapping):
+        pairs = list(scoring.items())
+    else:
+        parts = [scoring] if isinstance(scoring, str) or callable(scoring) else list(scoring)
+        pairs = [
+            (part if isinstance(part, str) else getattr(part, "__name__", short_name(part)), part) for part in parts
+        ]
+    if not pairs:
+        raise ValueError("scoring is empty: give at least one scorer")
+    scorers = {name: _scorer(part) for name, part in pairs}
+    if len(scorers) < len(pairs):
+        raise ValueError(f"scoring has the same name twice: {[name for name, _ in pairs]}")
+    return scorers
+
+
+def _scorer(part: Any) -> Scorer:
+    if part == "kappa":
+        return make_scorer(cohen_kappa_score)  # type: ignore[no-any-return]
+    if isinstance(part, str):
+        try:
+            return get_scorer(part)  # type: ignore[no-any-return]
+        except ValueError as error:
+            raise ValueError(f"scoring={part!r} is neither 'kappa' nor a scorer of scikit-learn") from error
+    if not callable(part):
+        raise ValueError(f"scoring={part!r} is neither a name nor a callable")
+    return check_scoring(DummyClassifier(), scoring=part)  # type: ignore[no-any-return]
+
+
+def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
+    """Return indexable X, y (N,) or (N, C), and hard labels (N,) to stratify and score by.
+
+    Raises
+    ------
+    ValueError
+        If X and y differ in length, or y has more than two axes.
+    """
+    if not (hasattr(X, "iloc") or sparse.issparse(X)):
+        X = np.asarray(X)
+    y = np.asarray(y)
+    if y.ndim not in (1, 2) or X.ndim == 0:
+        raise ValueError(f"y must have shape (N,) or (N, C) and X shape (N, ...), got {y.shape} and {X.shape}")
+    if X.shape[0] != len(y):
+        raise ValueError(f"y has {len(y)} labels for {X.shape[0]} samples of X")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    return X, y, y.argmax(axis=1) if y.ndim == 2 else y
+
+
+def resolve_folds(cv: Any, X: Any, y: Array, groups: Any, rng: np.random.RandomState) -> list[Fold]:
+    """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test).
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, a part is empty, or the splitter refuses the labels or groups.
+    """
+    if isinstance(cv, (int, np.integer)):
+        if isinstance(cv, bool) or cv < 2:
+            raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        cv = kind(int(cv), shuffle=True, random_state=rng.randint(MAX_SEED))
+    elif not (hasattr(cv, "split") or hasattr(cv, "__iter__")) or isinstance(cv, str):
+        raise ValueError(f"cv must be a number of folds, a splitter or an iterable of splits, got {cv!r}")
+    folds = [(_rows(train), _rows(test)) for train, test in check_cv(cv).split(X, y, groups)]
+    for number, (train, test) in enumerate(folds):
+        if not len(train) or not len(test):
+            raise ValueError(f"cv gives {len(train)} training and {len(test)} test samples in fold {number}")
+    if not folds:
+        raise ValueError("cv gives no fold")
+    return folds
+
+
+def _rows(part: Any) -> Array:
+    rows = np.asarray(part)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows

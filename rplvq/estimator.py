@@ -1,0 +1,318 @@
+"""RiemannianLVQ: the scikit-learn classifier over any manifold, cost, schedules and initializer."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import validate_data
+
+from rplvq.history import append_columns
+from rplvq.initializers import hard_targets
+from rplvq.labels import check_class_sizes, check_labels, check_weights
+from rplvq.manifolds import EuclideanVectors
+from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
+from rplvq.params import PartsMixin
+from rplvq.prediction import PrototypePredictor
+from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.steps import State
+from rplvq.sweeps import canonical_order
+from rplvq.trainer import Callback, Trainer
+
+__all__ = ["RiemannianLVQ"]
+
+
+class RiemannianLVQ(PrototypePredictor, PartsMixin):
+    """Probabilistic learning vector quantization on a Riemannian manifold.
+
+    Labelled prototypes W_k are moved by stochastic Riemannian gradient descent so that the mixture
+    ``p(k | X) = softmax(-d^2(X, W_k) / (2 sigma2))`` predicts the labels. With the default metric and cost this is
+    PLRSQ (Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric
+    Positive Definite Matrices"); with ``max_epochs=0`` it is the classifier of minimum distance to mean.
+
+    Parameters
+    ----------
+    manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
+        "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean"
+        ("euclid": Frobenius distance with projection), "euclidean_vectors" for plain vectors; or an object.
+    cost : str or Cost, default="rslvq"
+        "rslvq", "plvq" or an object.
+    sigma2 : float, Schedule, "auto" or None, default="auto"
+        Variance of the mixture, in squared distances. "auto" is half the median squared distance between
+        the data and the initial prototypes; a schedule with ``start=None`` starts there.
+    step_size : float, Schedule or None, default=None
+        None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
+        a class, in squared units of the data where distances carry units.
+    prototypes_per_class : int or dict, default=1
+        Number of prototypes, for all classes or by label.
+    init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
+        Class means, k-means inside each class, an object, or K points with their labels.
+    max_epochs : int, default=100
+        Sweeps over the data.
+    batch_size : int or None, default=1
+        Samples a step; None takes all.
+    decision : {"nearest", "posterior"}, default="nearest"
+        Predict the class of the nearest prototype, as the paper does, or the most probable class. They
+        can differ when a class has several prototypes.
+    max_weight : float or None, default=1.0
+        Cap on the weight of a logarithm. 1 carries a prototype all the way to the sample; the paper's step
+        exceeds that when step_size > sigma2, and then diverges. None leaves weights as they are.
+    max_step_length : float or None, default=None
+        Cap on the length of one step; None is the manifold's own (10 on positive definite matrices).
+    monitor : {"sweep", "epoch"}, default="sweep"
+        Cost and training error in ``history_`` as met during the sweep, or by one more pass after it.
+    early_stopping : bool, default=False
+        Hold out ``validation_fraction`` of the data, stop when its cost has not fallen for
+        ``n_iter_no_change`` epochs, and keep the best prototypes.
+    validation_fraction : float, default=0.1
+        Share of the samples held out, stratified by class.
+    n_iter_no_change : int, default=10
+        Epochs to wait.
+    tol : float, default=1e-4
+        Relative fall of the validation cost that counts.
+    callbacks : sequence of callable, default=()
+        Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
+    n_jobs : int or None, default=None
+        Threads for distances in predict and transform.
+    verbose : int, default=0
+        1 shows a progress bar.
+    random_state : int, RandomState or None, default=None
+        Seed of the initial prototypes and the sweeps. A fit with a seed depends on the samples as a set,
+        not on their order.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Labels, sorted; 0..C-1 for soft labels.
+    prototypes_ : ndarray of shape (K, n, n)
+        Prototypes as points.
+    prototype_labels_ : ndarray of shape (K,)
+        Label of each.
+    sigma2_ : float
+        Value at the end of training; probabilities use it.
+    n_epochs_ : int
+        Epochs trained.
+    history_ : dict of str to ndarray
+        One entry an epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, and with early
+        stopping validation_cost and validation_error.
+    n_features_in_ : int
+        n for matrices, d for vectors.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> model = RiemannianLVQ(max_epochs=5, random_state=0).fit(X, y)
+    >>> model.prototypes_.shape
+    (4, 10, 10)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        manifold: str | Manifold[Any] | Any = "affine_invariant",
+        cost: str | Cost = "rslvq",
+        *,
+        sigma2: float | Schedule | str | None = "auto",
+        step_size: float | Schedule | None = None,
+        prototypes_per_class: int | Mapping[Any, int] = 1,
+        init: str | Initializer | tuple[Any, Any] = "mean",
+        max_epochs: int = 100,
+        batch_size: int | None = 1,
+        decision: str = "nearest",
+        max_weight: float | None = 1.0,
+        max_step_length: float | None = None,
+        monitor: str = "sweep",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        callbacks: Sequence[Callback] = (),
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.manifold = manifold
+        self.cost = cost
+        self.sigma2 = sigma2
+        self.step_size = step_size
+        self.prototypes_per_class = prototypes_per_class
+        self.init = init
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.decision = decision
+        self.max_weight = max_weight
+        self.max_step_length = max_step_length
+        self.monitor = monitor
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples: symmetric or Hermitian positive definite matrices.
+        y : array-like of shape (N,) or (N, C)
+            Labels of any sortable type, or class probabilities whose rows sum to one.
+        sample_weight : array-like of shape (N,), optional
+            Multiplicities: weight w counts as w copies of the sample, so that an epoch has
+            ``sum(ceil(w))`` visits; scale weights to mean 1 if they are not counts.
+
+        Returns
+        -------
+        self : RiemannianLVQ
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is invalid; nothing is changed then.
+        FloatingPointError
+            If training diverges, which needs max_weight above its default.
+        """
+        rng = self._new_rng()
+        manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
+        order = canonical_order(codes, targets)
+        codes, targets = codes[order], targets[order]
+        weights = None if weights is None else weights[order]
+        validation = None
+        if self.early_stopping:
+            kept, held = self._split(targets, rng)
+            validation = (codes[held], targets[held], None if weights is None else weights[held])
+            codes, targets, weights = codes[kept], targets[kept], None if weights is None else weights[kept]
+        trainer = self._trainer(manifold, classes, targets, weights)
+        state = trainer.init(codes, targets, len(classes), rng, weights)
+        state, history = trainer.run(state, codes, targets, rng, weights, validation)
+        validate_data(self, X, skip_check_array=True)
+        return self._store(trainer, state, classes, rng, history)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on from the present prototypes with one sweep over a batch of samples.
+
+        Schedules advance by one epoch a call, up to ``max_epochs``, where they stay. The first call chooses
+        the initial prototypes (and sigma2, if "auto") from its batch.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+        y : array-like of shape (N,) or (N, C)
+            Labels.
+        classes : array-like of shape (C,), optional
+            All labels that will come; only read by the first call, by default those of its batch.
+        sample_weight : array-like of shape (N,), optional
+            As for fit.
+
+        Returns
+        -------
+        self : RiemannianLVQ
+
+        Raises
+        ------
+        ValueError
+            As for fit; also at a label that is not among the classes, or a class without a sample in the
+            first batch, unless ``init`` gives its prototypes.
+        """
+        first = not hasattr(self, "_state")
+        manifold, codes, known, targets, weights = self._check(X, y, sample_weight, self._known_classes(classes))
+        if not first:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            self._require_same_shape(codes)
+        order = canonical_order(codes, targets)
+        codes, targets, weights = codes[order], targets[order], None if weights is None else weights[order]
+        if first:
+            rng, trainer = self._new_rng(), self._trainer(manifold, known, targets, weights)
+            state = trainer.init(codes, targets, len(known), rng, weights)
+        else:
+            rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
+        began = state.at_epoch(min(state.epoch + 1, self.max_epochs), self.max_epochs)
+        state, row = trainer.sweep_and_record(began, codes, targets, rng, weights)
+        if first:
+            validate_data(self, X, skip_check_array=True)
+        return self._store(trainer, state, known, rng, append_columns({} if first else self.history_, row))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        vectors = self.manifold == "euclidean_vectors" or isinstance(self.manifold, EuclideanVectors)
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = vectors, not vectors
+        return tags
+
+    def _known_classes(self, classes: Any) -> Array | None:
+        """Classes that partial_fit can rely on: those of the first call, else those announced, else None."""
+        announced = None if classes is None else np.unique(classes)
+        if not hasattr(self, "_state"):
+            return announced
+        if announced is not None and not np.array_equal(announced, self.classes_):
+            raise ValueError(
+                f"classes={announced.tolist()} differ from those of the first call, {self.classes_.tolist()}"
+            )
+        return self.classes_
+
+    def _new_rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None
+    ) -> tuple[Manifold[Any], Array, Array, Array, Array | None]:
+        """Check data before anything is changed: manifold, codes, classes, targets, weights."""
+        if self.decision not in ("nearest", "posterior"):
+            raise ValueError(f"decision must be 'nearest' or 'posterior', got {self.decision!r}")
+        manifold = resolve_manifold(self.manifold)
+        codes = manifold.encode(X)
+        found, targets = check_labels(y, len(codes), classes)
+        return manifold, codes, found, targets, check_weights(sample_weight, len(codes))
+
+    def _trainer(self, manifold: Manifold[Any], classes: Array, targets: Array, weights: Array | None) -> Trainer:
+        counts = resolve_counts(self.prototypes_per_class, classes)
+        if not isinstance(self.init, (tuple, list)):
+            check_class_sizes(targets, weights, counts, classes)
+        return Trainer(
+            manifold,
+            resolve_cost(self.cost),
+            resolve_initializer(self.init, counts, classes),
+            self.sigma2,
+            self.step_size,
+            max_epochs=self.max_epochs,
+            batch_size=self.batch_size,
+            max_weight=self.max_weight,
+            max_step_length=self.max_step_length,
+            monitor=self.monitor,
+            patience=self.n_iter_no_change if self.early_stopping else None,
+            tol=self.tol,
+            callbacks=tuple(self.callbacks),
+            verbose=self.verbose,
+        )
+
+    def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Rows that train and rows held out, stratified by class."""
+        return train_test_split(  # type: ignore[no-any-return]
+            np.arange(len(targets)),
+            test_size=self.validation_fraction,
+            stratify=hard_targets(targets),
+            random_state=int(rng.integers(2**31)),
+        )
+
+    def _store(
+        self, trainer: Trainer, state: State, classes: Array, rng: np.random.Generator, history: dict[str, Array]
+    ) -> Self:
+        self._state, self._fitted_trainer, self._rng = state, trainer, rng
+        self.classes_ = classes
+        self.prototypes_ = trainer.manifold.decode(state.prototypes)
+        self.prototype_labels_ = classes[state.labels]
+        self.sigma2_ = state.sigma2
+        self.n_epochs_ = len(history["epoch"]) if history else 0
+        self.history_ = history
+        return self

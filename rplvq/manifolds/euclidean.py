@@ -1,0 +1,57 @@
+"""Plain vectors under the Euclidean distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+from sklearn.utils import check_array
+
+from rplvq.linalg import require_finite
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_move, flat_sqdist
+from rplvq.protocols import Array
+
+__all__ = ["EuclideanVectors"]
+
+
+@attrs.frozen
+class EuclideanVectors:
+    """Vectors of R^d with the Euclidean metric: robust soft LVQ as Seo and Obermayer (2003) wrote it.
+
+    ``d^2(x, w) = |x - w|^2`` and ``Exp_w(v) = w + v``.
+
+    Examples
+    --------
+    >>> from rplvq import EuclideanVectors
+    >>> manifold = EuclideanVectors()
+    >>> manifold.sqdist(np.zeros((1, 2)), manifold.encode([[3.0, 4.0]]))
+    array([[25.]])
+    """
+
+    def encode(self, points: Any) -> Array:
+        """Check vectors (N, d); raise ValueError at anything that is not finite and real."""
+        vectors = check_array(points, dtype=np.float64, ensure_all_finite=False, input_name="X")
+        require_finite(vectors)
+        return np.asarray(vectors)
+
+    def decode(self, codes: Array) -> Array:
+        """Vectors are their own coordinates, shape (K, d)."""
+        return np.array(codes)
+
+    def sqdist(self, prototypes: Array, samples: Array) -> Array:
+        """Squared distances, shape (B, K)."""
+        return flat_sqdist(prototypes, samples)
+
+    def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
+        """Connect samples (B, d) to prototypes (K, d)."""
+        return flat_connect(prototypes, samples)
+
+    def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
+        """Move prototypes by the weighted differences, shape (K, d)."""
+        return flat_move(geodesics, weights)
+
+    def unit(self, codes: Array, weights: Array | None = None) -> float:
+        """Mean variance of a coordinate: the squared length in which step sizes are measured."""
+        center = np.average(codes, axis=0, weights=weights)
+        return float(np.average((codes - center) ** 2, axis=0, weights=weights).mean())

@@ -1,0 +1,63 @@
+"""The flat kernel: squared distances and weighted steps in coordinates where geodesics are lines.
+
+LogEuclidean, ProjectedEuclidean and EuclideanVectors differ in their coordinates only; they share these
+functions. Codes of any shape (N, ...) are read as vectors, complex ones as pairs of reals.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from rplvq.protocols import Array
+
+__all__ = ["FlatGeodesics", "flat_connect", "flat_move", "flat_sqdist"]
+
+
+class FlatGeodesics(NamedTuple):
+    """Both ends of each line segment, and the squared lengths (B, K)."""
+
+    sqdist: Array
+    prototypes: Array
+    samples: Array
+
+
+def as_vectors(codes: Array) -> Array:
+    """Read codes (N, ...) as real vectors (N, m) with the same Euclidean length."""
+    vectors = codes.reshape(len(codes), -1)
+    if np.iscomplexobj(vectors):
+        return np.ascontiguousarray(vectors).view(float)
+    return vectors
+
+
+def flat_sqdist(prototypes: Array, samples: Array) -> Array:
+    """Squared Euclidean distances of samples (B, ...) to prototypes (K, ...), shape (B, K).
+
+    From differences, not from inner products, so that a sample at a prototype has distance 0.
+    """
+    if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
+        prototypes, samples = prototypes.astype(complex), samples.astype(complex)
+    ends, starts = as_vectors(samples), as_vectors(prototypes)
+    if len(ends) == 1:  # the plain trainer's step, where cdist's own overhead would dominate
+        difference = ends - starts
+        return np.asarray(np.vecdot(difference, difference)[None])
+    return np.asarray(cdist(ends, starts, "sqeuclidean"))
+
+
+def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
+    """Connect samples (B, ...) to prototypes (K, ...) by straight lines."""
+    prototypes = np.asarray(prototypes)
+    return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
+
+
+def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
+    """Return w_k + sum_b weights[b, k] (x_b - w_k), shape (K, ...)."""
+    prototypes, samples = geodesics.prototypes, geodesics.samples
+    if len(samples) == 1:
+        factors = weights.reshape(-1, *[1] * (prototypes.ndim - 1))
+        return np.asarray(prototypes + factors * (samples - prototypes))
+    pulled = np.tensordot(weights, samples, axes=(0, 0))
+    kept = 1.0 - weights.sum(axis=0)
+    return np.asarray(kept.reshape(-1, *[1] * (prototypes.ndim - 1)) * prototypes + pulled)

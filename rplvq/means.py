@@ -1,0 +1,142 @@
+"""The Riemannian mean on any manifold, as the fixed point of connect and move."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rplvq.protocols import Array, Manifold
+
+__all__ = ["Mean", "riemannian_mean"]
+
+ROUNDING = 1e-9
+"""Relative difference of two costs that conditioning can cause."""
+RESOLUTION = 1e-5
+"""Gradient that still counts as converged where no step improves it: the limit of float64 for these data."""
+MAX_REJECTED = 10
+
+
+class Mean(NamedTuple):
+    """A Riemannian mean.
+
+    Parameters
+    ----------
+    code : ndarray of shape (...)
+        The mean in the manifold's coordinates.
+    n_iter : int
+        Passes over the data.
+    gradient : float
+        Length of the last mean logarithm, relative to the root mean squared distance.
+    converged : bool
+        Whether ``gradient`` fell below the tolerance, or to the rounding of the data.
+    """
+
+    code: Array
+    n_iter: int
+    gradient: float
+    converged: bool
+
+
+def riemannian_mean(
+    manifold: Manifold[Any],
+    codes: Array,
+    weights: Array | None = None,
+    *,
+    start: Array | None = None,
+    tol: float = 1e-9,
+    max_iter: int = 200,
+) -> Mean:
+    """Minimise the weighted squared distances ``f(w) = sum_b q_b d^2(x_b, w)``, q summing to one.
+
+    Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977, doi:10.1002/cpa.3160300502) with
+    step control: t starts at 1, which is exact on flat manifolds, is halved when a step would raise f,
+    and recovers slowly. A rejected step costs one pass over the data.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The geometry.
+    codes : ndarray of shape (N, ...)
+        Encoded points.
+    weights : ndarray of shape (N,), optional
+        Not negative, not all zero; equal if not given.
+    start : ndarray of shape (...), optional
+        First guess; by default the first point of positive weight.
+    tol : float, default=1e-9
+        Bound on the length of the mean logarithm, relative to the root mean squared distance.
+    max_iter : int, default=200
+        Bound on passes over the data.
+
+    Returns
+    -------
+    Mean
+        With its number of passes and whether it converged.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter`` passes did not reach ``tol``, or no step improves a gradient above 1e-5; the mean
+        returned is the best one seen.
+
+    Examples
+    --------
+    >>> from rplvq import AffineInvariant
+    >>> manifold = AffineInvariant()
+    >>> codes = manifold.encode([np.diag([np.e**2, 1.0]), np.eye(2)])
+    >>> riemannian_mean(manifold, codes).code.round(6)
+    array([[2.718282, 0.      ],
+           [0.      , 1.      ]])
+    """
+    shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
+    kept = shares > 0
+    codes, shares = codes[kept], shares[kept] / shares[kept].sum()
+    point = _look(manifold, codes[:1] if start is None else np.asarray(start)[None], codes, shares)
+    step, rejected, n_iter = 1.0, 0, 1
+    while point.gradient > tol and rejected < MAX_REJECTED and n_iter < max_iter:
+        n_iter += 1
+        candidate = manifold.move(point.geodesics, step * shares[:, None])
+        reached = _look(manifold, candidate, codes, shares)
+        if _better(reached, point):
+            point, step, rejected = reached, min(1.0, 1.2 * step), 0
+        else:
+            step, rejected = 0.5 * step, rejected + 1
+    if point.gradient <= (max(tol, RESOLUTION) if rejected == MAX_REJECTED else tol):
+        return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, True)
+    warnings.warn(
+        f"the Riemannian mean of {len(codes)} points did not converge in {n_iter} passes: its mean logarithm "
+        f"is {point.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
+        "or heavy-tailed: regularise them (shrinkage) or raise max_iter",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, False)
+
+
+class _Point(NamedTuple):
+    """A candidate with its cost and the relative length of its mean logarithm."""
+
+    prototype: Any
+    geodesics: Any
+    value: float
+    gradient: float
+
+
+def _look(manifold: Manifold[Any], prototype: Any, codes: Array, shares: Array) -> _Point:
+    geodesics = manifold.connect(prototype, codes)
+    value = float(shares @ geodesics.sqdist[:, 0])
+    if value == 0:
+        return _Point(prototype, geodesics, value, 0.0)
+    # The length of a full step is that of the mean logarithm, and no manifold method has to return it.
+    full = manifold.move(geodesics, shares[:, None])
+    length = float(np.sqrt(manifold.sqdist(prototype, np.asarray(full))[0, 0]))
+    return _Point(prototype, geodesics, value, length / np.sqrt(value))
+
+
+def _better(new: _Point, old: _Point) -> bool:
+    """Lower cost; or, where costs differ by rounding only, a shorter mean logarithm."""
+    if new.value < old.value * (1 - ROUNDING):
+        return True
+    return new.value <= old.value * (1 + ROUNDING) and new.gradient < old.gradient

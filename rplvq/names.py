@@ -1,0 +1,137 @@
+"""Short names of parts, and the one place where they turn into objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
+from rplvq.costs import PLVQ, RSLVQ
+from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
+from rplvq.manifolds import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.protocols import Array, Cost, Initializer, Manifold
+
+__all__ = ["COSTS", "MANIFOLDS", "index_labels", "resolve_cost", "resolve_initializer", "resolve_manifold"]
+
+MANIFOLDS: dict[str, Callable[[], Manifold[Any]]] = {
+    "affine_invariant": AffineInvariant,
+    "riemann": AffineInvariant,
+    "log_euclidean": LogEuclidean,
+    "logeuclid": LogEuclidean,
+    "euclidean": lambda: ProjectedEuclidean(relative=True),
+    "euclid": lambda: ProjectedEuclidean(relative=True),
+    "euclidean_vectors": EuclideanVectors,
+}
+"""Names of manifolds; "riemann", "logeuclid" and "euclid" are pyRiemann's."""
+
+COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ}
+"""Names of costs."""
+
+INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
+
+
+def _by_name(value: str, table: Mapping[str, Callable[[], Any]], argument: str) -> Any:
+    if value not in table:
+        raise ValueError(f"{argument}={value!r} is not known; choose from {sorted(table)} or pass an object")
+    return table[value]()
+
+
+def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: str) -> None:
+    missing = [name for name in methods if not callable(getattr(value, name, None))]
+    if isinstance(value, type) or missing:
+        why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
+        raise ValueError(f"{argument}={value!r} is not a {kind}: {why}")
+
+
+def resolve_manifold(value: Any) -> Manifold[Any]:
+    """Turn a name, a Manifold or a pymanopt manifold into a Manifold.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> resolve_manifold("riemann")
+    AffineInvariant(max_step_length=10.0)
+    """
+    if isinstance(value, str):
+        return _by_name(value, MANIFOLDS, "manifold")  # type: ignore[no-any-return]
+    if isinstance(value, PymanoptManifold):
+        return FromPymanopt(value)
+    _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "Manifold")
+    return value  # type: ignore[no-any-return]
+
+
+def resolve_cost(value: Any) -> Cost:
+    """Turn a name or a Cost into a Cost; raise ValueError at anything else."""
+    if isinstance(value, str):
+        return _by_name(value, COSTS, "cost")  # type: ignore[no-any-return]
+    _require_methods(value, ("__call__",), "cost", "Cost")
+    return value  # type: ignore[no-any-return]
+
+
+def index_labels(labels: Any, classes: Array, argument: str) -> Array:
+    """Class indices of labels (K,) among sorted classes (C,).
+
+    Raises
+    ------
+    ValueError
+        At the first label that is not a class.
+    """
+    wanted = np.asarray(labels)
+    lookup = {label: index for index, label in enumerate(classes.tolist())}
+    for position, label in enumerate(wanted.tolist()):
+        if label not in lookup:
+            raise ValueError(f"{argument}[{position}] is {label!r}, which is not among the classes {classes.tolist()}")
+    return np.array([lookup[label] for label in wanted.tolist()], dtype=int)
+
+
+def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
+    """Prototypes of each class (C,), from one number or a mapping by label.
+
+    Raises
+    ------
+    ValueError
+        If a number is not a positive integer, a label is unknown, or a class is missing.
+    """
+    if isinstance(value, Mapping):
+        index_labels(list(value), classes, "prototypes_per_class")
+        missing = [label for label in classes.tolist() if label not in value]
+        if missing:
+            raise ValueError(f"prototypes_per_class has no entry for class {missing[0]!r}")
+        counts = [value[label] for label in classes.tolist()]
+    else:
+        counts = [value] * len(classes)
+    for count, label in zip(counts, classes.tolist(), strict=True):
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise ValueError(f"prototypes_per_class must be an integer above 0, got {count!r} for class {label!r}")
+    return tuple(int(count) for count in counts)
+
+
+def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:
+    """Turn a name, an Initializer or (prototypes, labels) into an Initializer.
+
+    An initializer of attrs whose ``per_class`` is None is given ``counts``.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or a label is unknown.
+    """
+    if isinstance(value, str):
+        if value not in INITIALIZERS:
+            raise ValueError(f"init={value!r} is not known; choose from {sorted(INITIALIZERS)} or pass an object")
+        return INITIALIZERS[value](counts)
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:
+            raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
+        return GivenPrototypes(value[0], index_labels(value[1], classes, "init labels"))
+    _require_methods(value, ("__call__",), "init", "Initializer")
+    if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
+        return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,237 @@
+"""Recenter: moves the Riemannian mean of each session, or other group, to the identity."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rplvq.linalg import adjoint, invsqrtm
+from rplvq.manifolds import AffineInvariant
+from rplvq.means import riemannian_mean
+from rplvq.protocols import Array
+
+__all__ = ["Recenter"]
+
+
+class Recenter(TransformerMixin, BaseEstimator):
+    """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
+
+    Covariances of different sessions or subjects lie in different places: electrodes, impedances and
+    brains differ. The transformation is a congruence, which leaves all affine-invariant distances inside a
+    group as they are and moves its mean to the identity, so that a classifier trained on some sessions
+    meets the next one in the same place (Zanini, Congedo, Jutten, Said and Berthoumieu 2018,
+    doi:10.1109/TBME.2017.2742541, who take A from the trials at rest; here it is the mean of all).
+
+    Parameters
+    ----------
+    tol : float, default=1e-9
+        Tolerance of the mean: length of the mean logarithm over the root mean squared distance.
+    max_iter : int, default=200
+        Bound on passes over the data for a mean.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (G,)
+        Groups met in fit, sorted; one None where fit was given no groups.
+    means_ : ndarray of shape (G, n, n)
+        Their means, in the units of X.
+    n_features_in_ : int
+        n.
+
+    Notes
+    -----
+    A group that fit did not meet is re-centred at the mean of those of its samples that are passed to
+    transform together. This needs no labels, but all of the session: it is transductive, the result for
+    one sample depends on the others in the same call, and a batch must be large enough for its mean to
+    stand for the session (a group of one sample becomes the identity). Report such results apart from
+    those that use past samples only. The mean also depends on the shares of the classes: sessions should
+    hold them in like shares.
+
+    Groups are metadata: in a pipeline they travel by scikit-learn's metadata routing.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.recenter import Recenter
+    >>> X, y = make_syn1(n_per_class=5, random_state=0)
+    >>> session = np.tile(["monday", "tuesday"], len(X) // 2)
+    >>> X[session == "tuesday"] *= 4.0  # another gain
+    >>> centered = Recenter().fit_transform(X, groups=session)
+    >>> monday, tuesday = (centered[session == day] for day in ("monday", "tuesday"))
+    >>> bool(abs(np.trace(monday.mean(axis=0)) / np.trace(tuesday.mean(axis=0)) - 1) < 0.1)
+    True
+
+    In a pipeline, with a new session at the end:
+
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     recenter = Recenter().set_fit_request(groups=True).set_transform_request(groups=True)
+    ...     pipeline = make_pipeline(recenter, RiemannianLVQ(max_epochs=2, random_state=0))
+    ...     labels = pipeline.fit(X, y, groups=session).predict(2.0 * X, groups=np.full(len(X), "wednesday"))
+    >>> labels.shape
+    (20,)
+    """
+
+    def __init__(self, *, tol: float = 1e-9, max_iter: int = 200) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Learn the mean of each group.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n)
+            Symmetric or Hermitian positive definite matrices.
+        y : None
+            Ignored.
+        groups : array-like of shape (N,), optional
+            Session or subject of each sample, of any sortable type; by default all samples are one group.
+
+        Returns
+        -------
+        self : Recenter
+
+        Raises
+        ------
+        ValueError
+            If a matrix is not positive definite, a group is missing, or a parameter is invalid; nothing
+            is changed then.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a mean does not reach ``tol``.
+        UserWarning
+            If a group has one sample only.
+        """
+        self._check_parameters()
+        codes = AffineInvariant().encode(X)
+        names, index = _check_groups(groups, len(codes))
+        means = np.stack([self._mean(codes[index == g], name) for g, name in enumerate(names.tolist())])
+        validate_data(self, X, skip_check_array=True)
+        self.groups_, self.means_ = names, means
+        return self
+
+    def transform(self, X: Any, groups: Any = None) -> Array:
+        """Re-centre samples: at the stored mean of their group, or a new group at its own mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n)
+            Symmetric or Hermitian positive definite matrices.
+        groups : array-like of shape (N,), optional
+            Session or subject of each sample. Without it the samples belong to the one group of a fit
+            without groups.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            Without units: ``A^-1/2 X A^-1/2``, exactly Hermitian.
+
+        Raises
+        ------
+        NotFittedError
+            If fit was not called.
+        ValueError
+            If a matrix is not positive definite or of another size, a group is missing, or no groups are
+            given after a fit with groups.
+
+        Warns
+        -----
+        ConvergenceWarning, UserWarning
+            As fit, for new groups.
+        """
+        check_is_fitted(self)
+        codes = AffineInvariant().encode(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        names, index = _check_groups(groups, len(codes))
+        known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
+        if groups is None and None not in known:
+            raise ValueError(
+                f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
+                "with a new name for a new session"
+            )
+        result = np.empty_like(codes, dtype=np.result_type(codes, self.means_))
+        for g, name in enumerate(names.tolist()):
+            members = codes[index == g]
+            mean = known[name] if name in known else self._mean(members, name)
+            result[index == g] = _whiten(members, mean)
+        return result
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
+        """Fit, then transform the same samples; the mean of each group of the result is the identity.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n)
+            Symmetric or Hermitian positive definite matrices.
+        y : None
+            Ignored.
+        groups : array-like of shape (N,), optional
+            As for fit.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            As from transform.
+        """
+        return self.fit(X, y, groups=groups).transform(X, groups=groups)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
+
+    def _check_parameters(self) -> None:
+        if not 0 < self.tol < np.inf:
+            raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+
+    def _mean(self, codes: Array, name: Any) -> Array:
+        """Mean (n, n) of the samples (N, n, n) of one group."""
+        if len(codes) == 1:
+            warnings.warn(
+                f"group {name!r} has one sample, which re-centred is the identity and tells nothing: "
+                "pass more of its samples together",
+                UserWarning,
+                stacklevel=3,
+            )
+        return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
+
+
+def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
+    """Sorted groups (G,) and the position of each sample's among them (N,)."""
+    if groups is None:
+        return np.array([None], dtype=object), np.zeros(n_samples, dtype=int)
+    array = np.asarray(groups)
+    if array.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have shape ({n_samples},), one entry a sample of X, got shape {array.shape}: "
+            "for samples of one group pass np.full(len(X), name)"
+        )
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]")  # so that dates of other units are known again
+    try:
+        missing = [index for index, name in enumerate(array.tolist()) if name is None or name != name]
+        names, index = np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"groups has missing entries or mixed types: {error}") from error
+    if missing:
+        raise ValueError(f"groups[{missing[0]}] is {array[missing[0]]!r}: every sample needs a group")
+    return names, index
+
+
+def _whiten(codes: Array, mean: Array) -> Array:
+    """Return A^-1/2 X A^-1/2 for matrices (N, n, n) and their mean A (n, n), exactly Hermitian."""
+    root = invsqrtm(mean)
+    product = root @ codes @ root
+    return np.asarray(0.5 * (product + adjoint(product)))

@@ -1,0 +1,154 @@
+"""Tests of paired scores, and Holm's correction for many of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from rplvq.protocols import Array
+
+__all__ = ["corrected_t_p_value", "holm", "wilcoxon_p_value"]
+
+
+def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
+    """Paired differences (F,) in units of the largest, with the rounding of the scores removed.
+
+    0.95 - 0.9 and 0.85 - 0.8 differ in their last digit, which would break the tie between them.
+    """
+    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"a and b must be paired scores of shape (F,), got {first.shape} and {second.shape}")
+    if len(first) < 2:
+        raise ValueError(f"a test needs the scores of at least 2 folds, got {len(first)}")
+    size = np.max(np.abs([first, second]))
+    return np.asarray(np.round((first - second) / size, 12) if size > 0 else first - second)
+
+
+def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+    """Two-sided p-value of Wilcoxon's signed-rank test on paired scores.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (F,)
+        Scores of two estimators in the same F folds. Folds where they are equal are left out, as Wilcoxon
+        did; if all are equal, p is 1.
+
+    Returns
+    -------
+    float
+        Exact for up to 50 folds without ties and up to 13 with; otherwise from the normal distribution.
+        Never below ``2^(1 - F)``: 0.0625 for 5 folds, 0.002 for 10. NaN if a score is NaN.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not paired or there are fewer than two folds.
+
+    References
+    ----------
+    F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1, 1945,
+    doi:10.2307/3001968. Computed by :func:`scipy.stats.wilcoxon`.
+
+    Examples
+    --------
+    >>> wilcoxon_p_value([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69])
+    0.0625
+    >>> wilcoxon_p_value([0.9, 0.8], [0.9, 0.8])
+    1.0
+    """
+    differences = _differences(a, b)
+    if np.isnan(differences).any():
+        return math.nan
+    differences = differences[differences != 0]
+    return float(stats.wilcoxon(differences).pvalue) if len(differences) else 1.0
+
+
+def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float) -> float:
+    """Two-sided p-value of the corrected resampled t-test on paired scores.
+
+    Scores of folds that share training data are correlated, which the ordinary t-test ignores. Here
+    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` of the differences d, with F - 1 degrees of freedom.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (F,)
+        Scores of two estimators in the same F folds.
+    test_to_train : float
+        Size of the test part over the size of the training part: 1 / (F - 1) for F-fold cross-validation.
+
+    Returns
+    -------
+    float
+        1 if all scores are equal, 0 if they differ by the same amount in every fold. NaN if a score is NaN.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not paired, there are fewer than two folds, or the ratio is not positive.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003,
+    doi:10.1023/A:1024068626366, section 3.
+
+    Examples
+    --------
+    >>> round(corrected_t_p_value([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69], 0.25), 4)
+    0.2152
+    """
+    if not test_to_train > 0:
+        raise ValueError(f"test_to_train must be positive, got {test_to_train!r}")
+    differences = _differences(a, b)
+    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
+    if variance == 0:
+        return 1.0 if mean == 0 else 0.0
+    t = mean / math.sqrt((1 / len(differences) + test_to_train) * variance)
+    return float(2 * stats.t.sf(abs(t), len(differences) - 1))
+
+
+def holm(p_values: npt.ArrayLike) -> Array:
+    """Adjust p-values for their number by Holm's step-down method.
+
+    With ``p_(1) <= ... <= p_(m)``, the i-th becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
+    where that is at most alpha keeps the chance of any false rejection at alpha, however the tests depend
+    on each other.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+        Raw p-values; NaN stays NaN and does not count.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        Adjusted p-values in the same order.
+
+    Raises
+    ------
+    ValueError
+        If a value is not between 0 and 1.
+
+    References
+    ----------
+    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
+    Statistics 6, 1979.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    raw = np.asarray(p_values, dtype=float)
+    bad = (raw < 0) | (raw > 1)
+    if raw.ndim != 1 or bad.any():
+        what = f"shape {raw.shape}" if raw.ndim != 1 else f"{raw[bad][0]} at {int(np.argmax(bad))}"
+        raise ValueError(f"p_values must be a sequence of numbers between 0 and 1, got {what}")
+    counted = np.flatnonzero(~np.isnan(raw))
+    order = counted[np.argsort(raw[counted], kind="stable")]
+    adjusted = raw.copy()
+    steps = np.arange(len(order), 0, -1) * raw[order]
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted

@@ -1,0 +1,116 @@
+"""What training carries from step to step, and how slopes become weights."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rplvq.protocols import Array, Prototypes, Schedule
+
+__all__ = ["Result", "State", "Step", "auto_sigma2", "pair_weights"]
+
+
+class State(NamedTuple):
+    """What training carries from step to step.
+
+    Parameters
+    ----------
+    prototypes : Prototypes
+        K prototypes, as their manifold carries them.
+    labels : ndarray of int of shape (K,)
+        Class index of each, sorted.
+    sigma2_schedule, step_schedule : Schedule
+        Resolved for the data.
+    epoch : int
+        Epochs begun.
+    sigma2, step_size : float
+        Values in this epoch.
+    """
+
+    prototypes: Prototypes
+    labels: Array
+    sigma2_schedule: Schedule
+    step_schedule: Schedule
+    epoch: int
+    sigma2: float
+    step_size: float
+
+    def at_epoch(self, epoch: int, n_epochs: int) -> State:
+        """Return this state with the schedules' values of ``epoch``."""
+        return self._replace(
+            epoch=epoch,
+            sigma2=float(self.sigma2_schedule(epoch, n_epochs)),
+            step_size=float(self.step_schedule(epoch, n_epochs)),
+        )
+
+
+class Step(NamedTuple):
+    """One step: the moved prototypes, what was seen before it, and how many weights were capped."""
+
+    prototypes: Prototypes
+    sqdist: Array  # (B, K), before the step
+    loss: Array  # (B,), before the step
+    n_capped: int
+
+
+class Result(NamedTuple):
+    """The outcome of a run: the final state, and the history as one array a column."""
+
+    state: State
+    history: dict[str, Array]
+
+
+def auto_sigma2(sqdist: Array, sample_weight: Array | None = None) -> float:
+    """Half the weighted median of all squared distances (N, K): the authors' choice where none is given.
+
+    Raises
+    ------
+    ValueError
+        If the median is 0 or not finite: more than half of the samples coincide with the prototypes.
+    """
+    if sample_weight is None:
+        median = float(np.median(sqdist))
+    else:
+        order = np.argsort(sqdist, axis=None)
+        total = np.cumsum(np.repeat(sample_weight, sqdist.shape[1])[order])
+        # The two middle values of the samples repeated by weight; where they differ, their mean.
+        middle = total[-1] / 2 * (1 + np.array([-1e-12, 1e-12]))
+        median = float(sqdist.ravel()[order[np.searchsorted(total, middle)]].mean())
+    if not 0 < median < np.inf:
+        raise ValueError(
+            f"sigma2='auto' is half the median squared distance to the initial prototypes, which is {median:g}: "
+            "most samples coincide with their prototypes. Give sigma2 a number"
+        )
+    return median / 2
+
+
+def pair_weights(
+    slope: Array, sqdist: Array, step_size: float, max_weight: float | None, max_length: float
+) -> tuple[Array, int]:
+    """Turn slopes (B, K) into the weights ``2 step slope / B`` of the logarithms, capped twice.
+
+    A weight of 1 carries a prototype to the sample, and more is never useful: each is cut to
+    ``max_weight``. Then the weights of a prototype are shrunk together until the sum of
+    ``|weight| distance``, which bounds its step, is at most ``max_length``.
+
+    Returns
+    -------
+    weights : ndarray of shape (B, K)
+    n_capped : int
+        Weights cut plus prototypes shortened.
+    """
+    weights = slope * (2.0 * step_size)
+    squares = weights * weights
+    n_capped = 0
+    # Sums bound the largest entries and cost less than looking for those: most steps need no cap at all.
+    if max_weight is not None and np.vdot(weights, weights) > max_weight * max_weight:
+        n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
+        weights = np.clip(weights, -max_weight, max_weight)
+    if len(weights) > 1:
+        weights = weights / len(weights)
+    if len(weights) * np.vdot(squares, sqdist) > max_length * max_length:
+        lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+        n_capped += int(np.count_nonzero(lengths > max_length))
+        weights = weights * (max_length / np.maximum(lengths, max_length))
+    return weights, n_capped

@@ -1,0 +1,295 @@
+"""Stochastic Riemannian descent over any manifold, cost and schedules.
+
+    init -> per epoch: one permutation sweep of batches -> connect -> cost -> move
+
+The trainer sees codes, class indices and the two (B, K) arrays between them; it never sees a matrix.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from attrs.validators import ge, in_
+from tqdm.auto import tqdm
+
+from rplvq.checks import count_from, positive_or_none
+from rplvq.costs.mixture import class_groups
+from rplvq.costs.rslvq import RSLVQ
+from rplvq.history import EpochReport, Meter, Score, columns, evaluate
+from rplvq.initializers import ClassMeans
+from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
+from rplvq.schedules import Constant, GeometricDecay, resolve
+from rplvq.steps import Result, State, Step, auto_sigma2, pair_weights
+from rplvq.sweeps import blocks, visits
+
+__all__ = ["Trainer"]
+
+Callback = Callable[[EpochReport], bool | None]
+
+
+@attrs.frozen
+class Trainer:
+    """Generic stochastic trainer.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Where samples and prototypes live.
+    cost : Cost, default=RSLVQ()
+        What is minimised.
+    initializer : Initializer, default=ClassMeans()
+        Where prototypes begin.
+    sigma2 : float, Schedule, "auto" or None
+        Variance of the mixture's components; "auto" is :func:`auto_sigma2` of the initial prototypes.
+    step_size : float, Schedule or None
+        None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
+        units.
+    max_epochs : int, default=100
+        Sweeps over the data.
+    batch_size : int or None, default=1
+        Samples a step; None takes all.
+    max_weight : float or None, default=1
+        Cap on the weight of a (sample, prototype) pair; None leaves weights as they are.
+    max_step_length : float, optional
+        Cap on the length of a prototype's step; by default the manifold's own ``max_step_length``.
+    monitor : {"sweep", "epoch"}, default="sweep"
+        Cost and training error of an epoch: as met during the sweep, for nothing, or by one more pass of
+        distances after it (and one before training, epoch 0).
+    patience : int, optional
+        With validation data, stop after this many epochs without a better validation cost, and return
+        the best state.
+    tol : float, default=0
+        Relative fall of the validation cost that counts as better.
+    callbacks : sequence of callable
+        Each is called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
+    verbose : int, default=0
+        1 shows a progress bar on standard error.
+
+    Examples
+    --------
+    >>> from rplvq import EuclideanVectors, Trainer
+    >>> codes, targets = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> trainer = Trainer(EuclideanVectors(), max_epochs=5)
+    >>> rng = np.random.default_rng(0)
+    >>> state = trainer.init(codes, targets, 2, rng)
+    >>> state, history = trainer.run(state, codes, targets, rng)
+    >>> history["training_error"]
+    array([0., 0., 0., 0., 0.])
+    """
+
+    manifold: Manifold[Any]
+    cost: Cost = attrs.field(factory=RSLVQ)
+    initializer: Initializer = attrs.field(factory=ClassMeans)
+    sigma2: float | Schedule | str | None = "auto"
+    step_size: float | Schedule | None = None
+    max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
+    batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
+    max_weight: float | None = attrs.field(default=1.0, kw_only=True, validator=positive_or_none)
+    max_step_length: float | None = attrs.field(default=None, kw_only=True, validator=positive_or_none)
+    monitor: str = attrs.field(default="sweep", kw_only=True, validator=in_(("sweep", "epoch")))
+    patience: int | None = attrs.field(default=None, kw_only=True, validator=count_from(1, or_none=True))
+    tol: float = attrs.field(default=0.0, kw_only=True, validator=ge(0))
+    callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True)
+    verbose: int = attrs.field(default=0, kw_only=True)
+
+    def init(
+        self,
+        codes: Array,
+        targets: Array,
+        n_classes: int,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+    ) -> State:
+        """Choose prototypes and resolve both schedules for codes (N, ...) and targets (N,) or (N, C)."""
+        extra = {} if sample_weight is None else {"sample_weight": sample_weight}
+        prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
+        if len(class_groups(labels).counts) != n_classes:
+            raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
+        if isinstance(self.sigma2, (int, float)):
+            default_sigma2: Schedule = Constant(1.0)
+        else:
+            default_sigma2 = Constant(auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight))
+        unit = getattr(self.manifold, "unit", None)
+        start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
+        sigma2 = resolve(self.sigma2, default_sigma2, "sigma2")
+        step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
+        return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
+
+    def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
+        """Take one step on samples (B, ...); all weights are computed before any prototype moves."""
+        return self._advance(state.prototypes, state, self._max_length, samples, targets, sample_weight)
+
+    def _advance(
+        self,
+        prototypes: Prototypes,
+        state: State,
+        max_length: float,
+        samples: Array,
+        targets: Array,
+        sample_weight: Array | None,
+    ) -> Step:
+        """Step from ``prototypes``, with everything else as in ``state``."""
+        geodesics = self.manifold.connect(prototypes, samples)
+        loss, slope = self.cost(geodesics.sqdist, targets, state.labels, state.sigma2)
+        if sample_weight is not None:
+            slope = slope * sample_weight[:, None]
+        weights, n_capped = pair_weights(slope, geodesics.sqdist, state.step_size, self.max_weight, max_length)
+        return Step(self.manifold.move(geodesics, weights), geodesics.sqdist, loss, n_capped)
+
+    @property
+    def _max_length(self) -> float:
+        if self.max_step_length is not None:
+            return self.max_step_length
+        return float(getattr(self.manifold, "max_step_length", np.inf))
+
+    def sweep(
+        self,
+        state: State,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+    ) -> tuple[State, Score, int]:
+        """Visit every sample once, in random order: the new state, its running score, weights capped.
+
+        Raises
+        ------
+        FloatingPointError
+            If the cost is no longer finite: the step size is too large for sigma2 and the data.
+        """
+        meter, n_capped = Meter(state.labels), 0
+        rows, weights = visits(len(codes), sample_weight)
+        try:
+            for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
+                state, capped = self._block(state, codes[block], targets[block], block_weight, size, meter)
+                n_capped += capped
+        except np.linalg.LinAlgError as error:
+            raise self._diverged(state) from error
+        score = meter.score()
+        if not np.isfinite(score.cost):
+            raise self._diverged(state)
+        return state, score, n_capped
+
+    def _block(
+        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
+    ) -> tuple[State, int]:
+        """Step through a block in batches of ``size`` and measure what was met on the way."""
+        prototypes, max_length = state.prototypes, self._max_length
+        steps = []
+        for start in range(0, len(samples), size):
+            batch = slice(start, start + size)
+            weight = None if weights is None else weights[batch]
+            step = self._advance(prototypes, state, max_length, samples[batch], targets[batch], weight)
+            prototypes = step.prototypes
+            steps.append(step[1:])
+        sqdist, loss, n_capped = zip(*steps, strict=True)
+        meter.add(np.concatenate(sqdist), np.concatenate(loss), targets, weights)
+        return state._replace(prototypes=prototypes), sum(n_capped)
+
+    def _diverged(self, state: State) -> FloatingPointError:
+        return FloatingPointError(
+            f"training diverged in epoch {state.epoch} (step_size {state.step_size:.3g}, sigma2 {state.sigma2:.3g}): "
+            "lower step_size, raise sigma2, or leave max_weight at 1"
+        )
+
+    def run(
+        self,
+        state: State,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+    ) -> Result:
+        """Train for ``max_epochs`` sweeps.
+
+        Parameters
+        ----------
+        state : State
+            From :meth:`init`.
+        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+            Training samples.
+        rng : numpy.random.Generator
+            Source of the permutations.
+        sample_weight : ndarray of shape (N,), optional
+            See :func:`rplvq.sweeps.visits`.
+        validation : tuple of (codes, targets, sample_weight), optional
+            Scored after each epoch; the weights may be None.
+
+        Returns
+        -------
+        Result
+            State and history with columns epoch, cost, training_error, sigma2, step_size, n_capped,
+            seconds, and with validation data validation_cost and validation_error.
+
+        Raises
+        ------
+        FloatingPointError
+            If training diverges.
+        """
+        rows: list[dict[str, float]] = []
+        if self.monitor == "epoch":
+            rows.append(self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation))
+        best, best_cost = state, np.inf
+        with tqdm(total=self.max_epochs, disable=not self.verbose, unit="epoch", leave=False) as bar:
+            for epoch in range(state.epoch + 1, self.max_epochs + 1):
+                state, row = self.sweep_and_record(
+                    state.at_epoch(epoch, self.max_epochs), codes, targets, rng, sample_weight, validation
+                )
+                rows.append(row)
+                bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
+                bar.update()
+                stops = [callback(EpochReport(state, self.max_epochs, row)) for callback in self.callbacks]
+                if any(stops):
+                    break
+                if self.patience is not None and validation is not None:
+                    if row["validation_cost"] < best_cost * (1 - self.tol):
+                        best, best_cost = state, row["validation_cost"]
+                    elif epoch - best.epoch >= self.patience:
+                        break
+        return Result(best if best_cost < np.inf else state, columns(rows))
+
+    def sweep_and_record(
+        self,
+        state: State,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+    ) -> tuple[State, dict[str, float]]:
+        """Sweep once and write the epoch's line of the history."""
+        began = time.perf_counter()
+        state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
+        seconds = time.perf_counter() - began
+        return state, self._row(state, score, n_capped, seconds, (codes, targets, sample_weight), validation)
+
+    def _row(
+        self,
+        state: State,
+        score: Score | None,
+        n_capped: int,
+        seconds: float,
+        training: tuple[Array, Array, Array | None],
+        validation: tuple[Array, Array, Array | None] | None,
+    ) -> dict[str, float]:
+        """One line of the history, after the epoch of ``state``."""
+        parts = self.manifold, self.cost, state.prototypes, state.labels, state.sigma2
+        if score is None or self.monitor == "epoch":
+            score = evaluate(*parts, *training)
+        row = {
+            "epoch": state.epoch,
+            "cost": score.cost,
+            "training_error": score.error,
+            "sigma2": state.sigma2,
+            "step_size": state.step_size,
+            "n_capped": n_capped,
+            "seconds": seconds,
+        }
+        if validation is not None:
+            row["validation_cost"], row["validation_error"] = evaluate(*parts, *validation)
+        return row

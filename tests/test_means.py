@@ -1,0 +1,267 @@
+"""The Riemannian mean against the conditions that define it, on easy and on hard data."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from pymanopt.manifolds import Grassmann, PoincareBall, Sphere
+from sklearn.exceptions import ConvergenceWarning
+
+from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.means import riemannian_mean
+
+AI, LE = AffineInvariant(), LogEuclidean()
+
+
+def spd(seed, count, n, spread=0.7, dtype=float):
+    """Positive definite matrices whose log-eigenvalues are uniform in +-spread."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(count, n, n))
+    if dtype is complex:
+        noise = noise + 1j * rng.normal(size=(count, n, n))
+    basis = np.linalg.qr(noise)[0]
+    matrices = (basis * np.exp(rng.uniform(-spread, spread, (count, 1, n)))) @ basis.conj().swapaxes(1, 2)
+    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
+
+
+def mean_logarithm(mean, points, weights=None):
+    """Mean of log(M^-1/2 X M^-1/2) over its root mean squared norm, by scipy alone."""
+    inverse = np.linalg.inv(scipy.linalg.sqrtm(mean))
+    logs = np.array([scipy.linalg.logm(inverse @ x @ inverse) for x in points])
+    size = np.sqrt((np.abs(logs) ** 2).sum(axis=(1, 2)).mean())
+    return np.linalg.norm(np.average(logs, axis=0, weights=weights)) / size
+
+
+# --- the affine-invariant mean
+
+
+def test_the_mean_of_two_by_hand():
+    codes = AI.encode([np.diag([np.e**2, 1.0]), np.eye(2)])
+    mean = riemannian_mean(AI, codes)
+    assert_allclose(mean.code, np.diag([np.e, 1.0]), rtol=1e-12, atol=1e-15)
+    assert mean.converged
+    assert mean.gradient < 1e-9
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(("n", "count"), [(1, 5), (2, 3), (5, 20), (22, 8)])
+def test_the_mean_logarithm_at_the_mean_is_zero(dtype, n, count):
+    points = spd(0, count, n, dtype=dtype)
+    mean = riemannian_mean(AI, AI.encode(points))
+    assert mean.converged
+    assert mean_logarithm(mean.code, points) < 1e-8
+
+
+def test_the_mean_of_two_is_the_middle_of_their_geodesic():
+    first, second = spd(1, 2, 4)
+    root = scipy.linalg.sqrtm(first)
+    inverse = np.linalg.inv(root)
+    middle = root @ scipy.linalg.sqrtm(inverse @ second @ inverse) @ root
+    assert_allclose(riemannian_mean(AI, np.array([first, second])).code, middle, rtol=1e-8, atol=1e-12)
+
+
+def test_the_weighted_mean_of_two_divides_their_geodesic():
+    codes = spd(2, 2, 4)
+    geodesics = AI.connect(codes[:1], codes[1:])
+    wanted = np.asarray(AI.move(geodesics, np.array([[0.3]])))[0]
+    assert_allclose(riemannian_mean(AI, codes, np.array([7.0, 3.0])).code, wanted, rtol=1e-7, atol=1e-12)
+
+
+def test_commuting_matrices_have_the_geometric_mean_of_their_eigenvalues():
+    eigenvalues = np.random.default_rng(3).uniform(0.1, 10, (9, 4))
+    mean = riemannian_mean(AI, np.array([np.diag(row) for row in eigenvalues]))
+    assert_allclose(mean.code, np.diag(np.exp(np.log(eigenvalues).mean(axis=0))), rtol=1e-8, atol=1e-12)
+
+
+def test_the_mean_follows_congruence_and_inversion():
+    points = spd(4, 7, 3)
+    transform = np.random.default_rng(4).normal(size=(3, 3))
+    mean = riemannian_mean(AI, points).code
+    turned = transform @ points @ transform.T
+    found = riemannian_mean(AI, 0.5 * (turned + turned.swapaxes(1, 2))).code
+    assert_allclose(found, transform @ mean @ transform.T, rtol=1e-7, atol=1e-10)
+    inverses = np.linalg.inv(points)
+    found = riemannian_mean(AI, 0.5 * (inverses + inverses.swapaxes(1, 2))).code
+    assert_allclose(found, np.linalg.inv(mean), rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-28, 1e-12, 1e12])
+def test_the_mean_follows_the_units(scale):
+    points = spd(5, 6, 4)
+    wanted = riemannian_mean(AI, points)
+    found = riemannian_mean(AI, scale * points)
+    assert found.converged
+    assert_allclose(found.code / scale, wanted.code, rtol=1e-7, atol=1e-10)
+
+
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5), count=st.integers(1, 8), spread=st.floats(0.01, 4))
+def test_no_point_is_better_than_the_mean(seed, n, count, spread):
+    points = spd(seed, count, n, spread)
+    mean = riemannian_mean(AI, points)
+    assert mean.converged
+    best = AI.sqdist(mean.code[None], points).mean()
+    nearby = spd(seed + 1, 3, n, 0.1)
+    root = np.linalg.cholesky(mean.code)
+    for other in (*points, *(root @ nearby @ root.T)):
+        assert AI.sqdist(other[None], points).mean() >= best * (1 - 1e-9)
+
+
+# --- weights
+
+
+@pytest.mark.parametrize("manifold", [AI, LE, ProjectedEuclidean()], ids=repr)
+def test_integer_weights_are_repetitions(manifold):
+    codes, counts = manifold.encode(spd(6, 5, 3)), np.array([1, 4, 2, 3, 1])
+    weighted = riemannian_mean(manifold, codes, counts)
+    repeated = riemannian_mean(manifold, np.repeat(codes, counts, axis=0))
+    assert_allclose(weighted.code, repeated.code, rtol=1e-7, atol=1e-10)
+    scaled = riemannian_mean(manifold, codes, 1e-3 * counts)
+    assert_allclose(scaled.code, weighted.code, rtol=1e-7, atol=1e-10)
+
+
+def test_points_of_weight_zero_are_not_even_looked_at():
+    codes = spd(7, 5, 3)
+    wanted = riemannian_mean(AI, codes[[1, 2, 4]], np.array([1.0, 2.0, 1.0]))
+    codes[[0, 3]] = np.nan
+    found = riemannian_mean(AI, codes, np.array([0.0, 1.0, 2.0, 0.0, 1.0]))
+    assert np.array_equal(found.code, wanted.code)
+
+
+def test_one_point_and_equal_points_are_their_own_mean():
+    point = spd(8, 1, 3)
+    for count in (1, 4):
+        mean = riemannian_mean(AI, np.repeat(point, count, axis=0))
+        assert_allclose(mean.code, point[0], rtol=1e-13)
+        assert mean.converged
+
+
+def test_the_start_does_not_matter():
+    codes = spd(9, 6, 4)
+    wanted = riemannian_mean(AI, codes).code
+    found = riemannian_mean(AI, codes, start=spd(10, 1, 4, spread=2.0)[0]).code
+    assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+    again = riemannian_mean(AI, codes, start=wanted)
+    assert again.n_iter == 1
+
+
+def test_the_data_are_left_alone():
+    codes, weights = spd(11, 4, 3), np.array([1.0, 2.0, 0.0, 1.0])
+    kept = codes.copy(), weights.copy()
+    riemannian_mean(AI, codes, weights, start=codes[0])
+    assert np.array_equal(codes, kept[0])
+    assert np.array_equal(weights, kept[1])
+
+
+# --- other geometries
+
+
+def test_flat_means_are_found_in_one_step():
+    vectors = np.random.default_rng(12).normal(size=(9, 4))
+    mean = riemannian_mean(EuclideanVectors(), vectors)
+    assert_allclose(mean.code, vectors.mean(axis=0), rtol=1e-12, atol=1e-14)
+    assert mean.n_iter == 2
+
+
+def test_the_log_euclidean_mean_is_the_exponential_of_the_mean_logarithm():
+    points = spd(13, 6, 4, spread=2.0)
+    mean = riemannian_mean(LE, LE.encode(points))
+    wanted = scipy.linalg.expm(np.mean([scipy.linalg.logm(x) for x in points], axis=0))
+    assert_allclose(LE.decode(mean.code[None])[0], wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_projected_mean_is_the_arithmetic_one():
+    points = spd(14, 6, 4)
+    mean = riemannian_mean(ProjectedEuclidean(), points)
+    assert_allclose(mean.code, points.mean(axis=0), rtol=1e-12, atol=1e-14)
+
+
+def test_three_points_around_the_pole_of_a_sphere_have_it_as_mean():
+    angles = 2 * np.pi / 3 * np.arange(3)
+    ring = np.stack([0.6 * np.cos(angles), 0.6 * np.sin(angles), np.full(3, 0.8)], axis=1)
+    mean = riemannian_mean(FromPymanopt(Sphere(3)), ring)
+    assert mean.converged
+    assert_allclose(mean.code, [0, 0, 1], atol=1e-8)
+
+
+def test_lines_at_two_angles_of_a_plane_have_the_line_between_as_mean():
+    lines = np.array([[[np.cos(a)], [np.sin(a)]] for a in (0.2, 0.8)])
+    mean = riemannian_mean(FromPymanopt(Grassmann(2, 1)), lines).code[:, 0]
+    assert abs(mean @ [np.cos(0.5), np.sin(0.5)]) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("space", "points"),
+    [
+        (Grassmann(5, 2), np.linalg.qr(np.eye(5)[:, :2] + 0.2 * np.random.default_rng(15).normal(size=(6, 5, 2)))[0]),
+        (PoincareBall(3), np.random.default_rng(16).uniform(-0.5, 0.5, (6, 3))),
+    ],
+    ids=str,
+)
+def test_pymanopts_own_logarithms_cancel_at_the_mean(space, points):
+    mean = riemannian_mean(FromPymanopt(space), points)
+    assert mean.converged
+    logs = [space.log(mean.code, point) for point in points]
+    size = np.sqrt(np.mean([space.norm(mean.code, log) ** 2 for log in logs]))
+    assert space.norm(mean.code, np.mean(logs, axis=0)) < 1e-8 * size
+
+
+# --- hard data
+
+
+def test_matrices_of_condition_1e10_converge():
+    points = spd(17, 30, 5, spread=np.log(1e5))
+    assert np.linalg.cond(points).max() > 1e8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean = riemannian_mean(AI, AI.encode(points))
+    assert mean.converged
+    assert mean.gradient <= 1e-5
+    far = AI.sqdist(mean.code[None], points).mean()
+    assert far < min(AI.sqdist(point[None], points).mean() for point in points)
+
+
+def test_heavy_tails_converge():
+    """Full steps of Karcher's iteration overshoot here, so that its cost must be watched."""
+    rng = np.random.default_rng(18)
+    basis = np.linalg.qr(rng.normal(size=(40, 4, 4)))[0]
+    logs = np.clip(rng.standard_cauchy((40, 1, 4)), -11, 11)
+    points = (basis * np.exp(logs)) @ basis.swapaxes(1, 2)
+    mean = riemannian_mean(AI, AI.encode(0.5 * (points + points.swapaxes(1, 2))))
+    assert mean.converged
+    assert mean_logarithm(mean.code, points) < 1e-5
+
+
+def test_too_few_passes_warn_and_give_the_best_seen():
+    codes = spd(19, 10, 4, spread=3.0)
+    with pytest.warns(ConvergenceWarning, match=r"mean of 10 points did not converge in 3 passes.*raise max_iter"):
+        mean = riemannian_mean(AI, codes, max_iter=3)
+    assert not mean.converged
+    assert mean.n_iter == 3
+    assert mean.gradient > 1e-9
+    assert AI.sqdist(mean.code[None], codes).mean() < AI.sqdist(codes[:1], codes).mean()
+
+
+def test_the_cost_never_rises_from_pass_to_pass():
+    codes = spd(20, 10, 4, spread=5.0)
+    costs = []
+    for passes in range(1, 12):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            mean = riemannian_mean(AI, codes, max_iter=passes)
+        costs.append(AI.sqdist(mean.code[None], codes).mean())
+    assert (np.diff(costs) <= 1e-9 * costs[0]).all()
+    assert costs[-1] < 0.9 * costs[0]
+
+
+def test_a_coarse_tolerance_takes_fewer_passes():
+    codes = spd(21, 10, 4, spread=3.0)
+    coarse, fine = (riemannian_mean(AI, codes, tol=tol) for tol in (1e-2, 1e-10))
+    assert coarse.n_iter < fine.n_iter
+    assert coarse.gradient <= 1e-2
+    assert fine.gradient <= 1e-10
