@@ -1,13 +1,16 @@
 """Prototype learning on Riemannian manifolds: pluggable metric, cost and schedules."""
 
+__version__ = "0.1.0"
+
+from rplvq.compare import compare
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.estimator import RiemannianLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.manifolds import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.persistence import load_model
+from rplvq.recenter import Recenter
 from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.trainer import Trainer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "PLVQ",
@@ -22,7 +25,10 @@ __all__ = [
     "GeometricDecay",
     "LogEuclidean",
     "ProjectedEuclidean",
+    "Recenter",
     "RiemannianLVQ",
     "StepDecay",
     "Trainer",
+    "compare",
+    "load_model",
 ]

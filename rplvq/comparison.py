@@ -75,6 +75,7 @@ class Comparison:
            1
     2  0.250
     Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.
+    With so few folds none of them can be below 0.25, whatever the scores.
     >>> result.rows[0]["accuracy_mean"]
     0.9
     """
@@ -93,7 +94,7 @@ class Comparison:
         blocks = [f"{self._heading()}\n\n{aligned(summary_table(self.rows, self.metrics))}"]
         if self._testable():
             table = aligned(p_value_table(self.names, self.p_values(self.metrics[0])))
-            blocks.append(f"{self._test_heading()}\n{table}\n{CAUTION}")
+            blocks.append(f"{self._test_heading()}\n{table}\n{self._caution()}")
         return "\n\n".join(blocks)
 
     def of(self, metric: str) -> Array:
@@ -197,7 +198,7 @@ class Comparison:
             for metric in self.metrics:
                 table = markdown(p_value_table(self.names, self.p_values(metric), named_rows=True))
                 blocks.append(f"{self._test_heading(metric)}:\n\n{table}")
-            blocks.append(CAUTION)
+            blocks.append(self._caution())
         return "\n\n".join(blocks) + "\n"
 
     def plot(self, ax: Axes | None = None, metric: str | None = None) -> Axes:
@@ -208,6 +209,11 @@ class Comparison:
 
     def _testable(self) -> bool:
         return len(self.names) > 1 and len(self.folds) > 1
+
+    def _caution(self) -> str:
+        n_pairs = len(self.names) * (len(self.names) - 1) // 2
+        least = min(1.0, n_pairs * 2.0 ** (1 - len(self.folds)))
+        return CAUTION if least <= 0.05 else f"{CAUTION}\n{FEW_FOLDS.format(least=least)}"
 
     def _heading(self) -> str:
         return (
@@ -224,6 +230,7 @@ class Comparison:
 
 
 CAUTION = 'Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.'
+FEW_FOLDS = "With so few folds none of them can be below {least:.3g}, whatever the scores."
 
 
 def _count(items: Sequence[Any], noun: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from rplvq.labels import check_class_sizes, check_labels, check_weights
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
+from rplvq.persistence import save_model
 from rplvq.prediction import PrototypePredictor
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.steps import State
@@ -243,6 +245,23 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if first:
             validate_data(self, X, skip_check_array=True)
         return self._store(trainer, state, known, rng, append_columns({} if first else self.history_, row))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old file is replaced only once the new one is whole.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If a part cannot be stored: see :mod:`rplvq.persistence`.
+        """
+        save_model(self, path)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,8 +1,7 @@
 """From measurements to covariance matrices: trials of time series, and regions of images.
 
 Both extractors return plain stacks (N, n, n), ready for ``fit``. A covariance of fewer independent
-observations than variables is singular and lies on no SPD manifold, so that is refused here unless
-shrinkage repairs it.
+observations than variables is singular: ``fit`` refuses it by name, shrinkage here repairs it.
 """
 
 from __future__ import annotations
@@ -49,9 +48,7 @@ def trial_covariances(
     ------
     ValueError
         If X does not have three axes, holds no trial, no channel or a value that is NaN or
-        infinite, if shrinkage is outside [0, 1], or if trials have too few samples: fewer than two,
-        or (without shrinkage) fewer than channels (plus one with ``center=True``), so that C is
-        singular.
+        infinite, if shrinkage is outside [0, 1], or if trials have fewer than two samples.
 
     Notes
     -----
@@ -60,8 +57,9 @@ def trial_covariances(
     IV 2a. The divisor is the same for both values of ``center``, so that they differ only by the
     mean. Other libraries' Ledoit-Wolf estimates divide by ``n_samples``.
 
-    Enough samples do not guarantee a positive definite C: a flat channel, or an average reference,
-    makes it singular whatever their number. Shrinkage repairs that, and so does dropping a channel.
+    C is singular if a trial has fewer samples than channels (or, with ``center=True``, no more), and
+    also, whatever their number, with a flat channel or an average reference. Shrinkage repairs
+    that; dropping a channel can.
 
     References
     ----------
@@ -92,14 +90,8 @@ def trial_covariances(
     n_channels, n_samples = signals.shape[1:]
     if n_channels == 0:
         raise ValueError(f"X must hold at least one channel, got shape {signals.shape}")
-    needed = max(2, n_channels + bool(center) if strength == 0.0 else 2)
-    if n_samples < needed:
-        raise ValueError(
-            f"X has too few samples: trials of {n_samples} samples and {n_channels} channels, got "
-            f"shape {signals.shape}, but at least {needed} samples are needed for a covariance "
-            "that can be positive definite. Pass longer trials, fewer channels or a positive "
-            "shrinkage"
-        )
+    if n_samples < 2:
+        raise ValueError(f"X must hold at least 2 samples a trial for a covariance, got shape {signals.shape}")
     require_finite(signals)
     signals = signals.astype(complex if np.iscomplexobj(signals) else float, copy=False)
     if center:
@@ -145,13 +137,12 @@ def region_covariances(
     ------
     ValueError
         If a shape does not fit, a value is NaN or infinite, the name of the features is unknown,
-        shrinkage is outside [0, 1], or a region has too few pixels: fewer than two, or (without
-        shrinkage) at most d, so that C is singular.
+        shrinkage is outside [0, 1], or a region has fewer than two pixels.
 
     Notes
     -----
-    Features that depend on each other make C singular however many pixels there are: a grey
-    picture stored as RGB has R = G = B. A small shrinkage repairs that.
+    C is singular if a region has at most d pixels, and, whatever their number, if features depend on
+    each other: a grey picture stored as RGB has R = G = B. A small shrinkage repairs that.
 
     References
     ----------
@@ -179,7 +170,7 @@ def region_covariances(
     for index, image in enumerate(pictures):
         values = evaluate(function, image, index)
         pixels = values.reshape(-1, values.shape[2]) if regions is None else values[regions[index]]
-        _check_pixels(pixels, index, strength)
+        _check_pixels(pixels, index)
         if covariances and pixels.shape[1] != len(covariances[0]):
             raise ValueError(
                 f"features returned {pixels.shape[1]} features for images[{index}], but "
@@ -264,16 +255,10 @@ def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _check_pixels(pixels: Array, index: int, strength: float) -> None:
-    """Refuse a region (P, d) whose covariance is singular or undefined."""
-    n_pixels, n_features = pixels.shape
-    needed = max(2, n_features + 1 if strength == 0.0 else 2)
-    if n_pixels < needed:
-        raise ValueError(
-            f"images[{index}] has too few pixels in its region: {n_pixels} for {n_features} "
-            f"features, but at least {needed} are needed for a covariance that can be positive "
-            "definite. Pass larger regions, fewer features or a positive shrinkage"
-        )
+def _check_pixels(pixels: Array, index: int) -> None:
+    """Refuse a region (P, d) whose covariance is undefined."""
+    if len(pixels) < 2:
+        raise ValueError(f"images[{index}] has {len(pixels)} pixel(s) in its region: a covariance needs at least 2")
     finite = np.isfinite(pixels)
     if not finite.all():
         pixel, feature = np.argwhere(~finite)[0]

@@ -16,6 +16,8 @@ ROUNDING = 1e-9
 """Relative difference of two costs that conditioning can cause."""
 RESOLUTION = 1e-5
 """Gradient that still counts as converged where no step improves it: the limit of float64 for these data."""
+NEGLIGIBLE = 1e-24
+"""Cost, in units of the first guess's, that means that the points coincide."""
 MAX_REJECTED = 10
 
 
@@ -93,12 +95,13 @@ def riemannian_mean(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     codes, shares = codes[kept], shares[kept] / shares[kept].sum()
-    point = _look(manifold, codes[:1] if start is None else np.asarray(start)[None], codes, shares)
+    point = _look(manifold, codes[:1] if start is None else np.asarray(start)[None], codes, shares, 0.0)
+    negligible = NEGLIGIBLE * point.value
     step, rejected, n_iter = 1.0, 0, 1
     while point.gradient > tol and rejected < MAX_REJECTED and n_iter < max_iter:
         n_iter += 1
         candidate = manifold.move(point.geodesics, step * shares[:, None])
-        reached = _look(manifold, candidate, codes, shares)
+        reached = _look(manifold, candidate, codes, shares, negligible)
         if _better(reached, point):
             point, step, rejected = reached, min(1.0, 1.2 * step), 0
         else:
@@ -124,15 +127,17 @@ class _Point(NamedTuple):
     gradient: float
 
 
-def _look(manifold: Manifold[Any], prototype: Any, codes: Array, shares: Array) -> _Point:
+def _look(manifold: Manifold[Any], prototype: Any, codes: Array, shares: Array, negligible: float) -> _Point:
     geodesics = manifold.connect(prototype, codes)
     value = float(shares @ geodesics.sqdist[:, 0])
-    if value == 0:
+    # Points that agree up to rounding have no mean logarithm to speak of, only the quotient of two roundings.
+    rounding = float(manifold.sqdist(prototype, np.asarray(prototype))[0, 0])
+    if value <= max(negligible, 1e4 * rounding):
         return _Point(prototype, geodesics, value, 0.0)
     # The length of a full step is that of the mean logarithm, and no manifold method has to return it.
     full = manifold.move(geodesics, shares[:, None])
     length = float(np.sqrt(manifold.sqdist(prototype, np.asarray(full))[0, 0]))
-    return _Point(prototype, geodesics, value, length / np.sqrt(value))
+    return _Point(prototype, geodesics, value, float(length / np.sqrt(value)))
 
 
 def _better(new: _Point, old: _Point) -> bool:

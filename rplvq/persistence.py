@@ -123,7 +123,8 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Riemannian
     -----
     UserWarning
         If another major version of rplvq wrote the file: the same format can then mean other predictions.
-        Versions of NumPy and scikit-learn are in the header, but do not change predictions.
+        Versions of NumPy and scikit-learn are in the header for reference; they can change rounding and
+        the random numbers of partial_fit, nothing else.
 
     Examples
     --------

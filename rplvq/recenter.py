@@ -52,6 +52,8 @@ class Recenter(TransformerMixin, BaseEstimator):
     those that use past samples only. The mean also depends on the shares of the classes: sessions should
     hold them in like shares.
 
+    The result is as exact as A^-1/2: to about 1e-10 where A has condition number 1e6, 1e-4 at 1e12.
+
     Groups are metadata: in a pipeline they travel by scikit-learn's metadata routing.
 
     Examples
@@ -222,11 +224,11 @@ def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
         array = array.astype("datetime64[us]")  # so that dates of other units are known again
     try:
         missing = [index for index, name in enumerate(array.tolist()) if name is None or name != name]
+        if missing:
+            raise ValueError(f"groups[{missing[0]}] is {array[missing[0]]!r}: every sample needs a group")
         names, index = np.unique(array, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"groups has missing entries or mixed types: {error}") from error
-    if missing:
-        raise ValueError(f"groups[{missing[0]}] is {array[missing[0]]!r}: every sample needs a group")
     return names, index
 
 

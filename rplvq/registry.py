@@ -9,25 +9,22 @@ from typing import Any, TypeVar
 
 import attrs
 
-from rplvq import costs, initializers, manifolds, schedules, trainer
+from rplvq import costs, initializers, manifolds, schedules
 from rplvq.manifolds.affine_invariant import InverseFactors
+from rplvq.steps import State
+from rplvq.trainer import Trainer
 
 __all__ = ["fields_of", "known_part", "register_part"]
 
 PartT = TypeVar("PartT", bound=type[Any])
 
 
-def is_record(cls: type) -> bool:
-    """Whether a class is one of attrs or a NamedTuple: fields in, fields out."""
-    return attrs.has(cls) or (issubclass(cls, tuple) and hasattr(cls, "_fields"))
-
-
 def _shipped() -> dict[str, type]:
-    """Attrs classes and NamedTuples among the public names of the modules of parts."""
-    found: list[type] = [InverseFactors]
-    for module in (costs, initializers, manifolds, schedules, trainer):
+    """Attrs classes among the public names of the modules of parts, and what a fitted estimator carries."""
+    found: list[type] = [InverseFactors, State, Trainer]
+    for module in (costs, initializers, manifolds, schedules):
         members = [getattr(module, name) for name in module.__all__]
-        found += [member for member in members if isinstance(member, type) and is_record(member)]
+        found += [member for member in members if isinstance(member, type) and attrs.has(member)]
     return {cls.__qualname__: cls for cls in found}
 
 

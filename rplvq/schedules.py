@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from rplvq.checks import count_from
 from rplvq.protocols import Schedule
 
 __all__ = ["Annealed", "Constant", "GeometricDecay", "StepDecay", "resolve"]
@@ -102,7 +103,7 @@ class StepDecay:
 
     start: float | None = attrs.field(default=None, converter=number, validator=positive)
     factor: float = attrs.field(default=0.5, converter=number, validator=positive)
-    every: int = attrs.field(default=10, validator=positive)
+    every: int = attrs.field(default=10, converter=number, validator=count_from(1))
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Value in ``epoch`` 0..n_epochs."""
@@ -209,7 +210,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return Constant(float(value))
-    if isinstance(value, str) or not callable(value):
+    if isinstance(value, (str, type)) or not callable(value):
         raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}")
     if attrs.has(type(value)) and getattr(value, "start", 0) is None:
         return attrs.evolve(value, start=default(0, 1))  # type: ignore[no-any-return]

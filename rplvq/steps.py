@@ -101,15 +101,16 @@ def pair_weights(
         Weights cut plus prototypes shortened.
     """
     weights = slope * (2.0 * step_size)
-    squares = weights * weights
     n_capped = 0
-    # Sums bound the largest entries and cost less than looking for those: most steps need no cap at all.
-    if max_weight is not None and np.vdot(weights, weights) > max_weight * max_weight:
+    # Norms bound the largest entries and cost less than looking for those: most steps need no cap at all.
+    norm = float(np.vdot(weights, weights))
+    reach = len(weights) * norm * float(np.vdot(sqdist, sqdist)) ** 0.5
+    if max_weight is not None and norm > max_weight * max_weight:
         n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
         weights = np.clip(weights, -max_weight, max_weight)
     if len(weights) > 1:
         weights = weights / len(weights)
-    if len(weights) * np.vdot(squares, sqdist) > max_length * max_length:
+    if reach > max_length * max_length:
         lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
         n_capped += int(np.count_nonzero(lengths > max_length))
         weights = weights * (max_length / np.maximum(lengths, max_length))

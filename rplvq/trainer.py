@@ -121,7 +121,7 @@ class Trainer:
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
         """Take one step on samples (B, ...); all weights are computed before any prototype moves."""
-        return self._advance(state.prototypes, state, self._max_length, samples, targets, sample_weight)
+        return Step(*self._advance(state.prototypes, state, self._max_length, samples, targets, sample_weight))
 
     def _advance(
         self,
@@ -131,14 +131,15 @@ class Trainer:
         samples: Array,
         targets: Array,
         sample_weight: Array | None,
-    ) -> Step:
-        """Step from ``prototypes``, with everything else as in ``state``."""
+    ) -> tuple[Prototypes, Array, Array, int]:
+        """Step from ``prototypes``, with everything else as in ``state``: the fields of a Step."""
         geodesics = self.manifold.connect(prototypes, samples)
-        loss, slope = self.cost(geodesics.sqdist, targets, state.labels, state.sigma2)
+        sqdist = geodesics.sqdist
+        loss, slope = self.cost(sqdist, targets, state.labels, state.sigma2)
         if sample_weight is not None:
             slope = slope * sample_weight[:, None]
-        weights, n_capped = pair_weights(slope, geodesics.sqdist, state.step_size, self.max_weight, max_length)
-        return Step(self.manifold.move(geodesics, weights), geodesics.sqdist, loss, n_capped)
+        weights, n_capped = pair_weights(slope, sqdist, state.step_size, self.max_weight, max_length)
+        return self.manifold.move(geodesics, weights), sqdist, loss, n_capped
 
     @property
     def _max_length(self) -> float:
@@ -179,14 +180,13 @@ class Trainer:
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
         prototypes, max_length = state.prototypes, self._max_length
-        steps = []
+        seen = []
         for start in range(0, len(samples), size):
             batch = slice(start, start + size)
             weight = None if weights is None else weights[batch]
-            step = self._advance(prototypes, state, max_length, samples[batch], targets[batch], weight)
-            prototypes = step.prototypes
-            steps.append(step[1:])
-        sqdist, loss, n_capped = zip(*steps, strict=True)
+            prototypes, *met = self._advance(prototypes, state, max_length, samples[batch], targets[batch], weight)
+            seen.append(met)
+        sqdist, loss, n_capped = zip(*seen, strict=True)
         meter.add(np.concatenate(sqdist), np.concatenate(loss), targets, weights)
         return state._replace(prototypes=prototypes), sum(n_capped)
 

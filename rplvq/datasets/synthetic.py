@@ -211,7 +211,7 @@ def _make(
 
 
 def _spectra(n: int) -> Array:
-    """The profiles eta1..eta4 of the paper, shape (4, n), each of mean 1."""
+    """Return the profiles eta1..eta4 of the paper, shape (4, n), each of mean 1."""
     j = np.arange(1, n + 1)
     profiles = np.stack([13.0 - j, 1.0 + 100.0 * np.exp(-0.5 * j), 13.0 - 0.5 * j, 1.0 / j])
     scaled: Array = profiles / profiles.mean(axis=1, keepdims=True)

@@ -145,10 +145,11 @@ class AffineInvariant:
         """
         _, logs, eigenvectors, factors = geodesics
         if len(weights) == 1:
-            lengths, basis = weights[0, :, None] * logs[0], eigenvectors[0]
+            halves, basis = weights.T * -0.5 * logs[0], eigenvectors[0]
         else:
             scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
             lengths, basis = np.linalg.eigh(scaled.sum(axis=0))
+            halves = -0.5 * lengths
         moved = adjoint(basis) @ factors
-        moved *= np.exp(-0.5 * lengths)[..., None]
+        moved *= np.exp(halves)[..., None]
         return InverseFactors(moved)

@@ -31,6 +31,8 @@ class EuclideanVectors:
 
     def encode(self, points: Any) -> Array:
         """Check vectors (N, d); raise ValueError at anything that is not finite and real."""
+        if isinstance(points, (list, tuple)):
+            points = np.asarray(points)
         vectors = check_array(points, dtype=np.float64, ensure_all_finite=False, input_name="X")
         require_finite(vectors)
         return np.asarray(vectors)

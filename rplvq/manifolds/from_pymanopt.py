@@ -106,10 +106,20 @@ class FromPymanopt:
             raise PointError(index, f"is not a point of {self.manifold}: its logarithm to X[0] is not finite")
 
     def _log(self, base: Array, point: Array) -> Array:
-        """Logarithm of one point; zero where both agree (some of pymanopt's divide by their distance)."""
+        """Logarithm of one point; zero where both agree up to rounding: some of pymanopt's are 0 / 0 there."""
         if np.array_equal(base, point):
             return np.zeros_like(base)
-        return np.asarray(self.manifold.log(base, point))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            logarithm = np.asarray(self.manifold.log(base, point))
+        if not np.isfinite(logarithm).all() and np.allclose(base, point, rtol=1e-12, atol=0):
+            return np.zeros_like(base)
+        return logarithm
+
+    def _sqdist(self, base: Array, point: Array, logarithm: Array) -> float:
+        """Squared norm of the logarithm; where that vanishes at a cut point (antipodes), of pymanopt's dist."""
+        if not logarithm.any() and not np.array_equal(base, point):
+            return float(self.manifold.dist(base, point)) ** 2
+        return float(self.manifold.norm(base, logarithm)) ** 2
 
     def decode(self, codes: Array) -> Array:
         """Points are their own coordinates, shape (K, ...)."""
@@ -125,10 +135,9 @@ class FromPymanopt:
         logarithms = np.array([[self._log(base, point) for base in prototypes] for point in samples])
         sqdist = np.array(
             [
-                [self.manifold.norm(base, vector) ** 2 for base, vector in zip(prototypes, row, strict=True)]
-                for row in logarithms
-            ],
-            dtype=float,
+                [self._sqdist(base, point, vector) for base, vector in zip(prototypes, row, strict=True)]
+                for point, row in zip(samples, logarithms, strict=True)
+            ]
         )
         return TangentGeodesics(sqdist, logarithms, prototypes)
 

@@ -1,0 +1,1 @@
+"""The paper's experiments, repeated: ``python -m examples.paper run`` from the root of the repository."""

@@ -1,0 +1,123 @@
+"""The table of all geometries: random points for each, and its distance by an independent formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import scipy.linalg
+from pymanopt.manifolds import (
+    Grassmann,
+    PoincareBall,
+    Sphere,
+    SymmetricPositiveDefinite,
+)
+
+from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+
+AI, LE = AffineInvariant(), LogEuclidean()
+
+
+def spd(rng, count, n, spread=0.7, dtype=float):
+    """Positive definite matrices (count, n, n) whose log-eigenvalues are uniform in +-spread."""
+    noise = rng.normal(size=(count, n, n))
+    if dtype is complex:
+        noise = noise + 1j * rng.normal(size=(count, n, n))
+    basis = np.linalg.qr(noise)[0]
+    eigenvalues = np.exp(rng.uniform(-spread, spread, (count, 1, n)))
+    matrices = (basis * eigenvalues) @ basis.conj().swapaxes(1, 2)
+    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
+
+
+def hpd(rng, count, n, spread=0.7):
+    return spd(rng, count, n, spread, complex)
+
+
+def vectors(rng, count, n):
+    return rng.normal(size=(count, n))
+
+
+def on_sphere(rng, count, n):
+    points = 0.4 * rng.normal(size=(count, n + 1)) + np.eye(n + 1)[0]
+    return points / np.linalg.norm(points, axis=1, keepdims=True)
+
+
+def bases(rng, count, n):
+    return np.linalg.qr(np.eye(n + 2)[:, :2] + 0.15 * rng.normal(size=(count, n + 2, 2)))[0]
+
+
+def in_ball(rng, count, n):
+    return rng.uniform(-0.7, 0.7, (count, n)) / np.sqrt(n)
+
+
+def affine_invariant_distance(x, w):
+    return np.sqrt((np.log(scipy.linalg.eigvalsh(x, w)) ** 2).sum())
+
+
+def log_euclidean_distance(x, w):
+    return np.linalg.norm(scipy.linalg.logm(x) - scipy.linalg.logm(w))
+
+
+def norm_of_difference(x, w):
+    return np.linalg.norm(x - w)
+
+
+def angle(x, w):
+    return np.arccos(x @ w)
+
+
+def principal_angles(x, w):
+    return np.linalg.norm(scipy.linalg.subspace_angles(x, w))
+
+
+def hyperbolic_distance(x, w):
+    ratio = ((x - w) @ (x - w)) / ((1 - x @ x) * (1 - w @ w))
+    return np.arccosh(1 + 2 * ratio)
+
+
+class Case(NamedTuple):
+    """A geometry, random points for it, and its distance by an independent formula."""
+
+    manifold: Callable[[int], Any]
+    points: Callable[..., Any]
+    distance: Callable[[Any, Any], Any]
+
+
+def always(manifold):
+    return lambda n: manifold
+
+
+CASES = {
+    "affine-invariant": Case(always(AI), spd, affine_invariant_distance),
+    "affine-invariant, complex": Case(always(AI), hpd, affine_invariant_distance),
+    "Log-Euclidean": Case(always(LE), spd, log_euclidean_distance),
+    "Log-Euclidean, complex": Case(always(LE), hpd, log_euclidean_distance),
+    "projected": Case(always(ProjectedEuclidean()), spd, norm_of_difference),
+    "projected, complex": Case(always(ProjectedEuclidean()), hpd, norm_of_difference),
+    "projected, relative": Case(always(ProjectedEuclidean(relative=True)), spd, norm_of_difference),
+    "vectors": Case(always(EuclideanVectors()), vectors, norm_of_difference),
+    "sphere": Case(lambda n: FromPymanopt(Sphere(n + 1)), on_sphere, angle),
+    "Grassmann": Case(lambda n: FromPymanopt(Grassmann(n + 2, 2)), bases, principal_angles),
+    "Poincare ball": Case(lambda n: FromPymanopt(PoincareBall(n)), in_ball, hyperbolic_distance),
+    "pymanopt's SPD": Case(lambda n: FromPymanopt(SymmetricPositiveDefinite(n)), spd, affine_invariant_distance),
+}
+EVERY = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+
+
+def made(case, count=7, n=3, seed=0):
+    """Manifold and codes of a case."""
+    manifold = case.manifold(n)
+    return manifold, manifold.encode(case.points(np.random.default_rng(seed), count, n))
+
+
+def relative_gap(actual, wanted):
+    return np.abs(actual - wanted).max() / np.abs(wanted).max()
+
+
+def reference_move_affine_invariant(w, samples, weights):
+    root = scipy.linalg.sqrtm(w)
+    inverse = np.linalg.inv(root)
+    logs = [scipy.linalg.logm(inverse @ x @ inverse) for x in samples]
+    return root @ scipy.linalg.expm(np.tensordot(weights, logs, 1)) @ root

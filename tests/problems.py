@@ -1,0 +1,77 @@
+"""Small classification problems that several test modules share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from rplvq.linalg import expm, sqrtm
+
+
+def spd(rng, count, n, spread=0.7, dtype=float):
+    """Positive definite matrices (count, n, n): exponentials of random Hermitian ones."""
+    noise = rng.normal(size=(count, n, n)).astype(dtype)
+    if dtype is complex:
+        noise += 1j * rng.normal(size=(count, n, n))
+    return expm(0.5 * spread * (noise + noise.conj().swapaxes(1, 2)))
+
+
+def spd_classes(seed=0, per_class=8, n=3, n_classes=2, spread=0.3, shift=0.6, dtype=float):
+    """Matrices (N, n, n) around one random center a class, and class indices (N,), in random order."""
+    rng = np.random.default_rng(seed)
+    roots = sqrtm(spd(rng, n_classes, n, shift, dtype))
+    y = rng.permutation(np.repeat(np.arange(n_classes), per_class))
+    X = roots[y] @ spd(rng, len(y), n, spread, dtype) @ roots[y]
+    return 0.5 * (X + X.conj().swapaxes(1, 2)), y
+
+
+def vector_classes(seed=0, per_class=8, d=3, n_classes=2, shift=2.0):
+    """Gaussian vectors (N, d) around one random center a class, and class indices (N,)."""
+    rng = np.random.default_rng(seed)
+    centers = shift * rng.normal(size=(n_classes, d))
+    y = rng.permutation(np.repeat(np.arange(n_classes), per_class))
+    return centers[y] + rng.normal(size=(len(y), d)), y
+
+
+def sphere_classes(seed=0, per_class=8, n_classes=3, spread=0.5):
+    """Unit vectors (N, 3) around orthogonal axes, and class indices (N,)."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(n_classes), per_class))
+    X = np.eye(3)[y] + spread * rng.normal(size=(len(y), 3))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), y
+
+
+def grassmann_classes(seed=0, per_class=8, spread=0.3):
+    """Orthonormal bases (N, 4, 2) of planes around two orthogonal planes, and class indices (N,)."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([0, 1], per_class))
+    planes = np.stack([np.eye(4)[:, :2] + 0.5 * np.eye(4)[:, 2:], np.eye(4)[:, 2:]])
+    return np.linalg.qr(planes[y] + spread * rng.normal(size=(len(y), 4, 2)))[0], y
+
+
+def distances(X, prototypes):
+    """Affine-invariant distances (N, K), each by SciPy's generalized eigenvalues."""
+    from scipy.linalg import eigvalsh
+
+    return np.array([[np.linalg.norm(np.log(eigvalsh(x, w))) for w in prototypes] for x in X])
+
+
+@contextmanager
+def counted_decompositions() -> Iterator[dict[str, int]]:
+    """Count the matrices that numpy.linalg.eigh and eigvalsh decompose."""
+    counts = {"eigh": 0, "eigvalsh": 0}
+
+    def counter(name, function):
+        def counting(matrices, *args, **kwargs):
+            counts[name] += int(np.prod(np.shape(matrices)[:-2]))
+            return function(matrices, *args, **kwargs)
+
+        return counting
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in counts:
+            patch.setattr(np.linalg, name, counter(name, getattr(np.linalg, name)))
+        yield counts

@@ -1,0 +1,61 @@
+"""How many eigendecompositions training and prediction take: as few as the geometry needs."""
+
+from __future__ import annotations
+
+import pytest
+from problems import counted_decompositions, spd_classes, vector_classes
+
+from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ
+
+
+def decompositions_per_epoch(manifold, X, y, **settings):
+    counts = []
+    for epochs in (2, 3):
+        with counted_decompositions() as counter:
+            RiemannianLVQ(manifold, max_epochs=epochs, random_state=0, **settings).fit(X, y)
+        counts.append(sum(counter.values()))
+    return counts[1] - counts[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "per_epoch"),
+    [
+        ({}, 20 * 6),
+        ({"monitor": "epoch"}, 2 * 20 * 6),
+        ({"batch_size": 6}, 20 * 6 + 4 * 6),  # 6, 6, 6 and 2 samples: one more a prototype and batch
+        ({"batch_size": 19}, 20 * 6 + 6),  # the last batch holds one sample, which needs none
+        ({"batch_size": None}, 20 * 6 + 6),
+        ({"batch_size": 100}, 20 * 6 + 6),
+    ],
+)
+def test_decompositions_of_an_epoch_under_the_affine_invariant_metric(settings, per_epoch):
+    X, y = spd_classes(per_class=10)
+    assert decompositions_per_epoch(AffineInvariant(), X, y, prototypes_per_class=3, **settings) == per_epoch
+
+
+@pytest.mark.parametrize("settings", [{}, {"monitor": "epoch"}, {"batch_size": 7}])
+def test_log_euclidean_training_decomposes_nothing(settings):
+    X, y = spd_classes(per_class=10)
+    assert decompositions_per_epoch(LogEuclidean(), X, y, **settings) == 0
+
+
+def test_log_euclidean_takes_each_logarithm_once():
+    X, y = spd_classes(per_class=10)
+    with counted_decompositions() as counter:
+        RiemannianLVQ("log_euclidean", max_epochs=3).fit(X, y)
+    assert sum(counter.values()) == len(X) + 2  # the samples', and the exponential of two prototypes
+
+
+def test_predicting_needs_eigenvalues_only():
+    X, y = spd_classes(per_class=10)
+    model = RiemannianLVQ(max_epochs=1).fit(X, y)
+    with counted_decompositions() as counter:
+        model.predict(X)
+    assert counter == {"eigh": 0, "eigvalsh": len(X) + len(X) * 2}  # the check of X, and every pair
+
+
+def test_vectors_need_none():
+    X, y = vector_classes()
+    with counted_decompositions() as counter:
+        RiemannianLVQ("euclidean_vectors", max_epochs=3).fit(X, y)
+    assert sum(counter.values()) == 0

@@ -1,0 +1,32 @@
+"""README and CONTRIBUTING say what works: their Python blocks run, and README has its two commands."""
+
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / name).read_text(), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_python_blocks_run_in_order(name, capsys):
+    found = blocks(name, "python")
+    assert found
+    namespace: dict[str, object] = {}
+    for block in found:
+        exec(compile(block, name, "exec"), namespace)
+    if name == "README.md":
+        assert "(4, 10, 10)" in capsys.readouterr().out
+
+
+def test_readme_has_exactly_two_commands_that_set_themselves_up():
+    (shell,) = blocks("README.md", "bash")
+    commands = shell.strip().splitlines()
+    assert len(commands) == 2
+    assert all(command.startswith("python3 -m venv .venv && .venv/bin/pip install") for command in commands)
+    assert commands[0].endswith(".venv/bin/python -m rplvq compare")
+    assert commands[1].endswith(".venv/bin/python -m pytest")

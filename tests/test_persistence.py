@@ -1,0 +1,214 @@
+"""Models that are saved and loaded are the same: what they predict, what they say, how they go on."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from numpy.testing import assert_array_equal
+from pymanopt.manifolds import Sphere
+
+import rplvq
+from rplvq import (
+    PLVQ,
+    RSLVQ,
+    AffineInvariant,
+    Annealed,
+    ClassKMeans,
+    ClassMeans,
+    Constant,
+    EuclideanVectors,
+    FromPymanopt,
+    GeometricDecay,
+    LogEuclidean,
+    ProjectedEuclidean,
+    RiemannianLVQ,
+    StepDecay,
+)
+from rplvq.datasets import make_syn1
+from rplvq.persistence import ModelFileError, load_model, save_model
+from rplvq.protocols import Array
+
+N_CLASSES = 4
+SPD, LABELS = make_syn1(n_per_class=6, random_state=0)
+CLASS = np.unique(LABELS, return_inverse=True)[1]
+RNG = np.random.default_rng(5)
+VECTORS = RNG.standard_normal((len(CLASS), 3)) + CLASS[:, None]
+SPHERE = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
+PARTS = RNG.standard_normal((len(CLASS), 3, 8)) + 1j * RNG.standard_normal((len(CLASS), 3, 8))
+PARTS[:, 0] *= 1 + CLASS[:, None]
+HERMITIAN = PARTS @ PARTS.conj().swapaxes(1, 2) / 8
+SOFT = 0.9 * np.eye(N_CLASSES)[CLASS] + 0.1 / N_CLASSES
+
+STRINGS = np.array(["left", "right", "Füße", "zunge"])
+CHOSEN = [*np.unique(CLASS, return_index=True)[1], 7, 11]
+INIT = (SPD[CHOSEN], CLASS[CHOSEN])
+
+
+def named(names: Any) -> Array:
+    """Labels of the samples (N,) from names of the classes (C,)."""
+    return np.asarray(names)[CLASS]
+
+
+CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
+    "defaults": ({}, SPD, CLASS),
+    "affine-invariant": ({"manifold": AffineInvariant(max_step_length=3), "batch_size": 5}, SPD, CLASS),
+    "affine-invariant-untrained": ({"max_epochs": 0}, SPD, CLASS),
+    "hermitian": ({"manifold": "affine_invariant"}, HERMITIAN, CLASS),
+    "log-euclidean": ({"manifold": LogEuclidean()}, SPD, CLASS),
+    "log-euclidean-hermitian": ({"manifold": "logeuclid", "batch_size": None}, HERMITIAN, CLASS),
+    "projected": ({"manifold": ProjectedEuclidean(tau=1e-3)}, SPD, CLASS),
+    "euclidean": ({"manifold": "euclidean"}, SPD * 1e-12, CLASS),
+    "vectors": ({"manifold": EuclideanVectors()}, VECTORS, CLASS),
+    "rslvq-priors": ({"cost": RSLVQ(priors=(0.1, 0.2, 0.3, 0.4)), "decision": "posterior"}, SPD, CLASS),
+    "plvq": ({"cost": "plvq"}, SPD, CLASS),
+    "soft-labels": ({"cost": PLVQ(priors=[0.25] * 4)}, SPD, SOFT),
+    "constant": ({"sigma2": Constant(2.5), "step_size": 0.05}, SPD, CLASS),
+    "annealed": ({"sigma2": Annealed(), "step_size": GeometricDecay(ratio=0.1)}, SPD, CLASS),
+    "step-decay": ({"sigma2": np.float32(1.5), "step_size": StepDecay(0.2, every=1)}, SPD, CLASS),
+    "uncapped": ({"max_weight": None, "max_step_length": 5.0, "monitor": "epoch"}, SPD, CLASS),
+    "class-means": ({"init": ClassMeans(perturbation=0.1), "prototypes_per_class": 2}, SPD, CLASS),
+    "k-means": ({"init": ClassKMeans(), "prototypes_per_class": 2}, SPD, CLASS),
+    "per-class": ({"init": "kmeans", "prototypes_per_class": dict(zip(STRINGS, (1, 2, 1, 3), strict=True))}, SPD,
+                  named(STRINGS)),
+    "per-class-numpy": ({"prototypes_per_class": dict(zip(np.arange(4), np.array([1, 2, 1, 1]), strict=True))}, SPD,
+                        CLASS),
+    "given-arrays": ({"init": INIT}, SPD, CLASS),
+    "given-lists": ({"init": [INIT[0].tolist(), INIT[1].tolist()]}, SPD, CLASS),
+    "early-stopping": ({"early_stopping": True, "validation_fraction": 0.2, "tol": np.inf}, SPD, CLASS),
+    "strings": ({}, SPD, named(STRINGS)),
+    "objects": ({}, SPD, named(STRINGS.astype(object))),
+    "small-integers": ({}, SPD, named(np.array([-3, 0, 1, 7], dtype=np.int8))),
+    "booleans": ({}, SPD, CLASS > 1),
+    "floats": ({}, SPD, named([0.0, 1.0, 2.0, 1e15])),
+    "dates": ({}, SPD, named(np.array(["2024-01-01", "2024-01-02", "2025-01-01", "1969-01-01"], "M8[D]"))),
+}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "model.npz"
+
+
+def fitted(X: Array = SPD, y: Array = CLASS, **parameters: Any) -> RiemannianLVQ:
+    settings = {"max_epochs": 2, "random_state": 3} | parameters
+    return RiemannianLVQ(**settings).fit(X, y)
+
+
+def assert_same(one: RiemannianLVQ, other: RiemannianLVQ, X: Array) -> None:
+    """Same answers and same fitted attributes, bit for bit, with the same types."""
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"):
+        expected, found = getattr(one, method)(X), getattr(other, method)(X)
+        assert_array_equal(found, expected, err_msg=method)
+        assert found.dtype == expected.dtype
+    for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "n_features_in_"):
+        expected, found = getattr(one, name), getattr(other, name)
+        assert_array_equal(found, expected, err_msg=name)
+        assert type(found) is type(expected)
+    assert list(one.history_) == list(other.history_)
+    for name in set(one.history_) - {"seconds"}:
+        assert_array_equal(one.history_[name], other.history_[name], err_msg=name)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_loaded_model_answers_and_goes_on_as_the_saved_one(case: str, path: pathlib.Path) -> None:
+    parameters, X, y = CASES[case]
+    model = fitted(X, y, **parameters)
+    save_model(model, path)
+    again = load_model(path)
+    assert repr(again.get_params()) == repr(model.get_params())
+    assert repr(again.history_) == repr(model.history_)
+    assert_same(model, again, X)
+    for part in (slice(None, None, 2), slice(1, None, 2)):
+        model.partial_fit(X[part], y[part])
+        again.partial_fit(X[part], y[part])
+    assert_same(model, again, X)
+
+
+def test_estimator_saves_itself(path: pathlib.Path) -> None:
+    model = fitted()
+    model.save(path)
+    assert_same(model, rplvq.load_model(path), SPD)
+
+
+def test_partial_fit_goes_on_in_the_middle_of_the_schedules(path: pathlib.Path) -> None:
+    straight = RiemannianLVQ(sigma2=Annealed(), max_epochs=6, random_state=1)
+    broken = RiemannianLVQ(sigma2=Annealed(), max_epochs=6, random_state=1)
+    for _ in range(6):
+        straight.partial_fit(SPD, CLASS)
+        broken.partial_fit(SPD, CLASS)
+        save_model(broken, path)
+        broken = load_model(path)
+    assert_same(straight, broken, SPD)
+    assert len(set(straight.history_["step_size"])) == 6
+
+
+def test_parameters_changed_after_fit_do_not_reach_into_the_trained_parts(path: pathlib.Path) -> None:
+    model = fitted().set_params(cost="plvq", sigma2=7.0)
+    save_model(model, path)
+    again = load_model(path)
+    assert (again.cost, again.sigma2) == ("plvq", 7.0)
+    assert_same(model.partial_fit(SPD, CLASS), again.partial_fit(SPD, CLASS), SPD)
+
+
+def test_saving_changes_nothing_and_callbacks_are_left_out(path: pathlib.Path) -> None:
+    seen: list[Any] = []
+    model = fitted(callbacks=[seen.append])
+    save_model(model, path)
+    assert model.callbacks == [seen.append]
+    assert load_model(path).callbacks == ()
+    assert len(seen) == 2
+
+
+def test_random_state_instance_goes_on(path: pathlib.Path) -> None:
+    model = fitted(random_state=np.random.RandomState(4))
+    save_model(model, path)
+    again = load_model(path)
+    assert_same(model.fit(SPD, CLASS), again.fit(SPD, CLASS), SPD)
+
+
+def test_names_of_features_output_and_requests_survive(path: pathlib.Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(VECTORS, columns=["a", "b", "c"])
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = RiemannianLVQ("euclidean_vectors", max_epochs=1).set_fit_request(sample_weight="trust")
+    model.set_output(transform="pandas").fit(frame, pandas.Series(named(STRINGS)))
+    save_model(model, path)
+    again = load_model(path)
+    assert_array_equal(again.feature_names_in_, ["a", "b", "c"])
+    pandas.testing.assert_frame_equal(again.transform(frame), model.transform(frame))
+    assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust"}
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_another_process_loads_and_predicts_the_same(path: pathlib.Path) -> None:
+    save_model(fitted(), path)
+    np.savez(path.with_name("data.npz"), X=SPD)
+    program = (
+        "import sys, numpy as np; from rplvq.persistence import load_model; "
+        "X = np.load(sys.argv[2])['X']; np.save(sys.argv[3], load_model(sys.argv[1]).predict_proba(X))"
+    )
+    names = [str(path.with_name(name)) for name in ("model.npz", "data.npz", "proba.npy")]
+    subprocess.run([sys.executable, "-c", program, *names], check=True, timeout=120)
+    assert_array_equal(np.load(names[2]), load_model(path).predict_proba(SPD))
+
+
+@pytest.mark.parametrize("wrap", [lambda sphere: sphere, FromPymanopt])
+def test_pymanopt_manifold_is_given_again(wrap: Any, path: pathlib.Path) -> None:
+    model = fitted(SPHERE, CLASS, manifold=wrap(Sphere(3)))
+    save_model(model, path)
+    again = load_model(path, manifold=wrap(Sphere(3)))
+    assert_same(model.partial_fit(SPHERE, CLASS), again.partial_fit(SPHERE, CLASS), SPHERE)
+    with pytest.raises(ModelFileError, match=r"Sphere manifold of 3-vectors.*load_model\(path, manifold="):
+        load_model(path)
+    with pytest.raises(ModelFileError, match="4-vectors is not what the model was trained on"):
+        load_model(path, manifold=Sphere(4))
+    save_model(fitted(), path)
+    with pytest.raises(ValueError, match="was not trained on a manifold of pymanopt's"):
+        load_model(path, manifold=Sphere(3))

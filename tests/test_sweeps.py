@@ -1,0 +1,59 @@
+"""Batches and the order of visits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import spd_classes
+
+from rplvq import AffineInvariant, Trainer
+from rplvq.sweeps import BLOCK_ROWS, blocks, canonical_order, visits
+
+
+@pytest.mark.parametrize("size", [1, 5, 16, 100, None])
+def test_an_epoch_is_one_step_a_batch_over_one_permutation(size):
+    # The last batch is smaller, and its weights are divided by its own size.
+    X, y = spd_classes(n_classes=2)
+    manifold = AffineInvariant()
+    trainer = Trainer(manifold, sigma2=1.0, step_size=0.2, batch_size=size, max_epochs=1)
+    codes, rng = manifold.encode(X), np.random.default_rng(0)
+    state = expected = trainer.init(codes, y, 2, rng).at_epoch(1, 1)
+    order = np.random.default_rng(5).permutation(len(X))
+    for start in range(0, len(X), size or len(X)):
+        batch = order[start : start + (size or len(X))]
+        expected = expected._replace(prototypes=trainer.step(expected, codes[batch], y[batch]).prototypes)
+    swept, score, _ = trainer.sweep(state, codes, y, np.random.default_rng(5))
+    assert_allclose(np.array(swept.prototypes), np.array(expected.prototypes), rtol=1e-12)
+    assert score.cost > 0
+
+
+@pytest.mark.parametrize(("size", "n"), [(1, BLOCK_ROWS + 3), (1000, 9001), (7, 20), (None, 9001), (100, 20)])
+def test_blocks_hold_whole_batches_and_every_row_once(size, n):
+    cut = list(blocks(np.arange(n), np.arange(n) / n, size, np.random.default_rng(0)))
+    assert_array_equal(np.sort(np.concatenate([rows for rows, _, _ in cut])), np.arange(n))
+    for rows, weights, length in cut:
+        assert_array_equal(weights, rows / n)
+        assert length == min(size or n, n)
+    assert all(len(rows) % length == 0 for rows, _, length in cut[:-1])
+
+
+def test_visits_without_weights_are_one_a_sample():
+    rows, weights = visits(4, None)
+    assert rows.tolist() == [0, 1, 2, 3]
+    assert weights is None
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_the_canonical_order_sorts_permuted_samples_alike(dtype, layout):
+    # Of one axis a sample too: points on a product of circles, say.
+    rng = np.random.default_rng(0)
+    for shape in [(9, 3), (9, 2, 2)]:
+        codes = rng.normal(size=shape).astype(dtype)
+        codes[4], codes[5, 0] = codes[3], 0.0
+        targets, order = np.arange(9) % 2, rng.permutation(9)
+        first = codes[canonical_order(np.asarray(codes, order=layout), targets)]
+        negated = np.where(codes == 0, -0.0, codes)[order]
+        second = negated[canonical_order(np.asarray(negated, order=layout), targets[order])]
+        assert_array_equal(first, second)
