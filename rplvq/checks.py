@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["count_from", "positive_or_none"]
+__all__ = ["count_from", "not_negative", "positive_or_none"]
 
 
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
@@ -26,3 +26,9 @@ def positive_or_none(_: Any, attribute: Any, value: Any) -> None:
     """Accept a positive number or None."""
     if value is not None and (isinstance(value, (bool, str)) or not value > 0):
         raise ValueError(f"{attribute.name} must be a positive number or None, got {value!r}")
+
+
+def not_negative(_: Any, attribute: Any, value: Any) -> None:
+    """Accept a number of at least 0."""
+    if isinstance(value, (bool, str)) or value is None or not value >= 0:
+        raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")

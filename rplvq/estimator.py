@@ -187,7 +187,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """
         rng = self._new_rng()
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
-        order = canonical_order(codes, targets)
+        order = canonical_order(codes, targets, weights)
         codes, targets = codes[order], targets[order]
         weights = None if weights is None else weights[order]
         validation = None
@@ -233,7 +233,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if not first:
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
-        order = canonical_order(codes, targets)
+        order = canonical_order(codes, targets, weights)
         codes, targets, weights = codes[order], targets[order], None if weights is None else weights[order]
         if first:
             rng, trainer = self._new_rng(), self._trainer(manifold, known, targets, weights)
@@ -317,12 +317,22 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:
         """Rows that train and rows held out, stratified by class."""
-        return train_test_split(  # type: ignore[no-any-return]
-            np.arange(len(targets)),
-            test_size=self.validation_fraction,
-            stratify=hard_targets(targets),
-            random_state=int(rng.integers(2**31)),
-        )
+        share = self.validation_fraction
+        if isinstance(share, (bool, str)) or share is None or not 0 < share < 1:
+            raise ValueError(f"validation_fraction must lie between 0 and 1, got {share!r}")
+        try:
+            kept, held = train_test_split(
+                np.arange(len(targets)),
+                test_size=float(share),
+                stratify=hard_targets(targets),
+                random_state=int(rng.integers(2**31)),
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"validation_fraction={share} of {len(targets)} samples cannot be held out with every class on both "
+                f"sides: {error}. Change it, or turn early_stopping off"
+            ) from error
+        return kept, held
 
     def _store(
         self, trainer: Trainer, state: State, classes: Array, rng: np.random.Generator, history: dict[str, Array]

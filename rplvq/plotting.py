@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.protocols import Array
+from rplvq.tables import mean_and_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +115,7 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
     labels = []
     for e in order:
         name = comparison.names[e]
-        text = f"{rows[e][f'{metric}_mean']:.3f} ± {rows[e][f'{metric}_std']:.3f}"
+        text = mean_and_deviation(rows[e], metric, "±", digits=3)
         if testable:
             p = p_values.get((best, name), p_values.get((name, best)))
             text += "   best" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"

@@ -13,7 +13,7 @@ import attrs
 from rplvq.checks import count_from
 from rplvq.protocols import Schedule
 
-__all__ = ["Annealed", "Constant", "GeometricDecay", "StepDecay", "resolve"]
+__all__ = ["Annealed", "Constant", "GeometricDecay", "StepDecay", "resolve", "wants_default"]
 
 
 def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -175,6 +175,13 @@ def _started(schedule: Any) -> float:
     return float(schedule.start)
 
 
+def wants_default(value: Any) -> bool:
+    """Whether :func:`resolve` would look at the default: at None, "auto" and a schedule without a start."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return True
+    return not isinstance(value, type) and attrs.has(type(value)) and getattr(value, "start", 0) is None
+
+
 def resolve(value: Any, default: Schedule, name: str) -> Schedule:
     """Turn what a user passes for a schedule into one: the only place where that happens.
 
@@ -212,6 +219,6 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
         return Constant(float(value))
     if isinstance(value, (str, type)) or not callable(value):
         raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}")
-    if attrs.has(type(value)) and getattr(value, "start", 0) is None:
+    if wants_default(value):
         return attrs.evolve(value, start=default(0, 1))  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]

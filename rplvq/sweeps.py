@@ -13,15 +13,17 @@ __all__ = ["blocks", "canonical_order", "visits"]
 BLOCK_ROWS = 4096
 
 
-def canonical_order(codes: Array, targets: Array) -> Array:
+def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = None) -> Array:
     """Order of the samples (N,) that depends on their values only, not on how they were passed.
 
     Permuting such an order makes a fit repeatable by seed whatever the order of its input, and makes an
     integer sample weight the same as repeating the sample.
     """
-    columns = targets.reshape(len(targets), -1).astype(float)
-    rows = np.hstack([columns, codes.reshape(len(codes), -1).view(float)]) + 0.0  # no negative zeros
-    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))
+    columns = [targets, codes] if sample_weight is None else [targets, codes, sample_weight]
+    flat = [np.ascontiguousarray(values).reshape(len(codes), -1) for values in columns]
+    reals = [values.view(float) if np.iscomplexobj(values) else values for values in flat]
+    rows = np.hstack(reals).astype(float) + 0.0  # no negative zeros
+    keys = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))
     return np.argsort(keys[:, 0], kind="stable")
 
 

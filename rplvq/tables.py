@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-__all__ = ["aligned", "markdown", "p_value_table", "summary_table"]
+__all__ = ["aligned", "markdown", "mean_and_deviation", "p_value_table", "summary_table"]
 
 Table = list[list[str]]
 
@@ -15,10 +16,17 @@ def summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], sig
     """Lay out the rows of a comparison: number, name, ``mean +- std`` of each metric, seconds."""
     table = [["", "estimator", *metrics, "fit [s]", "predict [s]"]]
     for number, row in enumerate(rows, start=1):
-        scores = [f"{row[f'{m}_mean']:.4f} {sign} {row[f'{m}_std']:.4f}" for m in metrics]
+        scores = [mean_and_deviation(row, m, sign, digits=4) for m in metrics]
         seconds = [f"{row[key]:.3g}" for key in ("fit_seconds", "predict_seconds")]
         table.append([str(number), str(row["estimator"]), *scores, *seconds])
     return table
+
+
+def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: int) -> str:
+    """Write ``mean +- std`` of a row; the mean alone where there is no deviation, with one fold."""
+    mean, deviation = row[f"{metric}_mean"], row[f"{metric}_std"]
+    tail = "" if math.isnan(deviation) else f" {sign} {deviation:.{digits}f}"
+    return f"{mean:.{digits}f}{tail}"
 
 
 def p_value_table(

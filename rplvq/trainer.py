@@ -13,16 +13,16 @@ from typing import Any
 
 import attrs
 import numpy as np
-from attrs.validators import ge, in_
+from attrs.validators import in_
 from tqdm.auto import tqdm
 
-from rplvq.checks import count_from, positive_or_none
+from rplvq.checks import count_from, not_negative, positive_or_none
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.history import EpochReport, Meter, Score, columns, evaluate
 from rplvq.initializers import ClassMeans
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import Constant, GeometricDecay, resolve
+from rplvq.schedules import Constant, GeometricDecay, resolve, wants_default
 from rplvq.steps import Result, State, Step, auto_sigma2, pair_weights
 from rplvq.sweeps import blocks, visits
 
@@ -92,7 +92,7 @@ class Trainer:
     max_step_length: float | None = attrs.field(default=None, kw_only=True, validator=positive_or_none)
     monitor: str = attrs.field(default="sweep", kw_only=True, validator=in_(("sweep", "epoch")))
     patience: int | None = attrs.field(default=None, kw_only=True, validator=count_from(1, or_none=True))
-    tol: float = attrs.field(default=0.0, kw_only=True, validator=ge(0))
+    tol: float = attrs.field(default=0.0, kw_only=True, validator=not_negative)
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True)
     verbose: int = attrs.field(default=0, kw_only=True)
 
@@ -109,13 +109,13 @@ class Trainer:
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        if isinstance(self.sigma2, (int, float)):
-            default_sigma2: Schedule = Constant(1.0)
-        else:
-            default_sigma2 = Constant(auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight))
-        unit = getattr(self.manifold, "unit", None)
-        start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
-        sigma2 = resolve(self.sigma2, default_sigma2, "sigma2")
+        spread = start = 1.0
+        if wants_default(self.sigma2):
+            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight)
+        if wants_default(self.step_size):
+            unit = getattr(self.manifold, "unit", None)
+            start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
+        sigma2 = resolve(self.sigma2, Constant(spread), "sigma2")
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
 
@@ -168,10 +168,11 @@ class Trainer:
             for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
                 state, capped = self._block(state, codes[block], targets[block], block_weight, size, meter)
                 n_capped += capped
+            finite = np.isfinite(np.asarray(state.prototypes)).all()
         except np.linalg.LinAlgError as error:
             raise self._diverged(state) from error
         score = meter.score()
-        if not np.isfinite(score.cost):
+        if not finite or not np.isfinite(score.cost):
             raise self._diverged(state)
         return state, score, n_capped
 
@@ -244,13 +245,12 @@ class Trainer:
                 bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
                 bar.update()
                 stops = [callback(EpochReport(state, self.max_epochs, row)) for callback in self.callbacks]
-                if any(stops):
-                    break
                 if self.patience is not None and validation is not None:
                     if row["validation_cost"] < best_cost * (1 - self.tol):
                         best, best_cost = state, row["validation_cost"]
-                    elif epoch - best.epoch >= self.patience:
-                        break
+                    stops.append(epoch - best.epoch >= self.patience)
+                if any(stops):
+                    break
         return Result(best if best_cost < np.inf else state, columns(rows))
 
     def sweep_and_record(

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from problems import spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 
-from rplvq import FromPymanopt, RiemannianLVQ, Trainer
+from rplvq import EuclideanVectors, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.sweeps import visits
 
 PROBLEMS = {
@@ -38,11 +38,13 @@ def fitted(manifold, X, y, weights=None, **settings):
 
 def assert_same(first, second):
     """Same prototypes, sigma2 and history, up to the order of additions."""
+    # pymanopt's arccos resolves angles to 1.5e-8 only, so that class means on the sphere agree to that.
+    tolerance = 1e-7 if isinstance(first.manifold, FromPymanopt) else 1e-10
     scale = np.abs(first.prototypes_).max()
-    assert_allclose(second.prototypes_, first.prototypes_, rtol=1e-10, atol=1e-10 * scale)
-    assert_allclose(second.sigma2_, first.sigma2_, rtol=1e-10)
+    assert_allclose(second.prototypes_, first.prototypes_, rtol=tolerance, atol=tolerance * scale)
+    assert_allclose(second.sigma2_, first.sigma2_, rtol=tolerance)
     for column in ("epoch", "cost", "training_error", "step_size", "n_capped"):
-        assert_allclose(second.history_[column], first.history_[column], rtol=1e-9, atol=1e-10)
+        assert_allclose(second.history_[column], first.history_[column], rtol=10 * tolerance, atol=tolerance)
 
 
 @SETTINGS
@@ -129,8 +131,6 @@ def test_heavy_samples_pull_harder():
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_the_trainer_itself_takes_weights(batch_size):
     X, y = vector_classes(per_class=2)
-    from rplvq import EuclideanVectors
-
     trainer = Trainer(EuclideanVectors(), sigma2=1.0, step_size=0.1, batch_size=batch_size, max_epochs=2)
     weights = np.array([1.0, 0.0, 2.0, 1.0])
     ends = []

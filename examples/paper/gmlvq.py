@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+
 from rplvq import ClassMeans, ProjectedEuclidean
 from rplvq.labels import check_labels
 from rplvq.linalg import from_spectrum
@@ -196,15 +197,15 @@ class ProjectedGMLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If data or a parameter are invalid, or there is only one class.
+            If data or a parameter are invalid, y holds soft labels, or only one class.
         """
         if self.cost not in ("sigmoid", "identity"):
             raise ValueError(f"cost must be 'sigmoid' or 'identity', got {self.cost!r}")
         manifold = ProjectedEuclidean(tau=self.tau)
         matrices = manifold.encode(X)
         classes, targets = check_labels(y, len(matrices))
-        if len(classes) < 2:
-            raise ValueError(f"y must hold at least two classes, got only {classes[0]!r}")
+        if targets.ndim > 1:
+            raise ValueError(f"y must be labels of shape (N,), got soft labels of shape {targets.shape}")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         start, labels = ClassMeans(self.prototypes_per_class)(manifold, matrices, targets, len(classes), rng)
         self.classes_, self.prototype_labels_ = classes, classes[labels]
