@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,3 +77,23 @@ def counted_decompositions() -> Iterator[dict[str, int]]:
         for name in counts:
             patch.setattr(np.linalg, name, counter(name, getattr(np.linalg, name)))
         yield counts
+
+
+def changed(array, index, value):
+    """A copy of an array with one entry changed."""
+    array = np.array(array)
+    array[index] = value
+    return array
+
+
+def snapshot(model) -> bytes:
+    """Everything that a model holds."""
+    return pickle.dumps(vars(model))
+
+
+def refuse(model, method, *arguments, match, error: Any = ValueError, **keywords):
+    """The call raises, and the model is what it was."""
+    before = snapshot(model)
+    with pytest.raises(error, match=match):
+        getattr(model, method)(*arguments, **keywords)
+    assert snapshot(model) == before

@@ -52,7 +52,8 @@ def test_groups_are_not_split(log):
 def test_splits_can_be_given_as_rows_or_masks(log):
     X, y = numbered(12)
     mask = np.arange(12) < 9
-    compare(X, y, [Recorder()], cv=iter([(mask, ~mask), ([0, 1, 2], [11, 10])]))
+    result = compare(X, y, [Recorder()], cv=iter([(mask, ~mask), ([0, 1, 2], [11, 10])]))
+    assert result.folds == ((9, 3), (3, 2))
     assert [rows for *_, rows in log[::3]] == [list(range(9)), [0, 1, 2]]
     assert [rows for *_, rows in log[1::3]] == [[9, 10, 11], [11, 10]]
 

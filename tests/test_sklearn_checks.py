@@ -7,6 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rplvq import EuclideanVectors, RiemannianLVQ
 
 
-@parametrize_with_checks([RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(manifold="euclidean_vectors", max_epochs=10)])
+@parametrize_with_checks(
+    [RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(manifold="euclidean_vectors", max_epochs=10)]
+)
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -74,15 +74,16 @@ def load_folder(folder: str | os.PathLike[str], *, masked: bool = False) -> Desc
     if not objects:
         raise ValueError(f"folder holds no objects: no folders named like 'apple1' with PNG files in {root}")
     classes = np.unique([name for name, _, _ in objects])
-    parts = []
+    parts: list[tuple[Array, ...]] = []
     for name, number, path in objects:
         files = sorted(path.glob("*.png"))
         if not files:
             raise ValueError(f"folder has an object without images: no PNG files in {path}")
-        X = _covariances(files, masked)
-        y = np.full(len(files), np.searchsorted(classes, name))
-        parts.append((X, y, np.full(len(files), number), np.array([_view(file.stem) for file in files])))
-    return Descriptors(*(np.concatenate(column) for column in zip(*parts, strict=True)), classes)
+        label = int(np.searchsorted(classes, name))
+        views = np.array([_view(file.stem) for file in files])
+        parts.append((_covariances(files, masked), np.full(len(files), label), np.full(len(files), number), views))
+    X, y, number, view = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Descriptors(X, y, number, view, classes)
 
 
 def _objects(root: pathlib.Path) -> list[tuple[str, int, pathlib.Path]]:

@@ -101,9 +101,7 @@ def sample_cost(x: Array, same: Array, prototypes: Array, omega: Array, sigmoid:
     difference = x - prototypes
     image = difference @ omega.T
     distance = np.einsum("kd,kd->k", image, image)
-    pair = np.array(
-        [np.where(same, distance, np.inf).argmin(), np.where(same, np.inf, distance).argmin()]
-    )
+    pair = np.array([np.where(same, distance, np.inf).argmin(), np.where(same, np.inf, distance).argmin()])
     near, far = distance[pair]
     total = max(near + far, np.finfo(float).tiny)
     cost, slope = (near - far) / total, 1.0

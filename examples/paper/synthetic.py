@@ -7,89 +7,33 @@ validation data are what the paper selects their settings with.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
-import attrs
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
-from sklearn.utils import check_random_state
 
 from examples.paper.runner import Job, Record
-from rplvq import AffineInvariant, Annealed, GeometricDecay, RiemannianLVQ
-from rplvq.datasets import make_syn1, make_syn2, random_bases
-from rplvq.history import EpochReport
-from rplvq.presets import plrsq_annealed, plrsq_const, rslvq_projected
+from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
+from examples.paper.synthetic_methods import (
+    BASELINES,
+    MAKERS,
+    METHODS,
+    PLRSQ,
+    N,
+    Problem,
+    draw,
+    settings_of,
+)
+from rplvq import GeometricDecay
 from rplvq.protocols import Array
 
-__all__ = ["METHODS", "convergence", "draw", "jobs", "select", "sigma2_curve", "smoke", "table_entry"]
+__all__ = ["jobs", "select", "smoke", "table_entry"]
 
-N = 10
-MAKERS = {"syn1": make_syn1, "syn2": make_syn2}
-BASELINES = ("MDRM", "LE-MDM")
-PLRSQ = ("PLRSQ-Const", "PLRSQ-AN")
-OTHERS = ("Log-Euclidean PLRSQ", "RSLVQ", "GMLVQ")
-
-# The paper's mean selections are sigma2 8-9 (SynI) and .45-.53 (SynII), 1.6-2.6 prototypes a class; here one value
-# for all repetitions. Those of the methods it says nothing about were chosen on the validation data of the
-# repetitions 1000 and 1001, which are not reported.
-CLASS_COUNT = {"prototypes_per_class": 2, "max_epochs": 50}
-SETTINGS: dict[str, dict[str, Record]] = {
-    "syn1": {name: {"sigma2": 8.0} | CLASS_COUNT for name in PLRSQ}
-    | {"Log-Euclidean PLRSQ": {"sigma2": 8.0} | CLASS_COUNT, "RSLVQ": {"sigma2": 0.5} | CLASS_COUNT, "GMLVQ": {}},
-    "syn2": {name: {"sigma2": 0.5} | CLASS_COUNT for name in PLRSQ}
-    | {"Log-Euclidean PLRSQ": {"sigma2": 0.5} | CLASS_COUNT, "RSLVQ": {"sigma2": 1.0} | CLASS_COUNT, "GMLVQ": {}},
-}
 SIGMA2_GRID = [0.45, 0.5, *np.arange(1.0, 6.0, 0.5).tolist(), 6.0, 7.0, 8.0, 9.0, 10.0, 20.0, 30.0, 50.0]
 SELECTION = {"sigma2": [0.45, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0], "prototypes_per_class": [1, 2, 3]}
 EPOCHS = [20, 50, 100]
-# Exponent of beta in Annealed: 1.1 as in the paper, 1 for a beta fixed at .99, None for a constant sigma2.
-POWERS = {"PLRSQ-Const": None, "PLRSQ-AN": 1.1, "PLRSQ-AN, beta fixed": 1.0}
-
-
-def log_euclidean(sigma2: float, prototypes_per_class: int, max_epochs: int, **other: Any) -> RiemannianLVQ:
-    """PLRSQ-Const with the metric exchanged and nothing else."""
-    model = plrsq_const(sigma2, prototypes_per_class, max_epochs, **other)
-    model.set_params(manifold="log_euclidean")
-    return model
-
-
-def gmlvq(**settings: Any) -> Any:
-    """Generalized matrix LVQ on the matrices' entries, prototypes projected to positive definite ones."""
-    from examples.paper.gmlvq import ProjectedGMLVQ
-
-    return ProjectedGMLVQ(**settings)
-
-
-METHODS: dict[str, Callable[..., Any]] = {
-    "MDRM": lambda **_: RiemannianLVQ(max_epochs=0),
-    "LE-MDM": lambda **_: RiemannianLVQ("log_euclidean", max_epochs=0),
-    "PLRSQ-Const": plrsq_const,
-    "PLRSQ-AN": plrsq_annealed,
-    "Log-Euclidean PLRSQ": log_euclidean,
-    "RSLVQ": rslvq_projected,
-    "GMLVQ": gmlvq,
-}
-
-
-class Problem(NamedTuple):
-    """Samples (4 * n_per_class, 10, 10) and labels of the three parts of one repetition."""
-
-    X: Array
-    y: Array
-    X_validation: Array
-    y_validation: Array
-    X_test: Array
-    y_test: Array
-
-
-def draw(problem: str, repetition: int, n_per_class: int = 250) -> Problem:
-    """Draw bases, then training, validation and test data; ``repetition`` is the seed."""
-    rng = check_random_state(repetition)
-    bases = random_bases(N, random_state=rng)
-    parts = [MAKERS[problem](n_per_class, bases=bases, random_state=rng) for _ in range(3)]
-    return Problem(*(array for part in parts for array in part))
 
 
 def table_entry(
@@ -164,7 +108,7 @@ def select(
         accuracy.
     """
     data = draw(problem, repetition, n_per_class)
-    tried: list[list[float]] = []
+    tried: list[list[Any]] = []
     fitted = []
 
     def attempt(*values: Any) -> None:
@@ -174,9 +118,9 @@ def select(
 
     for variance, count in product(sigma2, prototypes_per_class):
         attempt(variance, count, max_epochs[0])
-    variance, count = tried[_best(tried)][:2]
+    chosen = tried[_best(tried)][:2]
     for epochs in max_epochs[1:]:
-        attempt(variance, count, epochs)
+        attempt(*chosen, epochs)
     best = _best(tried)
     predicted = fitted[best].predict(data.X_test)
     return {
@@ -188,73 +132,8 @@ def select(
     }
 
 
-def _best(tried: list[list[float]]) -> int:
+def _best(tried: list[list[Any]]) -> int:
     return int(np.argmax([row[-1] for row in tried]))
-
-
-def sigma2_curve(
-    *, repetition: int, method: str, problem: str, sigma2: Sequence[float], n_per_class: int = 250, **settings: Any
-) -> Record:
-    """Score a method at each value of sigma2, everything else fixed."""
-    data = draw(problem, repetition, n_per_class)
-    result: Record = {"sigma2": list(sigma2), "accuracy": [], "train_accuracy": []}
-    for variance in sigma2:
-        model = METHODS[method](sigma2=variance, random_state=repetition, **settings).fit(data.X, data.y)
-        result["accuracy"].append(float(model.score(data.X_test, data.y_test)))
-        result["train_accuracy"].append(float(model.score(data.X, data.y)))
-    return result
-
-
-@attrs.define
-class TestError:
-    """Callback that keeps the error on test samples after each epoch, by the nearest prototype."""
-
-    __test__ = False  # not a test case, whatever its name
-
-    codes: Array
-    y: Array
-    errors: list[float] = attrs.field(factory=list)
-
-    def __call__(self, report: EpochReport) -> None:
-        nearest = AffineInvariant().sqdist(report.state.prototypes, self.codes).argmin(axis=1)
-        self.errors.append(float(np.mean(report.state.labels[nearest] != self.y)))
-
-
-def convergence(
-    *,
-    repetition: int,
-    method: str,
-    problem: str,
-    sigma2: float,
-    n_per_class: int = 250,
-    **settings: Any,
-) -> Record:
-    """Train with a look at the data after each epoch.
-
-    Parameters
-    ----------
-    method : str
-        A name of POWERS.
-    sigma2 : float
-        Constant, or the start of the annealing.
-
-    Returns
-    -------
-    dict of lists
-        epoch (from 0, before training), sigma2, cost (summed over the training data), training_error,
-        test_error (shares).
-    """
-    data = draw(problem, repetition, n_per_class)
-    power = POWERS[method]
-    schedule = sigma2 if power is None else Annealed(sigma2, power=power)
-    model = plrsq_const(schedule, monitor="epoch", random_state=repetition, **settings)
-    start = model.__class__(**model.get_params(deep=False)).set_params(max_epochs=0).fit(data.X, data.y)
-    recorder = TestError(AffineInvariant().encode(data.X_test), data.y_test)
-    history = model.set_params(callbacks=(recorder,)).fit(data.X, data.y).history_
-    test_error = [1 - float(start.score(data.X_test, data.y_test)), *recorder.errors]
-    columns = {name: history[name] for name in ("sigma2", "cost", "training_error")} | {"test_error": test_error}
-    rounded = {name: [float(f"{value:.6g}") for value in values] for name, values in columns.items()}
-    return {"epoch": history["epoch"].astype(int).tolist()} | rounded
 
 
 def jobs(quick: bool = False) -> list[Job]:
@@ -282,25 +161,23 @@ def smoke() -> list[Job]:
 
 
 def _table(repetitions: range, other: Record) -> Iterator[Job]:
-    for problem, repetition in product(MAKERS, repetitions):
-        sizes = {key: value for key, value in other.items() if key == "n_per_class"}
-        for method in BASELINES:
-            yield Job(problem, method, repetition, {"problem": problem} | sizes, table_entry)
-        for method in PLRSQ + OTHERS:
-            settings = {"problem": problem} | SETTINGS[problem][method] | other
-            yield Job(problem, method, repetition, settings, table_entry)
+    for problem, repetition, method in product(MAKERS, repetitions, METHODS):
+        settings = {"problem": problem} | settings_of(method, problem) | other
+        if method in BASELINES:
+            settings.pop("max_epochs", None)
+        yield Job(problem, method, repetition, settings, table_entry)
 
 
 def _learning_rates(repetitions: range, other: Record) -> Iterator[Job]:
     for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
         for divisor in (50, 200):  # 100 is in the table
-            settings = {"problem": problem, "rate": 100 / divisor} | SETTINGS[problem][method] | other
+            settings = {"problem": problem, "rate": 100 / divisor} | settings_of(method, problem) | other
             yield Job(f"{problem}-step", f"{method}, n xi/{divisor}", repetition, settings, table_entry)
 
 
 def _convergence(repetitions: range, max_epochs: int) -> Iterator[Job]:
     for problem, repetition, method in product(MAKERS, repetitions, POWERS):
-        settings = SETTINGS[problem]["PLRSQ-Const"] | {"problem": problem, "max_epochs": max_epochs}
+        settings = settings_of("PLRSQ-Const", problem) | {"problem": problem, "max_epochs": max_epochs}
         yield Job(f"{problem}-curves", method, repetition, settings, convergence)
 
 

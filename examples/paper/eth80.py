@@ -1,0 +1,221 @@
+"""ETH-80: one 5x5 covariance an image, 3 to 8 categories, 21 random images of each object train.
+
+Categories are taken in the order apple, car, cow, cup, dog, horse, pear, tomato. The whole-image descriptors
+(``full256``) are the paper's; those of the objects' masks (``mask256``) are a column of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+from examples.paper.data import Split, load_arrays
+from examples.paper.eth80_images import load_folder
+from examples.paper.evaluate import fit_and_score
+from examples.paper.kernel_kmeans import median_gamma
+from examples.paper.kernels import (
+    clustering_accuracy,
+    le_kernel_kmeans,
+    le_kmeans,
+    log_vectors,
+    majority_labels,
+    tuned_le_svc,
+)
+from examples.paper.runner import Job, Record
+from rplvq import ClassMeans, RiemannianLVQ
+from rplvq.presets import plrsq_annealed, plrsq_const
+from rplvq.protocols import Array
+
+__all__ = ["BASELINES", "CLUSTERINGS", "PLRSQ", "classify", "cluster", "jobs", "load_folder", "select", "split"]
+
+N_TRAIN = 21
+N_CLASSES = (8, 7, 6, 5, 4, 3)
+DESCRIPTORS = ("full256", "mask256")
+# Prototypes a class: the paper's means over its splits (4.00, 4.75, 4.95, 5.75, 5.75, 5.85), rounded. Its sigma2
+# is .49 for three categories and .50 for all others.
+PROTOTYPES = {3: 4, 4: 5, 5: 5, 6: 6, 7: 6, 8: 6}
+SIGMA2 = 0.5
+GRID = {"sigma2": [0.45, 0.5, 1.0], "prototypes_per_class": [4, 5, 6]}
+GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
+
+BASELINES: dict[str, Callable[..., Any]] = {
+    "MDRM": lambda _: RiemannianLVQ(max_epochs=0),
+    "LE-MDM": lambda _: RiemannianLVQ("log_euclidean", max_epochs=0),
+    "LE kernel SVM": tuned_le_svc,
+}
+CLUSTERINGS = ("LE k-means", "LE kernel k-means")
+# What differs from the paper goes into the settings of the job. The wide start spreads the prototypes of a class
+# over a tenth of the distances in it, instead of a thousandth; it was chosen on the splits 100 and 101, which are
+# not reported (as were k-means starts and 10 or 12 prototypes a class, which were no better).
+PLRSQ: dict[str, tuple[Callable[..., RiemannianLVQ], Record]] = {
+    "PLRSQ-AN": (plrsq_annealed, {}),
+    "PLRSQ-Const": (plrsq_const, {}),
+    "PLRSQ-AN, wide start": (plrsq_annealed, {"perturbation": 0.1}),
+    "Log-Euclidean PLRSQ": (plrsq_const, {"manifold": "log_euclidean"}),
+    "Log-Euclidean PLRSQ-AN": (plrsq_annealed, {"manifold": "log_euclidean"}),
+}
+
+
+def split(descriptor: str, n_classes: int, repetition: int) -> Split:
+    """Draw 21 images of each object for training, the other 20 test; the first ``n_classes`` categories.
+
+    Parameters
+    ----------
+    descriptor : {"full256", "mask256"}
+        Pixels that count.
+    n_classes : int
+        3 to 8; the draw does not depend on it.
+    repetition : int
+        Seed.
+
+    Returns
+    -------
+    Split
+        Covariances (210 C, 5, 5) and (200 C, 5, 5), with their labels 0..C-1.
+    """
+    X, y, number = load_arrays("eth80_cov5.npz", descriptor, "y", "object")
+    rng = np.random.default_rng(repetition)
+    train = np.zeros(len(y), dtype=bool)
+    for label, item in product(np.unique(y), np.unique(number)):
+        views = np.flatnonzero((y == label) & (number == item))
+        train[rng.permutation(views)[:N_TRAIN]] = True
+    kept = y < n_classes
+    return Split(X[train & kept], y[train & kept], X[~train & kept], y[~train & kept])
+
+
+def classify(*, repetition: int, method: str, descriptor: str, n_classes: int, **settings: Any) -> Record:
+    """Fit and score a classifier: one of BASELINES, or of PLRSQ with its settings."""
+    data = split(descriptor, n_classes, repetition)
+    model = BASELINES[method](repetition) if method in BASELINES else _plrsq(method, repetition, settings)
+    result = fit_and_score(model, data)
+    if hasattr(model, "best_params_"):
+        result["chosen"] = model.best_params_
+    return result
+
+
+def _plrsq(method: str, seed: int, settings: Record) -> RiemannianLVQ:
+    make, _ = PLRSQ[method]
+    paper = {key: settings[key] for key in ("sigma2", "prototypes_per_class", "max_epochs")}
+    init = ClassMeans(perturbation=settings.get("perturbation", 1e-3))
+    manifold = settings.get("manifold", "affine_invariant")
+    return make(**paper).set_params(random_state=seed, init=init, manifold=manifold)
+
+
+def cluster(*, repetition: int, method: str, descriptor: str, n_classes: int) -> Record:
+    """Cluster the test images into as many clusters as categories, without labels.
+
+    Clusters are given categories one to one, so that most test images are right (the Hungarian method): an
+    accuracy of a clustering, as Jayasumana et al. 2015 report it. Beside it the accuracy of a classifier: clusters
+    of the training images take the category of most of their members, test images that of the nearest center.
+    The training images also choose gamma for kernel k-means, by clustering accuracy.
+
+    Returns
+    -------
+    dict
+        accuracy (of the clustering), classifier_accuracy, and gamma_factor for kernel k-means: its gamma over
+        the median heuristic's.
+    """
+    data = split(descriptor, n_classes, repetition)
+    result: Record = {}
+    if method == "LE kernel k-means":
+        result["gamma_factor"] = _choose_gamma(data, n_classes, repetition)
+
+    def clustering(X: Array) -> Any:
+        if method == "LE k-means":
+            return le_kmeans(n_classes, repetition).fit(X)
+        gamma = median_gamma(log_vectors(X)) * result["gamma_factor"]
+        return le_kernel_kmeans(n_classes, gamma, repetition).fit(X)
+
+    trained = clustering(data.X_train)
+    labels = majority_labels(trained[-1].labels_, data.y_train, n_classes)
+    return result | {
+        "accuracy": clustering_accuracy(data.y_test, clustering(data.X_test)[-1].labels_),
+        "classifier_accuracy": float(np.mean(labels[trained.predict(data.X_test)] == data.y_test)),
+    }
+
+
+def _choose_gamma(data: Split, n_classes: int, seed: int) -> float:
+    median = median_gamma(log_vectors(data.X_train))
+    scores = [
+        clustering_accuracy(data.y_train, le_kernel_kmeans(n_classes, gamma, seed, 5).fit(data.X_train)[-1].labels_)
+        for gamma in median * np.array(GAMMA_FACTORS)
+    ]
+    return GAMMA_FACTORS[int(np.argmax(scores))]
+
+
+def select(
+    *,
+    repetition: int,
+    method: str,
+    descriptor: str,
+    n_classes: int,
+    sigma2: Sequence[float],
+    prototypes_per_class: Sequence[int],
+    n_folds: int,
+    **settings: Any,
+) -> Record:
+    """Choose sigma2 and the number of prototypes by cross-validation on the training images, then fit and score.
+
+    Returns
+    -------
+    dict
+        As :func:`classify`, with chosen (sigma2, prototypes_per_class) and tried: rows of these two and their
+        mean accuracy over the folds. Of equals the first wins.
+    """
+    data = split(descriptor, n_classes, repetition)
+    name = method.removesuffix(", selected")
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=repetition)
+    tried: list[list[float]] = []
+    for variance, count in product(sigma2, prototypes_per_class):
+        values = {"sigma2": variance, "prototypes_per_class": count} | settings
+        scores = cross_val_score(_plrsq(name, repetition, values), data.X_train, data.y_train, cv=folds)
+        tried.append([variance, count, float(scores.mean())])
+    best = tried[int(np.argmax([row[-1] for row in tried]))]
+    chosen = {"sigma2": best[0], "prototypes_per_class": int(best[1])}
+    result = fit_and_score(_plrsq(name, repetition, chosen | settings), data)
+    return result | {"chosen": chosen, "tried": tried}
+
+
+def jobs(quick: bool = False) -> list[Job]:
+    """All jobs: the table's row for 8 categories first, then the others split by split."""
+    if quick:
+        return list(_row("full256", 3, 0, 10)) + list(_row("full256", 8, 0, 5)) + list(_row("mask256", 3, 0, 5))
+    headline = [job for repetition in range(20) for job in _row("full256", 8, repetition)]
+    others = [
+        job
+        for repetition, descriptor, n_classes in product(range(20), DESCRIPTORS, N_CLASSES)
+        if (descriptor, n_classes) != ("full256", 8)
+        for job in _row(descriptor, n_classes, repetition)
+    ]
+    return headline + others + list(_selection(range(2)))
+
+
+def smoke() -> list[Job]:
+    """Three categories, an epoch or two of each method, seconds."""
+    settings = {"descriptor": "full256", "n_classes": 3, "max_epochs": 1, "n_folds": 2}
+    grid = {"sigma2": [0.5], "prototypes_per_class": [1, 2]}
+    chosen = Job("eth80-selection", "PLRSQ-Const, selected", 0, settings | grid, select)
+    return [*_row("full256", 3, 0, 2), chosen]
+
+
+def _row(descriptor: str, n_classes: int, repetition: int, max_epochs: int = 100) -> Iterator[Job]:
+    """Every method on one split."""
+    experiment = f"eth80-{descriptor}-C{n_classes}"
+    settings: Record = {"descriptor": descriptor, "n_classes": n_classes}
+    for method in BASELINES:
+        yield Job(experiment, method, repetition, settings, classify)
+    for method in CLUSTERINGS:
+        yield Job(experiment, method, repetition, settings, cluster)
+    trained = {"prototypes_per_class": PROTOTYPES[n_classes], "sigma2": SIGMA2, "max_epochs": max_epochs}
+    for method, (_, ours) in PLRSQ.items():
+        yield Job(experiment, method, repetition, settings | trained | ours, classify)
+
+
+def _selection(repetitions: range) -> Iterator[Job]:
+    settings = {"descriptor": "full256", "n_classes": 8, "max_epochs": 50, "n_folds": 3} | GRID
+    for repetition in repetitions:
+        yield Job("eth80-selection", "PLRSQ-AN, selected", repetition, settings, select)

@@ -1,0 +1,269 @@
+"""The BCI IV 2a experiments of examples/paper, their baselines, and the preprocessing of raw recordings."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyriemann", reason="baselines need pyriemann: pip install pyriemann")
+
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import cohen_kappa_score
+
+from examples.paper import bci2a, tssm
+from examples.paper.bci2a_moabb import filtered_trials, load_moabb, recording_covariances
+from examples.paper.data import Split, load_bci2a
+from examples.paper.runner import path_of, run
+from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq.linalg import invsqrtm, logm
+from rplvq.means import riemannian_mean
+from rplvq.presets import plrsq_const
+
+RATE = 250.0
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Samples A diag(e^v) A^T of 3 classes that differ in v_1 and v_4 only, their labels, and A."""
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((6, 6))
+    y = np.repeat([0, 1, 2], 30)
+    logs = 0.2 * rng.standard_normal((90, 6))
+    logs[:, 1] += np.array([0.0, 2.0, 0.0])[y]
+    logs[:, 4] += np.array([0.0, 0.0, 2.0])[y]
+    return (mixing * np.exp(logs)[:, None, :]) @ mixing.T, y, mixing
+
+
+@pytest.fixture
+def subject1(real_data):
+    real_data("bci2a_cov22.npz")
+    return load_bci2a(1)
+
+
+def test_the_subspace_is_where_the_classes_differ(mixed):
+    X, y, mixing = mixed
+    space = tssm.DiscriminativeSubspace(2).fit(X, y)
+    response = np.abs(space.components_ @ mixing)
+    assert set(response.argmax(axis=1)) == {1, 4}
+    others = np.delete(response, [1, 4], axis=1)
+    assert others.max() < 0.1 * response.max(axis=1).min()
+    assert (np.diff(space.separation_) <= 0).all()
+    assert space.separation_[1] > 20 * space.separation_[2]
+
+
+def test_the_projection_is_bilinear_and_keeps_matrices_positive_definite(mixed):
+    X, y, _ = mixed
+    space = tssm.DiscriminativeSubspace(3).fit(X, y)
+    small = space.transform(X)
+    assert small.shape == (90, 3, 3)
+    assert np.linalg.eigvalsh(small).min() > 0
+    np.testing.assert_allclose(space.transform(2 * X[:1] + X[1:2]), 2 * small[:1] + small[1:2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [0, 7])
+def test_the_subspace_fits_into_the_space(mixed, size):
+    with pytest.raises(ValueError, match="n_components must be 1 to 6"):
+        tssm.DiscriminativeSubspace(size).fit(*mixed[:2])
+
+
+def test_two_dimensions_are_enough_where_classes_differ_in_two(mixed):
+    X, y, _ = mixed
+    model = tssm.tssm_lda(dimensions=(1, 2), n_folds=3).fit(X[::2], y[::2])
+    assert model.best_params_ == {"space__n_components": 2}
+    assert model.score(X[1::2], y[1::2]) > 0.95
+
+
+def test_common_spatial_patterns_find_them_too(mixed):
+    X, y, _ = mixed
+    model = tssm.csp_lda(filters=(2, 4), n_folds=3).fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) > 0.95
+
+
+def test_tangent_space_lda_is_lda_of_the_logarithms_at_the_mean(subject1):
+    X, y = subject1.X_train[::3], subject1.y_train[::3]
+    root = invsqrtm(riemannian_mean(AffineInvariant(), AffineInvariant().encode(X)).code)
+    rows, columns = np.triu_indices(22)
+    factor = np.where(rows == columns, 1.0, np.sqrt(2.0))
+    train, test = (
+        logm(root @ (part + part.swapaxes(1, 2)) / 2 @ root)[:, rows, columns] * factor for part in (X, subject1.X_test)
+    )
+    lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(train, y)
+    model = tssm.tangent_space_lda().fit(X, y)
+    assert np.mean(lda.predict(test) == model.predict(subject1.X_test)) > 0.99
+
+
+def test_soft_labels_are_probabilities():
+    soft = bci2a.softened(np.array(["b", "a", "b"]), 0.2)
+    np.testing.assert_allclose(soft, [[0.1, 0.9], [0.9, 0.1], [0.1, 0.9]])
+    np.testing.assert_array_equal(bci2a.softened(np.array([4, 2]), 0.0), [[0, 1], [1, 0]])
+
+
+def test_recentred_sessions_have_the_identity_as_mean(mixed):
+    X, y, _ = mixed
+    data = bci2a.recentred(Split(X[:60], y[:60], 3 * X[60:], y[60:]))
+    for part in (data.X_train, data.X_test):
+        np.testing.assert_allclose(riemannian_mean(AffineInvariant(), part).code, np.eye(6), atol=1e-7)
+    np.testing.assert_array_equal(data.y_test, y[60:])
+
+
+def test_the_programs_annealing_is_around_sigma2():
+    schedule = bci2a.TRAINED["PLRSQ-AN of the program"](2.0, 1, 50).sigma2
+    assert (schedule(0, 50), schedule(50, 50)) == (2.2, pytest.approx(1.8, abs=0.1))
+
+
+def test_the_class_means_reach_the_papers_kappa(real_data):
+    real_data("bci2a_cov22.npz")
+    result = bci2a.evaluate(repetition=0, method="MDRM", subjects=[[subject] for subject in range(1, 10)])
+    assert result["mean_kappa"] == pytest.approx(0.52, abs=0.01)
+    assert result["kappa"][0] == pytest.approx(0.75, abs=0.01)
+    assert np.argmin(result["kappa"]) in (4, 5)
+
+
+def test_an_entry_of_the_table_is_the_preset_on_these_sessions(subject1):
+    result = bci2a.evaluate(repetition=3, method="PLRSQ-Const", subjects=[[1, 1, 2, 3.5]])
+    model = plrsq_const(3.5, 1, 2, random_state=3).fit(subject1.X_train, subject1.y_train)
+    predicted = model.predict(subject1.X_test)
+    assert result["kappa"] == [cohen_kappa_score(subject1.y_test, predicted)]
+    assert result["accuracy"] == [model.score(subject1.X_test, subject1.y_test)]
+    assert result["train_accuracy"] == [model.score(subject1.X_train, subject1.y_train)]
+
+
+def test_recentring_helps_the_class_means_of_subject_1(subject1):
+    plain, moved = (
+        bci2a.evaluate(repetition=0, method=method, subjects=[[1]])["mean_kappa"]
+        for method in ("MDRM", "MDRM, re-centred")
+    )
+    assert moved > plain
+
+
+def test_selection_follows_the_folds(subject1):
+    grid = {"prototypes_per_class": [1], "sigma2": [2.5, 8.0], "max_epochs": [1, 2], "n_folds": 2}
+    result = bci2a.select(repetition=0, method="PLRSQ-Const, S1", subject=1, **grid)
+    tried = result["tried"]
+    best = max(tried, key=lambda row: row[3])
+    assert [row[:3] for row in tried[:2]] == [[2.5, 1, 1], [8.0, 1, 1]]
+    assert tried[2][:3] == [max(tried[:2], key=lambda row: row[3])[0], 1, 2]
+    assert list(result["chosen"].values()) == best[:3]
+    model = plrsq_const(**result["chosen"], random_state=0).fit(subject1.X_train, subject1.y_train)
+    assert result["accuracy"] == model.score(subject1.X_test, subject1.y_test)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_every_job_has_a_file_of_its_own(quick):
+    jobs = bci2a.jobs(quick)
+    assert len({path_of("", job) for job in jobs}) == len(jobs)
+    assert {job.experiment for job in jobs} == {"bci2a", "bci2a-selection"}
+
+
+def test_the_full_table_has_ten_seeds_at_the_papers_settings():
+    jobs = [job for job in bci2a.jobs() if job.method == "PLRSQ-Const"]
+    assert [job.repetition for job in jobs] == list(range(10))
+    assert all(job.settings == {"subjects": bci2a.PAPER_SETTINGS} for job in jobs)
+
+
+def test_smoke_runs(tmp_path, subject1):
+    records = {record["method"]: record["result"] for record in run(bci2a.smoke(), folder=tmp_path, verbose=0)}
+    assert records["PLVQ"] == records["PLRSQ-Const"]  # from plain labels the two costs are one
+    assert records["PLVQ, soft labels"] != records["PLRSQ-Const"]
+    assert min(result["mean_kappa"] for result in records.values() if "mean_kappa" in result) > 0.2
+
+
+def test_the_band_passes_and_the_rest_does_not():
+    times = np.arange(int(8 * RATE)) / RATE
+    recording = np.array([np.sin(2 * np.pi * frequency * times) for frequency in (20.0, 5.0, 50.0)])
+    power = recording_covariances(recording + 1e-3 * _noise(recording.shape), [500, 1000], RATE)
+    inside, *outside = np.diagonal(power, axis1=1, axis2=2).mean(axis=0)
+    assert inside == pytest.approx(0.5, rel=0.02)  # the mean square of a sine
+    assert max(outside) < 1e-3
+
+
+def test_a_trial_is_the_window_after_its_cue():
+    recording = _noise((3, 2000))
+    wide = filtered_trials(recording, [0], RATE, window=(0.0, 8.0))[0]
+    trials = filtered_trials(recording, [250, 1000], RATE)
+    assert trials.shape == (2, 3, 500)
+    np.testing.assert_array_equal(trials[1], wide[:, 1125:1625])
+
+
+def test_a_trial_does_not_see_its_future():
+    recording = _noise((2, 2000))
+    changed = recording.copy()
+    changed[:, 1625:] = 0.0
+    np.testing.assert_array_equal(*(filtered_trials(signals, [1000], RATE) for signals in (recording, changed)))
+
+
+def test_a_window_outside_the_recording_is_refused():
+    with pytest.raises(ValueError, match=r"cues\[1\] is at sample 1600"):
+        filtered_trials(_noise((2, 2000)), [0, 1600], RATE)
+
+
+def test_covariances_divide_by_the_samples_less_one():
+    recording = _noise((2, 2000))
+    trial = filtered_trials(recording, [700], RATE)[0]
+    np.testing.assert_allclose(recording_covariances(recording, [700], RATE)[0], trial @ trial.T / 499)
+
+
+class Recording:
+    """What a raw recording of mne answers, as far as the loader asks."""
+
+    def __init__(self, seed, has_stim):
+        self.signals, self.info, self.first_samp, self.has_stim = (
+            _noise((22, 6000), seed),
+            {"sfreq": RATE},
+            100,
+            has_stim,
+        )
+
+    def __contains__(self, kind):
+        return kind == "stim" and self.has_stim
+
+    def get_data(self, picks):
+        assert picks == "eeg"
+        return self.signals / 1e6
+
+
+EVENTS = np.array([[350, 0, 3], [2350, 0, 1]])
+
+
+@pytest.fixture
+def moabb(monkeypatch):
+    """A stand-in for moabb and mne: two sessions of two runs, events at the beginning of trials."""
+    runs = {name: {str(run): Recording(10 * i + run, run == 0) for run in range(2)} for i, name in enumerate("BA")}
+
+    class BNCI2014001:
+        interval, event_id = [2, 6], {"left_hand": 1, "feet": 3}
+
+        def get_data(self, subjects):
+            return {subjects[0]: runs}
+
+    mne = types.ModuleType("mne")
+    mne.find_events = lambda raw, **_: EVENTS
+    mne.events_from_annotations = lambda raw, event_id, verbose: (EVENTS, event_id)
+    datasets = types.ModuleType("moabb.datasets")
+    datasets.BNCI2014_001 = BNCI2014001
+    for name, module in (("mne", mne), ("moabb", types.ModuleType("moabb")), ("moabb.datasets", datasets)):
+        monkeypatch.setitem(sys.modules, name, module)
+    return runs
+
+
+def test_the_loader_cuts_half_a_second_after_the_cue_two_seconds_into_the_trial(moabb):
+    split = load_moabb(1)
+    assert split.X_train.shape == split.X_test.shape == (4, 22, 22)
+    assert split.y_train.tolist() == [3, 1, 3, 1]
+    expected = recording_covariances(moabb["A"]["1"].signals, [350 - 100 + 500, 2350 - 100 + 500], RATE)
+    np.testing.assert_allclose(split.X_train[2:], expected, rtol=1e-9)
+    RiemannianLVQ(max_epochs=0).fit(split.X_train, split.y_train)
+
+
+def test_without_moabb_the_loader_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "moabb", None)
+    monkeypatch.setitem(sys.modules, "mne", None)
+    with pytest.raises(ImportError, match="pip install moabb"):
+        load_moabb(1)
+
+
+def _noise(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
