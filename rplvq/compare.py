@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
-from rplvq.compare_inputs import (
+from rplvq.comparison.fold import Cell, run_fold
+from rplvq.comparison.inputs import (
     MAX_SEED,
     check_data,
     named_estimators,
@@ -19,9 +20,8 @@ from rplvq.compare_inputs import (
     short_name,
     unique_names,
 )
-from rplvq.comparison import Comparison
+from rplvq.comparison.result import Comparison
 from rplvq.estimator import RiemannianLVQ
-from rplvq.fold import Cell, run_fold
 
 __all__ = ["compare", "default_estimators"]
 

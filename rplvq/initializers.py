@@ -251,7 +251,9 @@ class GivenPrototypes:
             raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
         if len(outside := np.flatnonzero((self.labels < 0) | (self.labels >= n_classes))):
             first = outside[0]
-            raise ValueError(f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}")
+            raise ValueError(
+                f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}"
+            )
         missing = np.setdiff1d(np.arange(n_classes), self.labels)
         if len(missing):
             raise ValueError(f"init has no prototype for class index {missing[0]}")

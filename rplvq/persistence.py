@@ -2,8 +2,8 @@
 
 A file is a zip archive that ``numpy.load(path)`` opens without pickle: arrays under readable names, and
 ``header``, UTF-8 JSON as bytes, with the format's version, the versions of the libraries, all
-parameters and the rest of what the estimator carries (see :mod:`rplvq.codec`). The archive's comment
-holds the SHA-256 of all bytes before it (see :mod:`rplvq.archive`).
+parameters and the rest of what the estimator carries (see :mod:`rplvq.storage.codec`). The archive's comment
+holds the SHA-256 of all bytes before it (see :mod:`rplvq.storage.archive`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 import rplvq
-from rplvq.archive import UNREADABLE, ModelFileError, open_archive, replace_file, seal_archive
-from rplvq.codec import Packer, Unpacker
-from rplvq.registry import register_part
+from rplvq.storage.archive import UNREADABLE, ModelFileError, open_archive, replace_file, seal_archive
+from rplvq.storage.codec import Packer, Unpacker
+from rplvq.storage.registry import register_part
 from rplvq.trainer import Trainer
 
 if TYPE_CHECKING:

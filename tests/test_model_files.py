@@ -21,10 +21,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rplvq import RiemannianLVQ, archive
-from rplvq.archive import ModelFileError, open_archive, seal_archive
 from rplvq.datasets import make_syn1
 from rplvq.persistence import load_model, save_model
 from rplvq.protocols import Array
+from rplvq.storage.archive import ModelFileError, open_archive, seal_archive
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 MODEL = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, Y)

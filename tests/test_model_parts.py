@@ -12,11 +12,12 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import rplvq
-from rplvq import RSLVQ, LogEuclidean, RiemannianLVQ, registry
-from rplvq.codec import Packer, Unpacker
+from rplvq import RSLVQ, LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.persistence import ModelFileError, load_model, register_part, save_model
 from rplvq.protocols import Array, Evaluation
+from rplvq.storage import registry
+from rplvq.storage.codec import Packer, Unpacker
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from rplvq import Annealed, RiemannianLVQ
-from rplvq.comparison import Comparison
+from rplvq.comparison.result import Comparison
 from rplvq.datasets import make_syn1
 from rplvq.plotting import plot_comparison, plot_history, save_comparison
 

@@ -181,17 +181,22 @@ def select(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: the table's row for 8 categories first, then the others split by split."""
+    """All jobs, those that the paper's table needs first; ``quick`` has one split and few epochs."""
     if quick:
-        return list(_row("full256", 3, 0, 10)) + list(_row("full256", 8, 0, 5)) + list(_row("mask256", 3, 0, 5))
-    headline = [job for repetition in range(20) for job in _row("full256", 8, repetition)]
-    others = [
-        job
-        for repetition, descriptor, n_classes in product(range(20), DESCRIPTORS, N_CLASSES)
-        if (descriptor, n_classes) != ("full256", 8)
-        for job in _row(descriptor, n_classes, repetition)
-    ]
-    return headline + others + list(_selection(range(2)))
+        return [*_row("full256", 3, 0, 10), *_row("full256", 8, 0, 5), *_row("mask256", 3, 0, 5)]
+    cells = product(DESCRIPTORS, N_CLASSES, range(20))
+    table = [job for descriptor, n_classes, repetition in cells for job in _row(descriptor, n_classes, repetition)]
+    return sorted(table, key=_urgency) + list(_selection(range(2)))
+
+
+def _urgency(job: Job) -> tuple[int, int]:
+    """Wave in which a job is run, and its repetition: an interrupted run has a bit of everything."""
+    headline = job.experiment == "eth80-full256-C8"
+    quickly = job.method in BASELINES or job.method in CLUSTERINGS or "Euclidean" in job.method
+    if headline:
+        return (0 if job.method.startswith("PLRSQ-AN") else 1), job.repetition
+    early = job.settings["descriptor"] == "full256" and job.repetition < 5
+    return (2 if early and job.method == "PLRSQ-AN" else 3 if early or quickly else 4), job.repetition
 
 
 def smoke() -> list[Job]:

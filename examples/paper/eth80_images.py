@@ -80,10 +80,10 @@ def load_folder(folder: str | os.PathLike[str], *, masked: bool = False) -> Desc
         if not files:
             raise ValueError(f"folder has an object without images: no PNG files in {path}")
         label = int(np.searchsorted(classes, name))
-        views = np.array([_view(file.stem) for file in files])
-        parts.append((_covariances(files, masked), np.full(len(files), label), np.full(len(files), number), views))
-    X, y, number, view = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Descriptors(X, y, number, view, classes)
+        angles = np.array([_view(file.stem) for file in files])
+        parts.append((_covariances(files, masked), np.full(len(files), label), np.full(len(files), number), angles))
+    X, y, numbers, views = (np.concatenate([part[i] for part in parts]) for i in range(4))
+    return Descriptors(X, y, numbers, views, classes)
 
 
 def _objects(root: pathlib.Path) -> list[tuple[str, int, pathlib.Path]]:

@@ -3,7 +3,7 @@
 Values become JSON as they are where JSON has them; everything else becomes an object with one key that
 says what it is, ``{"tuple": [...]}`` or ``{"part": ["Constant", {"value": 0.5}]}``. Arrays are put aside under
 the name of the place where they stand. Nothing is pickled, imported or evaluated on the way back: a part
-is looked up by its name in :mod:`rplvq.registry`.
+is looked up by its name in :mod:`rplvq.storage.registry`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq.manifolds import FromPymanopt
 from rplvq.protocols import Array
-from rplvq.registry import fields_of, known_part
+from rplvq.storage.registry import fields_of, known_part
 
 __all__ = ["Packer", "Unpacker"]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
-from rplvq.compare_inputs import Fold, Scorer
+from rplvq.comparison.inputs import Fold, Scorer
 from rplvq.linalg import PointError
 from rplvq.protocols import Array
 

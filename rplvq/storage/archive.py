@@ -120,7 +120,7 @@ def open_archive(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, A
 
     >>> open_archive("notes.txt", b"hello")
     Traceback (most recent call last):
-    rplvq.archive.ModelFileError: notes.txt is not a model file: it is no .npz archive
+    rplvq.storage.archive.ModelFileError: notes.txt is not a model file: it is no .npz archive
     """
     name = os.fspath(path)
     if not data.startswith(b"PK"):

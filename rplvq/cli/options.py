@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
-from rplvq.cli_data import DATASETS
+from rplvq.cli.data import DATASETS
 from rplvq.compare import METRICS
 from rplvq.names import COSTS, MANIFOLDS
 

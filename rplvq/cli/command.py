@@ -9,12 +9,12 @@ from pathlib import Path
 
 from joblib import parallel_config
 from sklearn.model_selection import RepeatedStratifiedKFold
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
-from rplvq.cli_data import check_samples, load_data
-from rplvq.cli_options import UsageError, make_parser
+from rplvq.cli.data import check_samples, load_data
+from rplvq.cli.options import UsageError, make_parser
 from rplvq.compare import compare, default_estimators
-from rplvq.comparison import Comparison
+from rplvq.comparison.result import Comparison
 from rplvq.plotting import save_comparison
 
 __all__ = ["main"]

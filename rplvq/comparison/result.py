@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from rplvq.comparison.significance import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.comparison.tables import aligned, markdown, p_value_table, summary_table
 from rplvq.protocols import Array
-from rplvq.significance import corrected_t_p_value, holm, wilcoxon_p_value
-from rplvq.tables import aligned, markdown, p_value_table, summary_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,9 +149,9 @@ class Comparison:
         metric : str, optional
             One of ``metrics``; the first by default.
         test : {"wilcoxon", "corrected_t"}, default="wilcoxon"
-            :func:`rplvq.significance.wilcoxon_p_value` or :func:`rplvq.significance.corrected_t_p_value`.
+            See ``wilcoxon_p_value`` and ``corrected_t_p_value`` in :mod:`rplvq.comparison.significance`.
         correct : bool, default=True
-            Whether to apply Holm's correction for the number of pairs, :func:`rplvq.significance.holm`.
+            Whether to apply Holm's correction for the number of pairs, :func:`rplvq.comparison.significance.holm`.
 
         Returns
         -------

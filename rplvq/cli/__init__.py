@@ -1,0 +1,5 @@
+"""The command line: options, data, and the command itself."""
+
+from rplvq.cli.command import main
+
+__all__ = ["main"]

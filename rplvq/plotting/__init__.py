@@ -1,0 +1,22 @@
+"""Pictures of comparisons, training, prototypes and data; matplotlib is only imported when one is drawn.
+
+Every function takes matplotlib ``ax`` and returns what it drew on, as scikit-learn's displays do. A confusion
+matrix is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
+"""
+
+from rplvq.plotting.comparison import plot_comparison, save_comparison
+from rplvq.plotting.data import plot_distances, plot_spectra
+from rplvq.plotting.history import plot_history
+from rplvq.plotting.prototypes import plot_ellipses, plot_prototypes
+from rplvq.plotting.sensitivity import plot_sigma2
+
+__all__ = [
+    "plot_comparison",
+    "plot_distances",
+    "plot_ellipses",
+    "plot_history",
+    "plot_prototypes",
+    "plot_sigma2",
+    "plot_spectra",
+    "save_comparison",
+]

@@ -1,0 +1,74 @@
+"""What all pictures share: colours, figures, tidy axes. matplotlib is only imported when one is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["BLUE", "GREEN", "GREY", "INK", "ORANGE", "class_colors", "new_axes", "new_figure", "tidy"]
+
+# Okabe and Ito's colours, which people with any colour vision tell apart.
+BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#6B6B6B"
+CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+
+
+def new_figure(width: float, height: float, n_rows: int = 1) -> tuple[Figure, Any]:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
+    return plt.subplots(n_rows, figsize=(width, height), sharex=True, layout="constrained")
+
+
+def new_axes(ax: Axes | None, width: float = 6.0, height: float = 4.2) -> Axes:
+    """Return ``ax``, or the axes of a new figure of width x height inches."""
+    return new_figure(width, height)[1] if ax is None else ax
+
+
+def class_colors(classes: Array) -> dict[Any, Any]:
+    """Give each class (C,) a colour: seven for any colour vision, then those of matplotlib's "tab20"."""
+    if len(classes) <= len(CYCLE):
+        return dict(zip(classes.tolist(), CYCLE, strict=False))
+    import matplotlib as mpl
+
+    table = mpl.colormaps["tab20"].resampled(20)
+    return {label: table(i % 20) for i, label in enumerate(classes.tolist())}
+
+
+def tidy(ax: Axes) -> Axes:
+    """Grid behind, no box at the top and at the right."""
+    ax.grid(color="0.9")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def points_of(model: Any) -> tuple[Array, Array]:
+    """Prototypes (K, n, n) and labels (K,) of a fitted classifier or of a pair of both.
+
+    Raises
+    ------
+    NotFittedError
+        If the classifier is not fitted.
+    ValueError
+        If they are not one label a matrix.
+    """
+    if isinstance(model, tuple):
+        matrices, labels = (np.asarray(part) for part in model)
+    else:
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(model, "prototypes_")
+        matrices, labels = np.asarray(model.prototypes_), np.asarray(model.prototype_labels_)
+    if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or labels.shape != matrices.shape[:1]:
+        raise ValueError(
+            f"prototypes must be matrices (K, n, n) with K labels, got shapes {matrices.shape} and {labels.shape}"
+        )
+    return matrices, labels
