@@ -20,10 +20,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rplvq import RiemannianLVQ, archive
+from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.persistence import load_model, save_model
 from rplvq.protocols import Array
+from rplvq.storage import archive
 from rplvq.storage.archive import ModelFileError, open_archive, seal_archive
 
 X, Y = make_syn1(n_per_class=5, random_state=0)

@@ -12,6 +12,7 @@ pytest.importorskip("pyriemann", reason="baselines need pyriemann: pip install p
 
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import cohen_kappa_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from examples.paper import bci2a, tssm
 from examples.paper.bci2a_moabb import filtered_trials, load_moabb, recording_covariances
@@ -140,13 +141,13 @@ def test_recentring_helps_the_class_means_of_subject_1(subject1):
 
 
 def test_selection_follows_the_folds(subject1):
-    grid = {"prototypes_per_class": [1], "sigma2": [2.5, 8.0], "max_epochs": [1, 2], "n_folds": 2}
-    result = bci2a.select(repetition=0, method="PLRSQ-Const, S1", subject=1, **grid)
-    tried = result["tried"]
-    best = max(tried, key=lambda row: row[3])
-    assert [row[:3] for row in tried[:2]] == [[2.5, 1, 1], [8.0, 1, 1]]
-    assert tried[2][:3] == [max(tried[:2], key=lambda row: row[3])[0], 1, 2]
-    assert list(result["chosen"].values()) == best[:3]
+    result = bci2a.select(repetition=0, method="PLRSQ-Const, S1", subject=1, **bci2a.SMALL_SELECTION)
+    folds = StratifiedKFold(2, shuffle=True, random_state=0)
+    *values, mean = result["tried"][0]
+    model = plrsq_const(*values, random_state=0)
+    assert mean == cross_val_score(model, subject1.X_train, subject1.y_train, cv=folds).mean()
+    best = max(row[3] for row in result["tried"])
+    assert [*result["chosen"].values(), best] in result["tried"]
     model = plrsq_const(**result["chosen"], random_state=0).fit(subject1.X_train, subject1.y_train)
     assert result["accuracy"] == model.score(subject1.X_test, subject1.y_test)
 

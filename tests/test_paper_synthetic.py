@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from examples.paper import synthetic
 from examples.paper.runner import path_of, run
+from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
 from examples.paper.synthetic_methods import METHODS, draw, settings_of
 from rplvq import Annealed, GeometricDecay, RiemannianLVQ
@@ -68,16 +69,30 @@ def test_the_rate_multiplies_the_papers_step(problem):
 
 
 def test_selection_takes_what_is_best_on_the_validation_data(problem):
-    grid = {"sigma2": [0.5, 50.0], "prototypes_per_class": [1, 2], "max_epochs": [1, 3]}
-    result = synthetic.select(repetition=3, method="PLRSQ-AN", **SMALL, **grid)
+    result = synthetic.select(repetition=3, method="PLRSQ-AN", **SMALL, **synthetic.SMALL_SELECTION)
     tried = result["tried"]
-    assert [row[:3] for row in tried[:4]] == [[0.5, 1, 1], [0.5, 2, 1], [50.0, 1, 1], [50.0, 2, 1]]
-    best_of_first = tried[int(np.argmax([row[3] for row in tried[:4]]))]
-    assert tried[4][:3] == [*best_of_first[:2], 3]
+    assert tried[0][:3] == list(synthetic.SMALL_SELECTION["start"].values())
     assert result["validation_accuracy"] == max(row[3] for row in tried)
+    assert list(result["chosen"].values()) in [row[:3] for row in tried if row[3] == result["validation_accuracy"]]
     model = plrsq_annealed(**result["chosen"], random_state=3).fit(problem.X, problem.y)
     assert model.score(problem.X_validation, problem.y_validation) == result["validation_accuracy"]
     assert model.score(problem.X_test, problem.y_test) == result["accuracy"]
+
+
+def test_the_search_goes_on_from_the_best_so_far():
+    calls = []
+
+    def score(a, b, c):
+        calls.append((a, b, c))
+        return -((a - 3) ** 2) - (b - 1) ** 2 + 0 * c
+
+    grid = {"a": [1, 2, 3], "b": [0, 1], "c": [7, 8]}
+    found = coordinate_search(score, grid, {"a": 2, "b": 0, "c": 8})
+    assert calls == [(2, 0, 8), (1, 0, 8), (3, 0, 8), (3, 1, 8), (3, 1, 7)]
+    assert found.chosen == {"a": 3, "b": 1, "c": 8}  # of equals the earlier stays
+    assert found.tried == [[*call, score(*call)] for call in calls[:5]]
+    with pytest.raises(ValueError, match="b=5"):
+        coordinate_search(score, grid, {"a": 2, "b": 5, "c": 8})
 
 
 def test_a_curve_over_sigma2_is_made_of_entries_of_the_table():

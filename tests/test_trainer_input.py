@@ -89,3 +89,11 @@ def test_an_initializer_that_forgets_a_class_is_refused():
     X, y = vector_classes(n_classes=3)
     with pytest.raises(ValueError, match="initializer gave no prototype for class index 2"):
         train(X, y, initializer=forgetful)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["sigma2", "step_size"])
+def test_a_schedule_that_leaves_the_positive_numbers_is_refused(name, value):
+    X, y = vector_classes()
+    with pytest.raises(ValueError, match=rf"{name}.*epoch 2.*{value}"):
+        train(X, y, **{name: lambda epoch, n_epochs: value if epoch == 2 else 1.0})

@@ -6,7 +6,7 @@ matrices together, without labels, and are reported apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -16,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import Job, Record
+from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_methods import log_euclidean
 from rplvq import Annealed, ProjectedEuclidean, RiemannianLVQ
 from rplvq.presets import plrsq_annealed, plrsq_const
@@ -36,7 +37,19 @@ PAPER_SETTINGS = [
     [8, 2, 20, 2.5],
     [9, 1, 100, 5.0],
 ]
-SELECTION = {"prototypes_per_class": [1, 2, 4], "sigma2": [1.0, 2.5, 5.0, 8.0], "max_epochs": [20, 50, 100]}
+SELECTION = {
+    "grid": {
+        "sigma2": [1.0, 2.5, 3.5, 5.0, 8.0],
+        "prototypes_per_class": [1, 2, 4],
+        "max_epochs": [20, 50, 100],
+    },
+    "start": {"sigma2": 3.5, "prototypes_per_class": 1, "max_epochs": 20},
+}
+SMALL_SELECTION: Record = {
+    "grid": {"sigma2": [2.5, 8.0], "prototypes_per_class": [1, 2], "max_epochs": [1, 2]},
+    "start": {"sigma2": 2.5, "prototypes_per_class": 1, "max_epochs": 1},
+    "n_folds": 2,
+}
 RECENTRED = ", re-centred"
 
 
@@ -152,47 +165,37 @@ def select(
     repetition: int,
     method: str,
     subject: int,
-    prototypes_per_class: Sequence[int],
-    sigma2: Sequence[float],
-    max_epochs: Sequence[int],
+    grid: Mapping[str, Sequence[Any]],
+    start: Mapping[str, Any],
     n_folds: int = 5,
 ) -> Record:
     """Choose settings by stratified folds of session 1, then train on all of it and test on session 2.
 
-    Prototypes and sigma2 are chosen together at the first number of epochs, then the number of epochs. Of equals
-    the first wins.
+    :func:`examples.paper.selection.coordinate_search` goes from ``start`` through sigma2, then the number of
+    prototypes, then that of epochs, by mean accuracy over the folds.
 
     Returns
     -------
     dict
-        chosen, kappa, accuracy, and tried: rows of sigma2, prototypes, epochs, mean accuracy over the folds.
+        chosen, kappa, accuracy, and tried: rows of sigma2, prototypes, epochs, mean accuracy.
     """
     data = load_bci2a(subject)
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=repetition)
-    tried: list[list[Any]] = []
 
-    def attempt(*values: Any) -> None:
-        model = TRAINED[method.split(",")[0]](*values, random_state=repetition)
-        tried.append([*values, float(cross_val_score(model, data.X_train, data.y_train, cv=folds).mean())])
+    def new(**settings: Any) -> RiemannianLVQ:
+        return TRAINED[method.split(",")[0]](**settings, random_state=repetition)
 
-    for count, variance in product(prototypes_per_class, sigma2):
-        attempt(variance, count, max_epochs[0])
-    chosen = _best(tried)[:2]
-    for epochs in max_epochs[1:]:
-        attempt(*chosen, epochs)
-    best = _best(tried)
-    model = TRAINED[method.split(",")[0]](*best[:3], random_state=repetition)
-    predicted = model.fit(data.X_train, data.y_train).predict(data.X_test)
+    def score(**settings: Any) -> float:
+        return float(cross_val_score(new(**settings), data.X_train, data.y_train, cv=folds).mean())
+
+    choice = coordinate_search(score, grid, start)
+    predicted = new(**choice.chosen).fit(data.X_train, data.y_train).predict(data.X_test)
     return {
-        "chosen": dict(zip(("sigma2", "prototypes_per_class", "max_epochs"), best[:3], strict=True)),
+        "chosen": choice.chosen,
         "kappa": float(cohen_kappa_score(data.y_test, predicted)),
         "accuracy": float(np.mean(predicted == data.y_test)),
-        "tried": tried,
+        "tried": choice.tried,
     }
-
-
-def _best(tried: list[list[Any]]) -> list[Any]:
-    return max(tried, key=lambda row: row[-1])
 
 
 def jobs(quick: bool = False) -> list[Job]:
@@ -205,10 +208,7 @@ def smoke() -> list[Job]:
     """One subject and two epochs, without the baselines that search settings by cross-validation: seconds."""
     searching = ("TSSM+LDA", "CSP+LDA", "LE kernel SVM")
     table = [job for job in _table([[1, 1, 2, 3.5]], 1) if job.method not in searching]
-    return [*table, Job("bci2a-selection", "PLRSQ-Const, S1", 0, _SMALL | {"subject": 1}, select)]
-
-
-_SMALL: Record = {"prototypes_per_class": [1], "sigma2": [2.5, 8.0], "max_epochs": [1, 2], "n_folds": 2}
+    return [*table, Job("bci2a-selection", "PLRSQ-Const, S1", 0, SMALL_SELECTION | {"subject": 1}, select)]
 
 
 def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
@@ -225,6 +225,6 @@ def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
 
 
 def _selection(seeds: range, quick: bool) -> Iterator[Job]:
-    grid = _SMALL if quick else SELECTION
+    grid = SMALL_SELECTION if quick else SELECTION
     for seed, subject in product(seeds, range(1, 10)):
         yield Job("bci2a-selection", f"PLRSQ-Const, S{subject}", seed, {"subject": subject} | grid, select)

@@ -7,7 +7,7 @@ validation data are what the paper selects their settings with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
 from examples.paper.runner import Job, Record
+from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
 from examples.paper.synthetic_methods import (
     BASELINES,
@@ -32,8 +33,18 @@ from rplvq.protocols import Array
 __all__ = ["jobs", "select", "smoke", "table_entry"]
 
 SIGMA2_GRID = [0.45, 0.5, *np.arange(1.0, 6.0, 0.5).tolist(), 6.0, 7.0, 8.0, 9.0, 10.0, 20.0, 30.0, 50.0]
-SELECTION = {"sigma2": [0.45, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0], "prototypes_per_class": [1, 2, 3]}
-EPOCHS = [20, 50, 100]
+SELECTION = {
+    "grid": {
+        "sigma2": [0.45, 0.5, 1.0, 2.0, 4.0, 8.0, 20.0],
+        "prototypes_per_class": [1, 2, 3],
+        "max_epochs": [20, 50, 100],
+    },
+    "start": {"sigma2": 4.0, "prototypes_per_class": 2, "max_epochs": 50},
+}
+SMALL_SELECTION = {
+    "grid": {"sigma2": [0.5, 8.0], "prototypes_per_class": [1, 2], "max_epochs": [2, 5]},
+    "start": {"sigma2": 8.0, "prototypes_per_class": 1, "max_epochs": 2},
+}
 
 
 def table_entry(
@@ -91,15 +102,14 @@ def select(
     repetition: int,
     method: str,
     problem: str,
-    sigma2: Sequence[float],
-    prototypes_per_class: Sequence[int],
-    max_epochs: Sequence[int],
+    grid: Mapping[str, Sequence[Any]],
+    start: Mapping[str, Any],
     n_per_class: int = 250,
 ) -> Record:
     """Choose settings by validation accuracy, then score that classifier on the test data.
 
-    The paper tries all combinations. Here sigma2 and the number of prototypes are chosen together at the first
-    number of epochs, then the number of epochs at that choice. Of equals the first wins.
+    The paper tries all combinations; here :func:`examples.paper.selection.coordinate_search` goes from ``start``
+    through sigma2, then the number of prototypes, then that of epochs.
 
     Returns
     -------
@@ -108,41 +118,31 @@ def select(
         accuracy.
     """
     data = draw(problem, repetition, n_per_class)
-    tried: list[list[Any]] = []
-    fitted = []
 
-    def attempt(*values: Any) -> None:
-        model = METHODS[method](*values, random_state=repetition).fit(data.X, data.y)
-        tried.append([*values, float(model.score(data.X_validation, data.y_validation))])
-        fitted.append(model)
+    def fitted(**settings: Any) -> Any:
+        return METHODS[method](**settings, random_state=repetition).fit(data.X, data.y)
 
-    for variance, count in product(sigma2, prototypes_per_class):
-        attempt(variance, count, max_epochs[0])
-    chosen = tried[_best(tried)][:2]
-    for epochs in max_epochs[1:]:
-        attempt(*chosen, epochs)
-    best = _best(tried)
-    predicted = fitted[best].predict(data.X_test)
+    def score(**settings: Any) -> float:
+        return float(fitted(**settings).score(data.X_validation, data.y_validation))
+
+    choice = coordinate_search(score, grid, start)
+    predicted = fitted(**choice.chosen).predict(data.X_test)
     return {
-        "chosen": dict(zip(("sigma2", "prototypes_per_class", "max_epochs"), tried[best][:3], strict=True)),
-        "validation_accuracy": tried[best][3],
+        "chosen": choice.chosen,
+        "validation_accuracy": choice.score,
         "accuracy": float(np.mean(predicted == data.y_test)),
         "kappa": float(cohen_kappa_score(data.y_test, predicted)),
-        "tried": tried,
+        "tried": choice.tried,
     }
-
-
-def _best(tried: list[list[Any]]) -> int:
-    return int(np.argmax([row[-1] for row in tried]))
 
 
 def jobs(quick: bool = False) -> list[Job]:
     """All jobs, the tables first; ``quick`` has fewer repetitions and epochs."""
     return [
         *_table(range(3 if quick else 30), {"max_epochs": 5} if quick else {}),
-        *_learning_rates(range(2 if quick else 10), {"max_epochs": 5} if quick else {}),
+        *_learning_rates(range(1 if quick else 5), {"max_epochs": 5} if quick else {}),
         *_convergence(range(1 if quick else 3), max_epochs=10 if quick else 100),
-        *_curves(range(1 if quick else 5), SIGMA2_GRID[1::5] if quick else SIGMA2_GRID, 5 if quick else 20),
+        *_curves(range(1 if quick else 3), SIGMA2_GRID[1::6] if quick else SIGMA2_GRID, 5 if quick else 20),
         *_selection(range(1 if quick else 5), quick),
     ]
 
@@ -150,11 +150,10 @@ def jobs(quick: bool = False) -> list[Job]:
 def smoke() -> list[Job]:
     """One small job of each kind and method: seconds."""
     small = {"n_per_class": 15}
-    few = {"sigma2": [0.5, 8.0], "prototypes_per_class": [1, 2], "max_epochs": [1, 2]}
     short = {"problem": "syn2", "prototypes_per_class": 1, "max_epochs": 2}
     return [
         *_table(range(1), {"max_epochs": 2} | small),
-        Job("syn2-selection", "PLRSQ-AN", 0, {"problem": "syn2"} | few | small, select),
+        Job("syn2-selection", "PLRSQ-AN", 0, {"problem": "syn2"} | SMALL_SELECTION | small, select),
         Job("syn2-sigma2", "PLRSQ-Const", 0, short | {"sigma2": [0.5, 8.0]} | small, sigma2_curve),
         Job("syn2-curves", "PLRSQ-AN", 0, short | {"sigma2": 0.5} | small, convergence),
     ]
@@ -188,7 +187,6 @@ def _curves(repetitions: range, sigma2: list[float], max_epochs: int) -> Iterato
 
 
 def _selection(repetitions: range, quick: bool) -> Iterator[Job]:
-    few = {"sigma2": [0.5, 8.0], "prototypes_per_class": [1, 2], "max_epochs": [5, 10]}
-    grid = few if quick else SELECTION | {"max_epochs": EPOCHS}
+    search = SMALL_SELECTION if quick else SELECTION
     for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
-        yield Job(f"{problem}-selection", method, repetition, {"problem": problem} | grid, select)
+        yield Job(f"{problem}-selection", method, repetition, {"problem": problem} | search, select)

@@ -67,7 +67,7 @@ def settings_of(method: str, problem: str) -> Record:
         return {}
     sigma2, epochs = VARIANCE_AND_EPOCHS[problem]
     if method in ("RSLVQ", "GMLVQ"):
-        sigma2, epochs = EUCLIDEAN_VARIANCE[problem], 50
+        sigma2, epochs = EUCLIDEAN_VARIANCE[problem], 20
     variance = {} if method == "GMLVQ" else {"sigma2": sigma2}
     return variance | {"prototypes_per_class": PROTOTYPES.get(method, 2), "max_epochs": epochs}
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from rplvq.plotting.style import BLUE, GREY, INK, new_figure
 from rplvq.protocols import Array
-from rplvq.tables import mean_and_deviation
+from rplvq.comparison.tables import mean_and_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rplvq.comparison import Comparison
+    from rplvq.comparison.result import Comparison
 
 __all__ = ["plot_comparison", "save_comparison"]
 

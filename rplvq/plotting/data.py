@@ -126,13 +126,13 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     for label, color in colors.items():
         own = labels == label
         right, wrong = own & (predicted == labels), own & (predicted != labels)
-        ax.scatter(*samples[right].T, s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
-        ax.scatter(*samples[wrong].T, s=26, color=color, marker="x", linewidths=1.2)
+        ax.scatter(samples[right, 0], samples[right, 1], s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
+        ax.scatter(samples[wrong, 0], samples[wrong, 1], s=26, color=color, marker="x", linewidths=1.2)
         mine = prototypes[np.asarray(model.prototype_labels_) == label]
-        ax.scatter(*mine.T, s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
-    shares = lengths**2 / np.sum(lengths**2)
-    for name, share, write in zip(("first", "second"), shares, (ax.set_xlabel, ax.set_ylabel), strict=False):
-        write(f"{name} principal component of the distances ({100 * share:.0f} %)", fontsize="small")
+        ax.scatter(mine[:, 0], mine[:, 1], s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
+    shares = [100 * share for share in lengths**2 / np.sum(lengths**2)] + [0.0]
+    ax.set_xlabel(f"first principal component of the distances ({shares[0]:.0f} %)")
+    ax.set_ylabel(f"second ({shares[1]:.0f} %)")
     ax.set_title("dot: sample; cross: misclassified; diamond: prototype", fontsize="small")
     ax.legend(title="class", frameon=False, fontsize="small")
     return tidy(ax)

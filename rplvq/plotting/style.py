@@ -20,6 +20,7 @@ CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
 
 def new_figure(width: float, height: float, n_rows: int = 1) -> tuple[Figure, Any]:
+    """Make a figure of width x height inches with ``n_rows`` axes, or raise ImportError saying what to install."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

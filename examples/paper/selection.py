@@ -1,0 +1,65 @@
+"""Choice of settings, one after another: affordable where the paper tries all combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Choice", "coordinate_search"]
+
+
+class Choice(NamedTuple):
+    """What a search found: the best settings by name, their score, and rows of values and score as tried."""
+
+    chosen: dict[str, Any]
+    score: float
+    tried: list[list[Any]]
+
+
+def coordinate_search(
+    score: Callable[..., float], grid: Mapping[str, Sequence[Any]], start: Mapping[str, Any]
+) -> Choice:
+    """Maximize a score over one parameter after another, each with the others at their best so far.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(**settings)``; called once for each different settings.
+    grid : mapping of str to sequence
+        Values of each parameter, in the order of the search.
+    start : mapping of str to value
+        Where it begins; each value one of the grid's.
+
+    Returns
+    -------
+    Choice
+        Of equal scores the earlier settings stay.
+
+    Raises
+    ------
+    ValueError
+        If a value of ``start`` is not in the grid.
+
+    Examples
+    --------
+    >>> found = coordinate_search(lambda a, b: a * b, {"a": [1, 2], "b": [3, 4]}, {"a": 1, "b": 3})
+    >>> found.chosen, found.score, len(found.tried)
+    ({'a': 2, 'b': 4}, 8, 3)
+    """
+    for name, values in grid.items():
+        if start[name] not in values:
+            raise ValueError(f"start has {name}={start[name]!r}, which is not in its grid {list(values)}")
+    best = {name: start[name] for name in grid}
+    best_score = score(**best)
+    tried = [[*best.values(), best_score]]
+    for name, values in grid.items():
+        fixed = dict(best)
+        for value in values:
+            if value == fixed[name]:
+                continue
+            candidate = fixed | {name: value}
+            reached = score(**candidate)
+            tried.append([*candidate.values(), reached])
+            if reached > best_score:
+                best, best_score = candidate, reached
+    return Choice(best, best_score, tried)
