@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["count_from", "not_negative", "positive_or_none"]
+__all__ = ["all_callable", "count_from", "not_negative", "positive_or_none"]
 
 
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
@@ -32,3 +32,10 @@ def not_negative(_: Any, attribute: Any, value: Any) -> None:
     """Accept a number of at least 0."""
     if isinstance(value, (bool, str)) or value is None or not value >= 0:
         raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")
+
+
+def all_callable(_: Any, attribute: Any, value: Any) -> None:
+    """Accept a sequence of callables."""
+    for index, item in enumerate(value):
+        if not callable(item):
+            raise ValueError(f"{attribute.name}[{index}] is {item!r}, which cannot be called")

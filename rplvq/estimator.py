@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
-from rplvq.labels import check_class_sizes, check_labels, check_weights
+from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -69,7 +69,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Cost and training error in ``history_`` as met during the sweep, or by one more pass after it.
     early_stopping : bool, default=False
         Hold out ``validation_fraction`` of the data, stop when its cost has not fallen for
-        ``n_iter_no_change`` epochs, and keep the best prototypes.
+        ``n_iter_no_change`` epochs, and keep the best prototypes, the initial ones included.
     validation_fraction : float, default=0.1
         Share of the samples held out, stratified by class.
     n_iter_no_change : int, default=10
@@ -185,8 +185,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         FloatingPointError
             If training diverges, which needs max_weight above its default.
         """
-        rng = self._new_rng()
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
+        rng = self._new_rng()
         order = canonical_order(codes, targets, weights)
         codes, targets = codes[order], targets[order]
         weights = None if weights is None else weights[order]
@@ -198,14 +198,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         trainer = self._trainer(manifold, classes, targets, weights)
         state = trainer.init(codes, targets, len(classes), rng, weights)
         state, history = trainer.run(state, codes, targets, rng, weights, validation)
-        validate_data(self, X, skip_check_array=True)
-        return self._store(trainer, state, classes, rng, history)
+        return self._store(X, trainer, state, classes, rng, history)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on from the present prototypes with one sweep over a batch of samples.
 
         Schedules advance by one epoch a call, up to ``max_epochs``, where they stay. The first call chooses
-        the initial prototypes (and sigma2, if "auto") from its batch.
+        the initial prototypes (and sigma2, if "auto") from its batch; later calls keep its metric, cost and
+        schedules. Callbacks are not called.
 
         Parameters
         ----------
@@ -240,11 +240,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             state = trainer.init(codes, targets, len(known), rng, weights)
         else:
             rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
-        began = state.at_epoch(min(state.epoch + 1, self.max_epochs), self.max_epochs)
+        last = max(self.max_epochs, 1)
+        began = state.at_epoch(min(state.epoch + 1, last), last)
         state, row = trainer.sweep_and_record(began, codes, targets, rng, weights)
-        if first:
-            validate_data(self, X, skip_check_array=True)
-        return self._store(trainer, state, known, rng, append_columns({} if first else self.history_, row))
+        return self._store(
+            X if first else None, trainer, state, known, rng, append_columns({} if first else self.history_, row)
+        )
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
@@ -271,7 +272,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _known_classes(self, classes: Any) -> Array | None:
         """Classes that partial_fit can rely on: those of the first call, else those announced, else None."""
-        announced = None if classes is None else np.unique(classes)
+        announced = None if classes is None else np.unique(one_type(classes, "classes"))
         if not hasattr(self, "_state"):
             return announced
         if announced is not None and not np.array_equal(announced, self.classes_):
@@ -287,8 +288,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None
     ) -> tuple[Manifold[Any], Array, Array, Array, Array | None]:
         """Check data before anything is changed: manifold, codes, classes, targets, weights."""
-        if self.decision not in ("nearest", "posterior"):
-            raise ValueError(f"decision must be 'nearest' or 'posterior', got {self.decision!r}")
+        self._by_posterior()
         manifold = resolve_manifold(self.manifold)
         codes = manifold.encode(X)
         found, targets = check_labels(y, len(codes), classes)
@@ -311,7 +311,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             monitor=self.monitor,
             patience=self.n_iter_no_change if self.early_stopping else None,
             tol=self.tol,
-            callbacks=tuple(self.callbacks),
+            callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
         )
 
@@ -335,13 +335,23 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return kept, held
 
     def _store(
-        self, trainer: Trainer, state: State, classes: Array, rng: np.random.Generator, history: dict[str, Array]
+        self,
+        X: Any,
+        trainer: Trainer,
+        state: State,
+        classes: Array,
+        rng: np.random.Generator,
+        history: dict[str, Array],
     ) -> Self:
+        """Set all fitted attributes at once, after everything that can fail; X gives the number of features."""
+        prototypes = trainer.manifold.decode(state.prototypes)
+        if X is not None:
+            validate_data(self, X, skip_check_array=True)
         self._state, self._fitted_trainer, self._rng = state, trainer, rng
         self.classes_ = classes
-        self.prototypes_ = trainer.manifold.decode(state.prototypes)
+        self.prototypes_ = prototypes
         self.prototype_labels_ = classes[state.labels]
         self.sigma2_ = state.sigma2
-        self.n_epochs_ = len(history["epoch"]) if history else 0
+        self.n_epochs_ = int(np.count_nonzero(history["epoch"])) if history else 0
         self.history_ = history
         return self

@@ -245,6 +245,8 @@ class GivenPrototypes:
             encoded = manifold.encode(self.prototypes)
         except PointError as error:
             raise error.renamed("init prototypes") from error
+        except ValueError as error:
+            raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
         if encoded.shape[1:] != codes.shape[1:]:
             raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {codes.shape[1:]}")
         if self.labels.shape != (len(encoded),):
@@ -256,6 +258,6 @@ class GivenPrototypes:
             )
         missing = np.setdiff1d(np.arange(n_classes), self.labels)
         if len(missing):
-            raise ValueError(f"init has no prototype for class index {missing[0]}")
+            raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")
         order = np.argsort(self.labels, kind="stable")
         return encoded[order], self.labels[order]

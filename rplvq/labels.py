@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,43 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from rplvq.initializers import hard_targets
+from rplvq.linalg import first_bad
 from rplvq.protocols import Array
 
-__all__ = ["check_class_sizes", "check_labels", "check_soft_labels", "check_weights"]
+__all__ = ["check_class_sizes", "check_labels", "check_soft_labels", "check_weights", "one_type"]
+
+
+def one_type(labels: Any, name: str) -> Array:
+    """Turn labels into an array of one sortable type, never of objects.
+
+    Raises
+    ------
+    ValueError
+        At the first label that is missing or of another type than the first one.
+    """
+    array = np.asarray(labels)
+    if array.dtype.kind in "mM" and (index := first_bad(np.isnat(array).ravel())) is not None:
+        raise ValueError(f"{name}[{index}] is NaT: labels must not be missing (NaN)")
+    if isinstance(labels, np.ndarray) and array.dtype != object:
+        return array
+    if array.ndim != 1 or array.dtype.kind not in "OUS":
+        return array
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    first = None
+    for index, value in enumerate(values):
+        if (
+            value is None
+            or type(value).__name__ in ("NAType", "NaTType")
+            or (isinstance(value, float) and value != value)
+        ):
+            raise ValueError(f"{name}[{index}] is {value!r}: labels must not be missing (NaN)")
+        kind = next((kind for kind in (str, bytes, Number) if isinstance(value, kind)), type(value))
+        if first not in (None, kind):
+            raise ValueError(
+                f"{name} has labels of mixed types: {name}[0] is {values[0]!r}, {name}[{index}] is {value!r}"
+            )
+        first = kind
+    return np.array(values)
 
 
 def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[Array, Array]:
@@ -34,18 +69,15 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[
     """
     if y is None:
         raise ValueError("RiemannianLVQ requires y to be passed, but the target y is None")
-    array = np.asarray(y)
-    if len(array.shape) == 0 or len(array) != n_samples:
+    array = one_type(y, "y")
+    if array.ndim == 0 or len(array) != n_samples:
         raise ValueError(f"y has {array.size if array.ndim == 0 else len(array)} labels for {n_samples} samples of X")
     if array.ndim == 2 and array.shape[1] > 1:
         return check_soft_labels(array, classes)
-    array = column_or_1d(y, warn=True)
+    array = column_or_1d(array, warn=True)
     assert_all_finite(array, input_name="y")
-    try:
-        check_classification_targets(array)
-        found, targets = np.unique(array, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"y has labels of mixed types: {error}") from error
+    check_classification_targets(array)
+    found, targets = np.unique(array, return_inverse=True)
     if classes is None:
         classes = found
     if len(classes) < 2:
@@ -53,7 +85,7 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[
     unknown = ~np.isin(found, classes)
     if unknown.any():
         index = int(np.argmax(unknown[targets]))
-        raise ValueError(f"y[{index}] is {array[index]!r}, which is not among the classes {classes.tolist()}")
+        raise ValueError(f"y[{index}] is {array[index].item()!r}, which is not among the classes {classes.tolist()}")
     return classes, np.searchsorted(classes, found)[targets]
 
 

@@ -43,7 +43,7 @@ def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: 
     missing = [name for name in methods if not callable(getattr(value, name, None))]
     if isinstance(value, type) or missing:
         why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
-        raise ValueError(f"{argument}={value!r} is not a {kind}: {why}")
+        raise ValueError(f"{argument}={value!r} is not {kind}: {why}")
 
 
 def resolve_manifold(value: Any) -> Manifold[Any]:
@@ -63,7 +63,7 @@ def resolve_manifold(value: Any) -> Manifold[Any]:
         return _by_name(value, MANIFOLDS, "manifold")  # type: ignore[no-any-return]
     if isinstance(value, PymanoptManifold):
         return FromPymanopt(value)
-    _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "Manifold")
+    _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "a Manifold")
     return value  # type: ignore[no-any-return]
 
 
@@ -71,7 +71,7 @@ def resolve_cost(value: Any) -> Cost:
     """Turn a name or a Cost into a Cost; raise ValueError at anything else."""
     if isinstance(value, str):
         return _by_name(value, COSTS, "cost")  # type: ignore[no-any-return]
-    _require_methods(value, ("__call__",), "cost", "Cost")
+    _require_methods(value, ("__call__",), "cost", "a Cost")
     return value  # type: ignore[no-any-return]
 
 
@@ -84,6 +84,8 @@ def index_labels(labels: Any, classes: Array, argument: str) -> Array:
         At the first label that is not a class.
     """
     wanted = np.asarray(labels)
+    if wanted.ndim != 1:
+        raise ValueError(f"{argument} must be a sequence of labels, got {labels!r}")
     lookup = {label: index for index, label in enumerate(classes.tolist())}
     for position, label in enumerate(wanted.tolist()):
         if label not in lookup:
@@ -131,7 +133,7 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
         return GivenPrototypes(value[0], index_labels(value[1], classes, "init labels"))
-    _require_methods(value, ("__call__",), "init", "Initializer")
+    _require_methods(value, ("__call__",), "init", "an Initializer")
     if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
         return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]

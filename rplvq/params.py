@@ -42,14 +42,20 @@ class PartsMixin(BaseEstimator):
         rest = {}
         for key, value in params.items():
             name, _, field = key.partition("__")
-            if field and "__" not in field and field in _fields(whole.get(name, own.get(name))):
+            part = whole.get(name, own.get(name))
+            if key in own:
+                continue
+            if field in _fields(part):
                 changes.setdefault(name, {})[field] = value
-            elif key not in own:
+            elif name in own and not hasattr(part, "set_params"):
+                fields = f"its fields are {list(_fields(part))}" if _fields(part) else "it has no fields to set"
+                raise ValueError(f"Invalid parameter {key!r}: {name} is {part!r}, and {fields}")
+            else:
                 rest[key] = value
         if rest:
             super().set_params(**rest)
-        for name, fields in changes.items():
-            whole[name] = attrs.evolve(whole.get(name, own[name]), **fields)
+        for name, values in changes.items():
+            whole[name] = attrs.evolve(whole.get(name, own[name]), **values)
         for name, value in whole.items():
             setattr(self, name, value)
         return self

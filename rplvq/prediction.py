@@ -34,7 +34,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     def predict(self, X: Any) -> Array:
         """Predict labels (N,) of samples (N, n, n): the nearest prototype's, or the most probable."""
         sqdist = self._sqdist(X)
-        if self.decision == "posterior":
+        if self._by_posterior():
             return np.asarray(self.classes_[self._log_proba(sqdist).argmax(axis=1)])
         return np.asarray(self.prototype_labels_[sqdist.argmin(axis=1)])
 
@@ -56,7 +56,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             if ``decision="posterior"``; for two classes the second score minus the first.
         """
         sqdist = self._sqdist(X)
-        if self.decision == "posterior":
+        if self._by_posterior():
             scores = self._log_proba(sqdist)
         else:
             scores = -np.minimum.reduceat(sqdist, class_groups(self._state.labels).starts, axis=1)
@@ -65,6 +65,11 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     def transform(self, X: Any) -> Array:
         """Distances (N, K), not squared, of samples (N, n, n) to the prototypes."""
         return np.sqrt(self._sqdist(X))
+
+    def _by_posterior(self) -> bool:
+        if self.decision not in ("nearest", "posterior"):
+            raise ValueError(f"decision must be 'nearest' or 'posterior', got {self.decision!r}")
+        return self.decision == "posterior"
 
     @property
     def _n_features_out(self) -> int:

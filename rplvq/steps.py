@@ -37,12 +37,25 @@ class State(NamedTuple):
     step_size: float
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
-        """Return this state with the schedules' values of ``epoch``."""
+        """Return this state with the schedules' values of ``epoch``.
+
+        Raises
+        ------
+        ValueError
+            If a schedule gives anything but a positive finite number.
+        """
         return self._replace(
             epoch=epoch,
-            sigma2=float(self.sigma2_schedule(epoch, n_epochs)),
-            step_size=float(self.step_schedule(epoch, n_epochs)),
+            sigma2=_value("sigma2", self.sigma2_schedule, epoch, n_epochs),
+            step_size=_value("step_size", self.step_schedule, epoch, n_epochs),
         )
+
+
+def _value(name: str, schedule: Schedule, epoch: int, n_epochs: int) -> float:
+    value = float(schedule(epoch, n_epochs))
+    if not 0 < value < np.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value} in epoch {epoch} from {schedule!r}")
+    return value
 
 
 class Step(NamedTuple):

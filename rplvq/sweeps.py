@@ -23,7 +23,11 @@ def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = 
     flat = [np.ascontiguousarray(values).reshape(len(codes), -1) for values in columns]
     reals = [values.view(float) if np.iscomplexobj(values) else values for values in flat]
     rows = np.hstack(reals).astype(float) + 0.0  # no negative zeros
-    keys = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))
+    # Floats as big-endian integers of the same order, so that comparing bytes compares numbers: the order then
+    # does not depend on the unit of the data either.
+    bits = rows.view(np.int64)
+    ordered = (bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.uint64) ^ np.uint64(1 << 63)
+    keys = ordered.astype(">u8").view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))
     return np.argsort(keys[:, 0], kind="stable")
 
 

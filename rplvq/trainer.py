@@ -16,7 +16,7 @@ import numpy as np
 from attrs.validators import in_
 from tqdm.auto import tqdm
 
-from rplvq.checks import count_from, not_negative, positive_or_none
+from rplvq.checks import all_callable, count_from, not_negative, positive_or_none
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.history import EpochReport, Meter, Score, columns, evaluate
@@ -93,7 +93,7 @@ class Trainer:
     monitor: str = attrs.field(default="sweep", kw_only=True, validator=in_(("sweep", "epoch")))
     patience: int | None = attrs.field(default=None, kw_only=True, validator=count_from(1, or_none=True))
     tol: float = attrs.field(default=0.0, kw_only=True, validator=not_negative)
-    callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True)
+    callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
     verbose: int = attrs.field(default=0, kw_only=True)
 
     def init(
@@ -236,6 +236,8 @@ class Trainer:
         if self.monitor == "epoch":
             rows.append(self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation))
         best, best_cost = state, np.inf
+        if self.patience is not None and validation is not None:
+            best_cost = self._evaluate(state, *validation).cost
         with tqdm(total=self.max_epochs, disable=not self.verbose, unit="epoch", leave=False) as bar:
             for epoch in range(state.epoch + 1, self.max_epochs + 1):
                 state, row = self.sweep_and_record(
@@ -278,9 +280,8 @@ class Trainer:
         validation: tuple[Array, Array, Array | None] | None,
     ) -> dict[str, float]:
         """One line of the history, after the epoch of ``state``."""
-        parts = self.manifold, self.cost, state.prototypes, state.labels, state.sigma2
         if score is None or self.monitor == "epoch":
-            score = evaluate(*parts, *training)
+            score = self._evaluate(state, *training)
         row = {
             "epoch": state.epoch,
             "cost": score.cost,
@@ -291,5 +292,11 @@ class Trainer:
             "seconds": seconds,
         }
         if validation is not None:
-            row["validation_cost"], row["validation_error"] = evaluate(*parts, *validation)
+            row["validation_cost"], row["validation_error"] = self._evaluate(state, *validation)
         return row
+
+    def _evaluate(self, state: State, codes: Array, targets: Array, sample_weight: Array | None) -> Score:
+        """Score the prototypes of ``state`` by one pass of distances."""
+        return evaluate(
+            self.manifold, self.cost, state.prototypes, state.labels, state.sigma2, codes, targets, sample_weight
+        )

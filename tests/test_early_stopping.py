@@ -22,13 +22,14 @@ class Scripted:
         return Evaluation(np.full(3, next(self.costs) / 3), evaluation.slope) if len(sqdist) == 3 else evaluation
 
 
-def run(costs, **settings):
-    """Run with scripted validation costs: the state, the history, and the states after each epoch."""
+def run(costs, before=1e9, **settings):
+    """Run with scripted validation costs, first that before training: state, history, states after each epoch."""
     X, y = vector_classes()
     states = {}
+    script = costs if settings.get("patience", 2) is None else [before, *costs]
     callbacks = [lambda report: states.update({report.row["epoch"]: report.state}), *settings.pop("callbacks", ())]
     settings = {"sigma2": 1.0, "step_size": 0.05, "patience": 2, "max_epochs": 20} | settings
-    trainer = Trainer(EuclideanVectors(), Scripted(costs), callbacks=callbacks, **settings)
+    trainer = Trainer(EuclideanVectors(), Scripted(script), callbacks=callbacks, **settings)
     rng = np.random.default_rng(0)
     state, history = trainer.run(trainer.init(X, y, 2, rng), X, y, rng, validation=(X[:3], y[:3], None))
     return state, history, states
@@ -58,6 +59,15 @@ def test_a_stopping_callback_keeps_the_best_state_too():
     stop = {"callbacks": [lambda report: report.row["epoch"] == 3]}
     assert run([5, 4, 3], **stop)[0].epoch == 3
     assert run([5, 3, 4], **stop)[0].epoch == 2
+
+
+def test_prototypes_that_training_only_harms_are_returned_as_they_began():
+    state, history, _ = run([5, 6], before=4)
+    assert state.epoch == 0
+    assert len(history["epoch"]) == 2  # patience counts from the start
+    X, y = vector_classes()
+    began = Trainer(EuclideanVectors(), sigma2=1.0).init(X, y, 2, np.random.default_rng(0))
+    assert_array_equal(state.prototypes, began.prototypes)
 
 
 def test_without_patience_the_last_state_is_returned():
@@ -92,7 +102,11 @@ def test_a_model_keeps_prototypes_sigma2_and_history_of_the_best_epoch():
     def remember(report):
         states[report.row["epoch"]] = np.array(report.state.prototypes)
 
-    model = stopping(sigma2=Annealed(1.0), step_size=0.4, max_epochs=50, callbacks=[remember]).fit(X, y)
+    # From one random sample a class, so that training has something to gain.
+    rows = [int(np.flatnonzero(y == label)[0]) for label in np.unique(y)]
+    first = (X[rows], y[rows])
+    settings = {"init": first, "sigma2": Annealed(1.0), "step_size": 0.1, "max_epochs": 50}
+    model = stopping(**settings, callbacks=[remember]).fit(X, y)
     history = model.history_
     best = int(history["validation_cost"].argmin())
     assert list(history)[-2:] == ["validation_cost", "validation_error"]

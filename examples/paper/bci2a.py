@@ -58,11 +58,12 @@ def code_annealed(sigma2: float, prototypes_per_class: int, max_epochs: int, **o
     return plrsq_annealed(Annealed.around(sigma2), prototypes_per_class, max_epochs, **other)
 
 
-def projected(_sigma2: float, prototypes_per_class: int, max_epochs: int, **other: Any) -> RiemannianLVQ:
+def projected(sigma2: float, prototypes_per_class: int, max_epochs: int, **other: Any) -> RiemannianLVQ:
     """Frobenius distance with projection; the floor and sigma2 follow the data, as the paper's fit its own only.
 
     Its distances are in other units, so that sigma2 is half the median squared distance.
     """
+    del sigma2
     model = plrsq_const("auto", prototypes_per_class, max_epochs, **other)
     model.set_params(manifold=ProjectedEuclidean(relative=True))
     return model

@@ -80,7 +80,7 @@ class DiscriminativeSubspace(TransformerMixin, BaseEstimator):  # type: ignore[m
         return np.asarray(self.components_ @ X @ self.components_.T)
 
 
-def tssm_lda(dimensions: Sequence[int] = (6, 8, 10, 12, 14, 16, 18, 20), n_folds: int = 5) -> GridSearchCV:
+def tssm_lda(dimensions: Sequence[int] = (6, 10, 14, 18), n_folds: int = 5) -> GridSearchCV:
     """TSSM+LDA: project to a submanifold of smaller matrices, then tangent space and LDA.
 
     The submanifold is :class:`DiscriminativeSubspace`, its dimension chosen by cross-validation. After X. Xie,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rplvq.comparison.tables import mean_and_deviation
 from rplvq.plotting.style import BLUE, GREY, INK, new_figure
 from rplvq.protocols import Array
-from rplvq.comparison.tables import mean_and_deviation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,47 @@
+"""EEG sessions: re-centring the second day
+
+BCI Competition IV data set 2a: four imagined movements, two sessions on different days, 22 channels. Training uses
+the first day only, the second is the test. Electrodes never sit in the same place twice: `Recenter` moves the mean
+of each day to the identity, without looking at labels. That uses all trials of the test day together
+(transductive), so it is reported apart.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from showing import real_data, show
+from sklearn.metrics import cohen_kappa_score
+
+from rplvq import Recenter
+from rplvq.presets import plrsq_const
+
+data = np.load(real_data("bci2a_cov22.npz"), allow_pickle=False)
+upper = np.triu_indices(22)
+
+# %% Kappa of the second day, for some of the nine subjects and few epochs to be quick
+subjects, kappas = [1, 3, 5, 8], []
+for subject in subjects:
+    X = np.empty((576, 22, 22))
+    X[:, upper[0], upper[1]] = X[:, upper[1], upper[0]] = data[f"s{subject}_cov"]
+    y, test = data[f"s{subject}_y"], data[f"s{subject}_test"]
+    centered = Recenter().fit_transform(X, groups=test)
+    found = []
+    for matrices in (X, centered):
+        model = plrsq_const(sigma2=4.0, max_epochs=5, random_state=0).fit(matrices[~test], y[~test])
+        found.append(cohen_kappa_score(y[test], model.predict(matrices[test])))
+    kappas.append(found)
+    print(f"subject {subject}: kappa {found[0]:.2f} as measured, {found[1]:.2f} re-centred")
+means = np.mean(kappas, axis=0)
+print(f"mean      : kappa {means[0]:.2f} as measured, {means[1]:.2f} re-centred")
+
+# %% A pair of bars a subject
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+places = np.arange(len(subjects))
+for shift, column, name, color in zip(
+    (-0.2, 0.2), np.transpose(kappas), ("as measured", "re-centred by day"), ("#6B6B6B", "#0072B2"), strict=True
+):
+    ax.bar(places + shift, column, width=0.38, color=color, label=name)
+ax.set_xticks(places, [f"subject {subject}" for subject in subjects])
+ax.set_ylabel("Cohen's kappa on the second day")
+ax.set_title("5 epochs, sigma2 = 4, one prototype a class")
+ax.legend(frameon=False)
+show(figure)

@@ -1,0 +1,35 @@
+"""A first classifier
+
+Handwritten digits, each turned into a 5 x 5 covariance matrix of its pixels' position, intensity and gradients. We
+learn one prototype a digit and look at how training went and at what was learned: prototypes are covariance
+matrices themselves, so that one can look at them.
+"""
+
+import matplotlib.pyplot as plt
+from showing import show
+
+from rplvq import RiemannianLVQ
+from rplvq.datasets import load_digits_covariances
+from rplvq.plotting import plot_history, plot_prototypes
+
+# %% Data: (N, 5, 5) matrices with a label each; the first half trains, the second tests
+X, y = load_digits_covariances()
+X, y = X[y <= 4], y[y <= 4]
+X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
+
+# %% Fit. With no epoch it is the classifier of minimum distance to the class means, where training begins
+before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
+model = RiemannianLVQ(max_epochs=20, monitor="epoch", random_state=0).fit(X_train, y_train)
+print(f"test accuracy of the class means  {before.score(X_test, y_test):.3f}")
+print(f"test accuracy after 20 epochs     {model.score(X_test, y_test):.3f}")
+print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_labels_.tolist()}")
+
+# %% Class probabilities of the first three test samples
+print(model.predict_proba(X_test[:3]).round(2))
+
+# %% Training curves beside the learned matrices
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), width_ratios=[2, 3], layout="constrained")
+plot_history(model, left)
+plot_prototypes(model, right, channels=["x", "y", "intensity", "|dx|", "|dy|"])
+right.set_title("the learned prototype of each digit", pad=24)
+show(figure)

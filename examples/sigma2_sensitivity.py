@@ -1,0 +1,35 @@
+"""How much does sigma2 matter?
+
+sigma2 is the variance of the mixture, in squared distances: small values look at the nearest prototypes only, large
+ones at all. The best value differs between data sets. On the digits training gains over the class means (the broken
+line), and more so for small values; on SynII it ends below them, whatever the value: the classes there are made
+around their means. So choose sigma2, and whether to train at all, on held-out data.
+"""
+
+import matplotlib.pyplot as plt
+from showing import show
+from sklearn.model_selection import StratifiedKFold
+
+from rplvq import RiemannianLVQ
+from rplvq.datasets import load_digits_covariances, make_syn2
+from rplvq.plotting import plot_sigma2
+
+digits = tuple(part[:600] for part in load_digits_covariances())
+syn2 = make_syn2(n_per_class=60, random_state=0)
+folds = StratifiedKFold(4, shuffle=True, random_state=0)
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+for ax, name, (X, y), values in (
+    (axes[0], "digits", digits, [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0]),
+    (axes[1], "SynII", syn2, [0.1, 0.3, 0.5, 1.0, 3.0, 8.0, 20.0]),
+):
+    model = RiemannianLVQ(max_epochs=10, random_state=0)
+    plot_sigma2(model, X, y, values, ax, cv=folds)
+    curve = {line.get_label(): line.get_ydata() for line in ax.lines}
+    best, where = max(zip(curve["test"], values, strict=True))
+    auto = model.fit(X, y).sigma2_
+    print(f"{name:6s} class means {curve['before training (test)'][0]:.3f}, best {best:.3f} at sigma2 = {where}")
+    print(f"       sigma2='auto' is {auto:.2f} here")
+    ax.axvline(auto, color="0.5", ls=":", lw=1.2)
+    ax.text(auto, 0.02, ' "auto"', transform=ax.get_xaxis_transform(), fontsize="small", color="0.3")
+    ax.set_title(name)
+show(figure)
