@@ -44,7 +44,11 @@ def split(source: str) -> tuple[str, str, str]:
 def key(name: str) -> str:
     """Hash of everything that the outcome of an example depends on."""
     data = os.environ.get("RPLVQ_DATA") or str(ROOT.parent / "shared" / "data")
-    paths = [ROOT / "examples" / f"{name}.py", ROOT / "examples" / "showing.py", *sorted((ROOT / "rplvq").rglob("*.py"))]
+    paths = [
+        ROOT / "examples" / f"{name}.py",
+        ROOT / "examples" / "showing.py",
+        *sorted((ROOT / "rplvq").rglob("*.py")),
+    ]
     digest = hashlib.sha256(f"{data} {Path(data).is_dir()}".encode())
     for path in paths:
         digest.update(path.read_bytes())
@@ -97,7 +101,7 @@ title: "{title}"
 
 Run it with `python examples/{name}.py`, which shows the figure, or with `--out figure.png`, which writes it.
 
-```python title="examples/{name}.py" .no-run
+```python title="examples/{name}.py"
 {code}
 ```
 """
@@ -106,8 +110,8 @@ Run it with `python examples/{name}.py`, which shows the figure, or with `--out 
 def index(outcomes: dict[str, dict[str, Any]]) -> str:
     """Markdown of the overview: a card an example, by topic."""
     parts = [
-        "# Examples\n\nShort scripts from the folder `examples/`, each with what it printed and drew when this site was "
-        "built.\n"
+        "# Examples\n\nShort scripts from the folder `examples/`, each with what it printed and drew when this site "
+        "was built.\n"
     ]
     for topic, names in TOPICS.items():
         parts.append(f'## {topic}\n\n<div class="grid cards gallery" markdown>\n')

@@ -41,7 +41,8 @@ for shift, column, name, color in zip(
 ):
     ax.bar(places + shift, column, width=0.38, color=color, label=name)
 ax.set_xticks(places, [f"subject {subject}" for subject in subjects])
+ax.set_ylim(0, 1)
 ax.set_ylabel("Cohen's kappa on the second day")
 ax.set_title("5 epochs, sigma2 = 4, one prototype a class")
-ax.legend(frameon=False)
+ax.legend(frameon=False, ncols=2, loc="upper center")
 show(figure)

@@ -28,7 +28,7 @@ print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_l
 print(model.predict_proba(X_test[:3]).round(2))
 
 # %% Training curves beside the learned matrices
-figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), width_ratios=[2, 3], layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6.4), width_ratios=[1, 1.3], layout="constrained")
 plot_history(model, left)
 plot_prototypes(model, right, channels=["x", "y", "intensity", "|dx|", "|dy|"])
 right.set_title("the learned prototype of each digit", pad=24)

@@ -33,9 +33,8 @@ for X_batch, y_batch in batches[1:]:
     model.partial_fit(X_batch, y_batch)
 scores = np.array(scores)
 for name, column in zip(("frozen", "streaming"), scores.T, strict=True):
-    print(
-        f"{name:10s} accuracy on the first ten batches {column[:10].mean():.3f}, on the last ten {column[-10:].mean():.3f}"
-    )
+    first, last = column[:10].mean(), column[-10:].mean()
+    print(f"{name:10s} accuracy on the first ten batches {first:.3f}, on the last ten {last:.3f}")
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 for name, column, color in zip(("frozen after batch 0", "partial_fit"), scores.T, ("#D55E00", "#0072B2"), strict=True):

@@ -40,9 +40,7 @@ def profile(number, n=10):
 def test_random_bases_are_gram_schmidt_of_gaussians(seed, n, n_bases):
     bases = random_bases(n, n_bases, random_state=seed)
     gaussians = np.random.RandomState(seed).standard_normal((n_bases, n, n))
-    assert_allclose(
-        bases.swapaxes(1, 2) @ bases, np.broadcast_to(np.eye(n), bases.shape), atol=1e-12
-    )
+    assert_allclose(bases.swapaxes(1, 2) @ bases, np.broadcast_to(np.eye(n), bases.shape), atol=1e-12)
     # Columns in order: V^T G is upper triangular, with a positive diagonal.
     r = bases.swapaxes(1, 2) @ gaussians
     assert_allclose(np.tril(r, -1), 0.0, atol=1e-12 * n)

@@ -168,9 +168,7 @@ def test_it_is_a_pipeline_step():
     assert_array_equal(revived.transform(x), expected)
 
 
-@pytest.mark.parametrize(
-    ("bad", "text"), [(np.nan, "nan"), (-np.inf, "-inf"), (complex(2, np.nan), r"\(2\+nanj\)")]
-)
+@pytest.mark.parametrize(("bad", "text"), [(np.nan, "nan"), (-np.inf, "-inf"), (complex(2, np.nan), r"\(2\+nanj\)")])
 def test_non_finite_samples_are_named(bad, text):
     x = signals(9, is_complex=isinstance(bad, complex))
     x[1, 2, 7] = bad
@@ -194,13 +192,9 @@ def test_wrong_trials_are_refused(x, message):
         trial_covariances(x)
 
 
-@pytest.mark.parametrize(
-    "bad", [-0.1, 1.1, np.nan, True, None, "lwf", 0.1j, [0.1], np.array([0.1, 0.2])]
-)
+@pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, True, None, "lwf", 0.1j, [0.1], np.array([0.1, 0.2])])
 def test_wrong_shrinkage_is_refused(bad):
-    with pytest.raises(
-        ValueError, match=r"shrinkage must be a number in \[0, 1\] or 'ledoit_wolf'"
-    ):
+    with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\] or 'ledoit_wolf'"):
         trial_covariances(signals(10), shrinkage=bad)
     with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\], got"):
         region_covariances(np.ones((1, 4, 4)), shrinkage=bad)

@@ -8,6 +8,8 @@ from scipy.linalg import logm
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
+from examples.paper.data import Split
+from examples.paper.evaluate import fit_and_score, select_and_score
 from examples.paper.gmlvq import ProjectedGMLVQ, half_vectors, matrices_of, raise_eigenvalues, sample_cost
 from examples.paper.kernel_kmeans import KernelKMeans, median_gamma
 from examples.paper.kernels import (
@@ -19,7 +21,7 @@ from examples.paper.kernels import (
     majority_labels,
     tuned_le_svc,
 )
-from rplvq import LogEuclidean
+from rplvq import LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.protocols import Array
 
@@ -213,3 +215,27 @@ def test_clustering_accuracy_takes_the_best_one_to_one_assignment():
     assert clustering_accuracy(y, clusters) == pytest.approx(4 / 6)
     assert clustering_accuracy(y, (y + 1) % 3) == 1.0
     assert clustering_accuracy(np.array(["b", "a"]), np.array([0, 1])) == 1.0
+
+
+def test_fit_and_score_reports_both_decisions():
+    X, y = make_syn1(n_per_class=30, random_state=0)
+    data = Split(X[::2], y[::2], X[1::2], y[1::2])
+    settings = {"sigma2": 30.0, "prototypes_per_class": 3, "max_epochs": 2, "random_state": 0}
+    result = fit_and_score(RiemannianLVQ(**settings), data)
+    for decision, key in (("nearest", "accuracy"), ("posterior", "posterior_accuracy")):
+        model = RiemannianLVQ(**settings, decision=decision).fit(data.X_train, data.y_train)
+        assert result[key] == model.score(data.X_test, data.y_test)
+    assert result["epochs"] == 2
+    assert "posterior_accuracy" not in fit_and_score(LogEuclideanSVC(), data)
+
+
+def test_select_and_score_chooses_by_the_training_part_only():
+    X, y = make_syn1(n_per_class=30, random_state=0)
+    data = Split(X[::2], y[::2], X[1::2], y[1::2])
+    grid = {"C": [1e-6, 10.0], "gamma_factor": [1.0, 4.0]}
+    result = select_and_score(lambda **values: LogEuclideanSVC(**values), grid, data, n_folds=3, seed=0)
+    assert result["chosen"]["C"] == 10.0
+    assert [row[:2] for row in result["tried"]] == [[1e-6, 1.0], [1e-6, 4.0], [10.0, 1.0], [10.0, 4.0]]
+    wrong = data._replace(y_test=np.roll(data.y_test, 1))
+    again = select_and_score(lambda **values: LogEuclideanSVC(**values), grid, wrong, n_folds=3, seed=0)
+    assert again["tried"] == result["tried"]

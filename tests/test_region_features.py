@@ -219,9 +219,7 @@ def test_wrong_images_and_features_are_refused(images, features, message):
 def test_a_changing_number_of_features_is_refused():
     images = pictures(5, 2, 5, 5)
     images[0, 0, 0], images[1, 0, 0] = 0, 9
-    with pytest.raises(
-        ValueError, match=r"returned 5 features for images\[1\], but 3 for images\[0"
-    ):
+    with pytest.raises(ValueError, match=r"returned 5 features for images\[1\], but 3 for images\[0"):
         region_covariances(images, lambda im: grey5(im)[..., : 5 if im[0, 0] else 3])
 
 

@@ -116,10 +116,34 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
     """Draw :func:`plot_comparison` into an image file, without a display.
 
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`rplvq.compare`.
+    path : path-like
+        File to write; its suffix gives the format.
+    metric : str, optional
+        One of its metrics; the first by default.
+
     Raises
     ------
+    ValueError
+        If the metric was not scored.
     ImportError
         If matplotlib is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rplvq.comparison import Comparison
+    >>> seconds = np.ones((2, 3))
+    >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+    >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_comparison(result, Path(folder) / "picture.png")
+    ...     (Path(folder) / "picture.png").is_file()
+    True
     """
     try:
         from matplotlib.figure import Figure

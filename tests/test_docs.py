@@ -1,0 +1,132 @@
+"""The documentation: everything public is described, every code block runs, and every page is built."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+import rplvq
+from rplvq.comparison import Comparison
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+PUBLIC = [getattr(rplvq, name) for name in rplvq.__all__]
+MODULES = ("presets", "features", "datasets", "testing", "plotting")
+FUNCTIONS = [
+    getattr(module, name)
+    for m in MODULES
+    for module in [importlib.import_module(f"rplvq.{m}")]
+    for name in module.__all__
+]
+
+
+def load(name):
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def members(cls):
+    """Public methods that this library defines, also in bases, by qualified name."""
+    for name, member in inspect.getmembers(cls, inspect.isfunction):
+        if not name.startswith("_") and member.__module__.startswith("rplvq"):
+            yield name, member
+
+
+CLASSES = [part for part in [*PUBLIC, Comparison] if inspect.isclass(part)]
+METHODS = [pytest.param(m, id=f"{c.__name__}.{name}") for c in CLASSES for name, m in members(c)]
+
+
+def identifiers():
+    """Every identifier that the API pages ask for."""
+    text = "\n".join(path.read_text() for path in (DOCS / "api").glob("*.md"))
+    return set(re.findall(r"^::: (\S+)$", text, flags=re.M))
+
+
+def has_entry(part):
+    return f"{part.__module__}.{part.__qualname__}" in identifiers() or part.__module__ in identifiers()
+
+
+@pytest.mark.parametrize("part", [*PUBLIC, *FUNCTIONS, Comparison], ids=lambda part: part.__qualname__)
+def test_public_names_are_in_the_reference_with_sections_and_an_example(part):
+    assert has_entry(part), "no entry in docs/api"
+    text = inspect.getdoc(part) or ""
+    assert ">>> " in text, "no example"
+    takes = [name for name in inspect.signature(part).parameters if name not in ("self", "args", "kwargs")]
+    if takes:
+        assert "Parameters\n---" in text
+        described = text.split("Parameters\n---", 1)[1]
+        for name in takes:
+            assert re.search(rf"^(.*[\s,*])?{name}\b.*$", described, flags=re.M), f"{name} is not described"
+    if inspect.isfunction(part) and inspect.signature(part).return_annotation not in (None, "None"):
+        assert "Returns\n---" in text
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_public_methods_say_what_they_take_and_give(method):
+    text = inspect.getdoc(method) or ""
+    assert len(text) > 20, "no docstring"
+    assert text.splitlines()[0].rstrip().endswith((".", ":")), "the first line is a sentence"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_blocks_run_in_order(page, monkeypatch, capsys):
+    blocks = re.findall(
+        r"^```python\n(.*?)^```$", load("included").expand((DOCS / page).read_text()), flags=re.M | re.S
+    )
+    if not blocks:
+        return
+    module = types.ModuleType(f"page_{Path(page).stem.replace('-', '_')}")
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # a reader's classes live in a module, and pickle there
+    monkeypatch.chdir(ROOT)
+    for block in blocks:
+        exec(compile(block, page, "exec"), module.__dict__)
+    capsys.readouterr()
+
+
+def test_blocks_of_contributing_are_those_under_the_heading():
+    code = load("included").code
+    assert "class Cholesky" in code("A metric")
+    assert "class Nearest" in code("A cost")
+    assert "class InverseTime" in code("A schedule")
+    assert all(code(part).count("```") == 2 for part in ("A metric", "A cost", "A schedule"))
+
+
+def test_home_shows_the_commands_of_the_readme():
+    commands = [
+        re.search(r"```bash\n(.*?)```", path.read_text(), flags=re.S)[1]
+        for path in (ROOT / "README.md", DOCS / "index.md")
+    ]
+    assert commands[0] == commands[1]
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    nav = set(re.findall(r"([\w/-]+\.md)$", text[text.index("\nnav:") :], flags=re.M))
+    listed = {f"examples/{name}.md" for name in load("make_gallery").names()} | {"examples/index.md"}
+    # The README of the vendored MathJax is for those who read the repository.
+    assert nav == {page for page in PAGES if not page.startswith("assets/")} | listed
+
+
+def test_tables_of_results_are_made_from_files(tmp_path, monkeypatch):
+    included = load("included")
+    monkeypatch.setattr(included, "RESULTS", tmp_path)
+    (tmp_path / "trial").mkdir()
+    for number, value in enumerate((0.5, 0.7)):
+        record = f'{{"method": "A", "result": {{"accuracy": {value}, "kappa": 0.1}}}}'
+        (tmp_path / "trial" / f"A-{number:03d}.json").write_text(record)
+    assert included.expand("{{ results: trial }}").splitlines()[-1] == "| A | 0.6000 | 0.1414 | 2 |"
+    with pytest.raises(ValueError, match="no result files"):
+        included.results("nowhere")
+    with pytest.raises(ValueError, match="no Python block"):
+        included.code("Nothing")

@@ -1,0 +1,114 @@
+"""The built site in a browser: search finds the classifier, formulas are drawn, nothing is asked of another machine."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import importlib.util
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from browser import CHROMIUM, Browser
+
+ROOT = Path(__file__).resolve().parents[1]
+
+needs_mkdocs = pytest.mark.skipif(
+    importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None,
+    reason='the docs are not installed: pip install -e ".[dev,docs]"',
+)
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH: apt-get install chromium")
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(site)))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@needs_mkdocs
+def test_every_page_is_built_without_leftovers(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 35
+    for page in pages:
+        text = page.read_text()
+        assert "{{ " not in text, page
+        assert "--8<--" not in text, page
+        body = re.sub(r"<(code|pre)\b.*?</\1>", "", text, flags=re.S)
+        assert not re.search(r":(class|func|meth|mod):", body), page
+
+
+@needs_mkdocs
+def test_pages_load_nothing_from_elsewhere(site):
+    for page in site.rglob("*.html"):
+        for tag in re.findall(r"<(?:script|img|link|iframe)\b[^>]*>", page.read_text()):
+            assert not re.search(r"""(src|href)=["']?(https?:)?//""", tag) or 'rel="canonical"' in tag, (page, tag)
+
+
+@needs_mkdocs
+@needs_chromium
+def test_search_finds_the_classifier(address, browser):
+    browser.open(f"{address}/index.html")
+    browser.run("document.querySelector('.md-search__input').focus()")
+    browser.call("Input.insertText", text="RiemannianLVQ")
+    link = browser.wait(
+        "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
+        ".find(address => address.includes('api/estimator'))"
+    )
+    browser.open(link)
+    assert "RiemannianLVQ" in browser.run("document.querySelector('article').innerText")
+
+
+@needs_mkdocs
+@needs_chromium
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_and_formulas_are_drawn(address, browser, site, width):
+    browser.resize(width, 900)
+    formulas = 0
+    for page in sorted(site.rglob("*.html")):
+        if page.name == "404.html":
+            continue
+        browser.open(f"{address}/{page.relative_to(site).as_posix()}")
+        assert browser.run("document.documentElement.scrollWidth - window.innerWidth") <= 0, page
+        assert browser.run("document.querySelectorAll('mjx-merror').length") == 0, page
+        marked = browser.run("document.querySelectorAll('.arithmatex').length")
+        drawn = browser.run(
+            "[...document.querySelectorAll('mjx-container svg')].map(s => s.getBoundingClientRect())"
+            ".filter(r => r.width > 4 && r.height > 4).length"
+        )
+        assert drawn == marked, page
+        formulas += drawn
+        broken = browser.run("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)")
+        assert broken == [], page
+    assert formulas > 30
+    hosts = {urlsplit(url).netloc for url in browser.requests if url.startswith(("http", "ws"))}
+    assert hosts == {urlsplit(address).netloc}

@@ -1,0 +1,112 @@
+"""From raw recordings to the covariances of BCI IV 2a: filter, trials, and MOABB's data set behind a stand-in."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from examples.paper.bci2a_moabb import filtered_trials, load_moabb, recording_covariances
+from rplvq import RiemannianLVQ
+
+RATE = 250.0
+
+
+def test_the_band_passes_and_the_rest_does_not():
+    times = np.arange(int(8 * RATE)) / RATE
+    recording = np.array([np.sin(2 * np.pi * frequency * times) for frequency in (20.0, 5.0, 50.0)])
+    power = recording_covariances(recording + 1e-3 * _noise(recording.shape), [500, 1000], RATE)
+    inside, *outside = np.diagonal(power, axis1=1, axis2=2).mean(axis=0)
+    assert inside == pytest.approx(0.5, rel=0.02)  # the mean square of a sine
+    assert max(outside) < 1e-3
+
+
+def test_a_trial_is_the_window_after_its_cue():
+    recording = _noise((3, 2000))
+    wide = filtered_trials(recording, [0], RATE, window=(0.0, 8.0))[0]
+    trials = filtered_trials(recording, [250, 1000], RATE)
+    assert trials.shape == (2, 3, 500)
+    np.testing.assert_array_equal(trials[1], wide[:, 1125:1625])
+
+
+def test_a_trial_does_not_see_its_future():
+    recording = _noise((2, 2000))
+    changed = recording.copy()
+    changed[:, 1625:] = 0.0
+    np.testing.assert_array_equal(*(filtered_trials(signals, [1000], RATE) for signals in (recording, changed)))
+
+
+def test_a_window_outside_the_recording_is_refused():
+    with pytest.raises(ValueError, match=r"cues\[1\] is at sample 1600"):
+        filtered_trials(_noise((2, 2000)), [0, 1600], RATE)
+
+
+def test_covariances_divide_by_the_samples_less_one():
+    recording = _noise((2, 2000))
+    trial = filtered_trials(recording, [700], RATE)[0]
+    np.testing.assert_allclose(recording_covariances(recording, [700], RATE)[0], trial @ trial.T / 499)
+
+
+class Recording:
+    """What a raw recording of mne answers, as far as the loader asks."""
+
+    def __init__(self, seed, has_stim):
+        self.signals, self.info, self.first_samp, self.has_stim = (
+            _noise((22, 6000), seed),
+            {"sfreq": RATE},
+            100,
+            has_stim,
+        )
+
+    def __contains__(self, kind):
+        return kind == "stim" and self.has_stim
+
+    def get_data(self, picks):
+        assert picks == "eeg"
+        return self.signals / 1e6
+
+
+EVENTS = np.array([[350, 0, 3], [2350, 0, 1]])
+
+
+@pytest.fixture
+def moabb(monkeypatch):
+    """A stand-in for moabb and mne: two sessions of two runs, events at the beginning of trials."""
+    runs = {name: {str(run): Recording(10 * i + run, run == 0) for run in range(2)} for i, name in enumerate("BA")}
+
+    class BNCI2014001:
+        interval, event_id = [2, 6], {"left_hand": 1, "feet": 3}
+
+        def get_data(self, subjects):
+            return {subjects[0]: runs}
+
+    mne = types.ModuleType("mne")
+    mne.find_events = lambda raw, **_: EVENTS
+    mne.events_from_annotations = lambda raw, event_id, verbose: (EVENTS, event_id)
+    datasets = types.ModuleType("moabb.datasets")
+    datasets.BNCI2014_001 = BNCI2014001
+    for name, module in (("mne", mne), ("moabb", types.ModuleType("moabb")), ("moabb.datasets", datasets)):
+        monkeypatch.setitem(sys.modules, name, module)
+    return runs
+
+
+def test_the_loader_cuts_half_a_second_after_the_cue_two_seconds_into_the_trial(moabb):
+    split = load_moabb(1)
+    assert split.X_train.shape == split.X_test.shape == (4, 22, 22)
+    assert split.y_train.tolist() == [3, 1, 3, 1]
+    expected = recording_covariances(moabb["A"]["1"].signals, [350 - 100 + 500, 2350 - 100 + 500], RATE)
+    np.testing.assert_allclose(split.X_train[2:], expected, rtol=1e-9)
+    RiemannianLVQ(max_epochs=0).fit(split.X_train, split.y_train)
+
+
+def test_without_moabb_the_loader_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "moabb", None)
+    monkeypatch.setitem(sys.modules, "mne", None)
+    with pytest.raises(ImportError, match="pip install moabb"):
+        load_moabb(1)
+
+
+def _noise(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
