@@ -116,8 +116,8 @@ def pair_weights(
     weights = slope * (2.0 * step_size)
     n_capped = 0
     # Norms bound the largest entries and cost less than looking for those: most steps need no cap at all.
-    norm = float(np.vdot(weights, weights))
-    reach = len(weights) * norm * float(np.vdot(sqdist, sqdist)) ** 0.5
+    norm = np.vdot(weights, weights)
+    reach = len(weights) * norm * np.vdot(sqdist, sqdist) ** 0.5
     if max_weight is not None and norm > max_weight * max_weight:
         n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
         weights = np.clip(weights, -max_weight, max_weight)

@@ -8,7 +8,7 @@ The trainer sees codes, class indices and the two (B, K) arrays between them; it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -121,25 +121,28 @@ class Trainer:
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
         """Take one step on samples (B, ...); all weights are computed before any prototype moves."""
-        return Step(*self._advance(state.prototypes, state, self._max_length, samples, targets, sample_weight))
+        return Step(*next(self._steps(state, samples, targets, sample_weight, len(samples))))
 
-    def _advance(
-        self,
-        prototypes: Prototypes,
-        state: State,
-        max_length: float,
-        samples: Array,
-        targets: Array,
-        sample_weight: Array | None,
-    ) -> tuple[Prototypes, Array, Array, int]:
-        """Step from ``prototypes``, with everything else as in ``state``: the fields of a Step."""
-        geodesics = self.manifold.connect(prototypes, samples)
-        sqdist = geodesics.sqdist
-        loss, slope = self.cost(sqdist, targets, state.labels, state.sigma2)
-        if sample_weight is not None:
-            slope = slope * sample_weight[:, None]
-        weights, n_capped = pair_weights(slope, sqdist, state.step_size, self.max_weight, max_length)
-        return self.manifold.move(geodesics, weights), sqdist, loss, n_capped
+    def _steps(
+        self, state: State, samples: Array, targets: Array, sample_weight: Array | None, size: int
+    ) -> Iterator[tuple[Prototypes, Array, Array, int]]:
+        """Step through samples (M, ...) in batches of ``size``, yielding the fields of a Step for each.
+
+        Names are bound once: for one small matrix a step, looking them up is a share of the time that shows.
+        """
+        connect, cost, move = self.manifold.connect, self.cost, self.manifold.move
+        prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
+        step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
+        for start in range(0, len(samples), size):
+            stop = start + size
+            geodesics = connect(prototypes, samples[start:stop])
+            sqdist = geodesics.sqdist
+            loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
+            if sample_weight is not None:
+                slope = slope * sample_weight[start:stop, None]
+            weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
+            prototypes = move(geodesics, weights)
+            yield prototypes, sqdist, loss, n_capped
 
     @property
     def _max_length(self) -> float:
@@ -180,16 +183,14 @@ class Trainer:
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
-        prototypes, max_length = state.prototypes, self._max_length
-        seen = []
-        for start in range(0, len(samples), size):
-            batch = slice(start, start + size)
-            weight = None if weights is None else weights[batch]
-            prototypes, *met = self._advance(prototypes, state, max_length, samples[batch], targets[batch], weight)
-            seen.append(met)
-        sqdist, loss, n_capped = zip(*seen, strict=True)
-        meter.add(np.concatenate(sqdist), np.concatenate(loss), targets, weights)
-        return state._replace(prototypes=prototypes), sum(n_capped)
+        prototypes, n_capped = state.prototypes, 0
+        distances, losses = [], []
+        for prototypes, sqdist, loss, capped in self._steps(state, samples, targets, weights, size):
+            distances.append(sqdist)
+            losses.append(loss)
+            n_capped += capped
+        meter.add(np.concatenate(distances), np.concatenate(losses), targets, weights)
+        return state._replace(prototypes=prototypes), n_capped
 
     def _diverged(self, state: State) -> FloatingPointError:
         return FloatingPointError(

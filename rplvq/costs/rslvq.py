@@ -49,12 +49,13 @@ def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: flo
         1 / (2 sigma2).
     """
     joint = [math.exp(-scale * distance) for distance in sqdist]
-    joint_own = [share if label == target else 0.0 for share, label in zip(joint, labels, strict=True)]
-    total, total_own = sum(joint), sum(joint_own)
+    total = sum(joint)
+    total_own = sum([share for share, label in zip(joint, labels, strict=True) if label == target])
     if total_own < SMALLEST_SUM:
         return None
-    all_scale, own_scale = scale / total, scale / total_own
-    slope = [mine * own_scale - share * all_scale for mine, share in zip(joint_own, joint, strict=True)]
+    repel, attract = scale / total, scale / total_own
+    pull = attract - repel
+    slope = [share * (pull if label == target else -repel) for share, label in zip(joint, labels, strict=True)]
     return Evaluation(np.array([math.log(total / total_own)]), np.array([slope]))
 
 
