@@ -185,7 +185,8 @@ class Trainer:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
         prototypes, n_capped = state.prototypes, 0
         distances, losses = [], []
-        for prototypes, sqdist, loss, capped in self._steps(state, samples, targets, weights, size):
+        for moved, sqdist, loss, capped in self._steps(state, samples, targets, weights, size):
+            prototypes = moved
             distances.append(sqdist)
             losses.append(loss)
             n_capped += capped
