@@ -1,0 +1,125 @@
+"""The page docs/reproduction.md, made from the cached results: the paper's tables with ours beside them."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from examples.paper import report_figures
+from examples.paper.published import BCI, ETH80, SYNTHETIC, SYNTHETIC_P
+from examples.paper.runner import load
+from rplvq.comparison.significance import wilcoxon_p_value
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+SIZES = (200, 500, 1000, 5000, 10000, 20000)
+
+
+def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict[int, Any]]:
+    """One result of each method by repetition; methods without it are left out."""
+    table: dict[str, dict[int, Any]] = {}
+    for record in records:
+        if name in record["result"]:
+            table.setdefault(record["method"], {})[record["repetition"]] = record["result"][name]
+    return table
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown table, first column to the left."""
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " --: |" * (len(head) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def spread(values: Sequence[float], factor: float = 1.0, digits: int = 4) -> str:
+    """Mean and sample standard deviation with the number of values in brackets."""
+    array = np.asarray(values) * factor
+    deviation = f" ± {array.std(ddof=1):.{digits}f}" if len(array) > 1 else ""
+    return f"{array.mean():.{digits}f}{deviation} [{len(array)}]"
+
+
+def paired(found: Mapping[str, Mapping[int, float]], first: str, second: str) -> str:
+    """Wilcoxon's p-value over the repetitions that both methods have, with the sign of the difference."""
+    shared = sorted(set(found.get(first, {})) & set(found.get(second, {})))
+    if len(shared) < 6:
+        return "too few"
+    a, b = (np.array([found[name][k] for k in shared]) for name in (first, second))
+    sign = "+" if a.mean() > b.mean() else "-"
+    return f"{sign} {wilcoxon_p_value(a, b):.2g}"
+
+
+def synthetic(folder: pathlib.Path, problem: str) -> str:
+    """Tables of accuracies and p-values of SynI or SynII."""
+    found = by_method(load(folder, problem), "accuracy")
+    published = SYNTHETIC[problem]
+    order = [*published, *sorted(set(found) - set(published))]
+    rows = [
+        [
+            name,
+            f"{published[name][0]:.4f} ± {published[name][1]:.4f}" if name in published else "",
+            spread(list(found[name].values())),
+        ]
+        for name in order
+        if name in found
+    ]
+    tests = [[f"{a} - {b}", f"{p:.2g}", paired(found, a, b)] for (a, b), p in SYNTHETIC_P[problem].items()]
+    return "\n\n".join(
+        [
+            table(["method", "paper", "ours [repetitions]"], rows),
+            table(["difference", "p, paper", "sign and p, ours"], tests),
+        ]
+    )
+
+
+def eth80(folder: pathlib.Path, descriptor: str) -> str:
+    """Table of accuracies in percent by number of classes."""
+    columns = range(3, 9)
+    found = {c: by_method(load(folder, f"eth80-{descriptor}-C{c}"), "accuracy") for c in columns}
+    names = sorted({name for methods in found.values() for name in methods})
+    rows = []
+    if descriptor == "full256":
+        rows = [[f"{name}, paper", *(f"{values[c]:.2f}" for c in columns)] for name, values in ETH80.items()]
+    for name in names:
+        cells = [spread(list(found[c][name].values()), 100, 1) if name in found[c] else "" for c in columns]
+        rows.append([name, *cells])
+    return table(["method", *(f"C = {c}" for c in columns)], rows)
+
+
+def bci(folder: pathlib.Path) -> str:
+    """Table of kappas by subject."""
+    rows = []
+    for name, values in BCI.items():
+        rows.append([f"{name}, paper", f"{np.mean(values):.2f}", *(f"{value:.2f}" for value in values)])
+    found = {name: np.array(list(runs.values())) for name, runs in by_method(load(folder, "bci2a"), "kappa").items()}
+    for name, kappas in sorted(found.items(), key=lambda item: -item[1].mean()):
+        rows.append([name, spread(kappas.mean(axis=1), digits=3), *(f"{value:.2f}" for value in kappas.mean(axis=0))])
+    return table(["method", "mean [seeds]", *(f"S{subject}" for subject in range(1, 10))], rows)
+
+
+def cifar10(folder: pathlib.Path) -> str:
+    """Table of accuracies by number of training images."""
+    found = {n: by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES}
+    names = sorted({name for methods in found.values() for name in methods})
+    rows = [
+        [name, *(spread(list(found[n][name].values()), digits=3) if name in found[n] else "" for n in SIZES)]
+        for name in names
+    ]
+    return table(["method", *(f"N = {n}" for n in SIZES)], rows)
+
+
+def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
+    """Write docs/reproduction.md and its figures from the results in ``folder``."""
+    template = (pathlib.Path(__file__).parent / "reproduction.template.md").read_text(encoding="utf-8")
+    parts = {
+        "syn1": synthetic(folder, "syn1"),
+        "syn2": synthetic(folder, "syn2"),
+        "eth80-full256": eth80(folder, "full256"),
+        "eth80-mask256": eth80(folder, "mask256"),
+        "bci2a": bci(folder),
+        "cifar10": cifar10(folder),
+    }
+    for name, text in parts.items():
+        template = template.replace("{{ " + name + " }}", text)
+    report_figures.draw(folder, docs / "assets" / "reproduction")
+    (docs / "reproduction.md").write_text(template, encoding="utf-8")

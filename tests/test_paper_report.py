@@ -1,0 +1,53 @@
+"""The page of reproduction is made of the result files: numbers agree, pairs are paired, figures are drawn."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from examples.paper import __main__ as command
+from examples.paper import report
+
+
+def record(folder, experiment, method, repetition, **result):
+    path = folder / experiment / f"{method}-{repetition:03d}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    entry = {"experiment": experiment, "method": method, "repetition": repetition, "settings": {}, "result": result}
+    path.write_text(json.dumps(entry | {"seconds": 0.0, "versions": {}, "command": "none"}))
+
+
+def test_tables_show_mean_spread_and_number_of_repetitions(tmp_path):
+    for repetition in range(8):
+        record(tmp_path, "syn1", "MDRM", repetition, accuracy=0.90 + 0.01 * repetition)
+        record(tmp_path, "syn1", "PLRSQ-AN", repetition, accuracy=0.91 + 0.01 * repetition)
+    text = report.synthetic(tmp_path, "syn1")
+    assert "| MDRM | 0.9737 ± 0.0053 | 0.9350 ± 0.0245 [8] |" in text
+    assert "| PLRSQ-AN - MDRM | 2.3e-06 | + 0.0078 |" in text  # 2 / 2^8: all eight differences have one sign
+    assert "| PLRSQ-Const - MDRM | 4.2e-05 | too few |" in text
+
+
+def test_pairs_are_the_repetitions_that_both_have():
+    found = {"a": {k: 1.0 for k in range(6)}, "b": {k: 0.5 for k in range(3, 9)}}
+    assert report.paired(found, "a", "b") == "too few"
+    found["b"] |= {k: 0.5 for k in range(3)}
+    assert report.paired(found, "b", "a").startswith("- ")
+
+
+def test_kappas_are_averaged_over_subjects_then_seeds(tmp_path):
+    record(tmp_path, "bci2a", "PLRSQ-Const", 0, kappa=[0.5] * 9)
+    record(tmp_path, "bci2a", "PLRSQ-Const", 1, kappa=[0.7] * 9)
+    expected = f"0.600 ± {np.std([0.5, 0.7], ddof=1):.3f} [2]"
+    assert f"| PLRSQ-Const | {expected} | {' | '.join(['0.60'] * 9)} |" in report.bci(tmp_path)
+
+
+@pytest.mark.parametrize("folder", [None, "empty"])
+def test_the_page_is_written_whole(tmp_path, folder):
+    source = command.RESULTS / "full" if folder is None else tmp_path / folder
+    report.write(source, tmp_path)
+    text = (tmp_path / "reproduction.md").read_text()
+    assert "{{" not in text
+    assert "| PLRSQ, paper | 0.57 |" in text or "| PLRSQ, paper | 0.59 |" in text
+    drawn = sorted(path.name for path in (tmp_path / "assets" / "reproduction").iterdir())
+    assert drawn == ["annealing_and_size.png", "convergence.png", "sigma2.png"]
