@@ -29,9 +29,9 @@ def test_tables_show_mean_spread_and_number_of_repetitions(tmp_path):
 
 
 def test_pairs_are_the_repetitions_that_both_have():
-    found = {"a": {k: 1.0 for k in range(6)}, "b": {k: 0.5 for k in range(3, 9)}}
+    found = {"a": dict.fromkeys(range(6), 1.0), "b": dict.fromkeys(range(3, 9), 0.5)}
     assert report.paired(found, "a", "b") == "too few"
-    found["b"] |= {k: 0.5 for k in range(3)}
+    found["b"] |= dict.fromkeys(range(3), 0.5)
     assert report.paired(found, "b", "a").startswith("- ")
 
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from examples.paper.runner import load
 from rplvq import Annealed
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt  # noqa: E402 - after the backend is chosen
-from matplotlib.axes import Axes  # noqa: E402
 
 TITLES = {"syn1": "SynI", "syn2": "SynII"}
 
@@ -45,7 +42,7 @@ def convergence(folder: pathlib.Path, problem: str, axes: np.ndarray) -> None:
         axes[0].plot(results[0]["epoch"], mean["cost"], color=color, label=f"{method} [{len(results)}]")
         axes[1].plot(results[0]["epoch"], mean["training_error"], color=color, linestyle="--")
         axes[1].plot(results[0]["epoch"], mean["test_error"], color=color)
-    axes[0].set(xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
+    axes[0].set(yscale="log", xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
     axes[1].set(xlabel="epoch", ylabel="error rate", title="test (solid), training (dashed)")
     if curves:
         axes[0].legend()
@@ -81,16 +78,16 @@ def sample_size(folder: pathlib.Path, ax: Axes) -> None:
 def draw(folder: pathlib.Path, target: pathlib.Path) -> None:
     """Write all figures as PNG files into ``target``."""
     target.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for problem, ax in zip(TITLES, axes, strict=True):
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for problem, ax in zip(TITLES, figure.subplots(1, 2), strict=True):
         sigma2_sensitivity(folder, problem, ax)
     figure.savefig(target / "sigma2.png", dpi=110)
-    figure, grid = plt.subplots(2, 2, figsize=(9, 6.4), layout="constrained")
-    for problem, row in zip(TITLES, grid, strict=True):
+    figure = Figure(figsize=(9, 6.4), layout="constrained")
+    for problem, row in zip(TITLES, figure.subplots(2, 2), strict=True):
         convergence(folder, problem, row)
     figure.savefig(target / "convergence.png", dpi=110)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    annealing(axes[0])
-    sample_size(folder, axes[1])
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    annealing(left)
+    sample_size(folder, right)
     figure.savefig(target / "annealing_and_size.png", dpi=110)
-    plt.close("all")
