@@ -183,14 +183,13 @@ class Trainer:
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
-        prototypes, n_capped = state.prototypes, 0
-        distances, losses = [], []
-        for moved, sqdist, loss, capped in self._steps(state, samples, targets, weights, size):
-            prototypes = moved
-            distances.append(sqdist)
-            losses.append(loss)
-            n_capped += capped
-        meter.add(np.concatenate(distances), np.concatenate(losses), targets, weights)
+        sqdist, loss = np.empty((len(samples), len(state.labels))), np.empty(len(samples))
+        prototypes, n_capped, start = state.prototypes, 0, 0
+        for moved, batch_sqdist, batch_loss, capped in self._steps(state, samples, targets, weights, size):
+            stop = start + size
+            sqdist[start:stop], loss[start:stop] = batch_sqdist, batch_loss
+            prototypes, n_capped, start = moved, n_capped + capped, stop
+        meter.add(sqdist, loss, targets, weights)
         return state._replace(prototypes=prototypes), n_capped
 
     def _diverged(self, state: State) -> FloatingPointError:
