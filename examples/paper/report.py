@@ -75,7 +75,11 @@ def synthetic(folder: pathlib.Path, problem: str) -> str:
 def eth80(folder: pathlib.Path, descriptor: str) -> str:
     """Table of accuracies in percent by number of classes."""
     columns = range(3, 9)
-    found = {c: by_method(load(folder, f"eth80-{descriptor}-C{c}"), "accuracy") for c in columns}
+    found = {}
+    for c in columns:
+        records = load(folder, f"eth80-{descriptor}-C{c}")
+        posterior = by_method(records, "posterior_accuracy")
+        found[c] = by_method(records, "accuracy") | {f"{name}, posterior": runs for name, runs in posterior.items()}
     names = sorted({name for methods in found.values() for name in methods})
     rows = []
     if descriptor == "full256":
