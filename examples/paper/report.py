@@ -72,6 +72,41 @@ def synthetic(folder: pathlib.Path, problem: str) -> str:
     )
 
 
+def learning_rates(folder: pathlib.Path) -> str:
+    """Table of accuracies by start of the step size; n xi / 100 is the paper's."""
+    rows = []
+    for problem, title in (("syn1", "SynI"), ("syn2", "SynII")):
+        found = by_method(load(folder, f"{problem}-step"), "accuracy")
+        main = by_method(load(folder, problem), "accuracy")
+        for method in ("PLRSQ-Const", "PLRSQ-AN"):
+            runs = [found.get(f"{method}, n xi/{divisor}", {}) for divisor in (50, 200)]
+            shared = sorted(set(main.get(method, {})).intersection(*runs))
+            middle = {k: main[method][k] for k in shared}
+            cells = [spread([values[k] for k in shared]) if shared else "" for values in (runs[0], middle, runs[1])]
+            rows.append([f"{title}, {method}", *cells])
+    return table(["method", "n xi / 50", "n xi / 100", "n xi / 200"], rows)
+
+
+def selected(folder: pathlib.Path) -> str:
+    """Table of settings chosen on validation data, and the test scores they lead to."""
+    rows = []
+    for experiment, score in (
+        ("syn1-selection", "accuracy"),
+        ("syn2-selection", "accuracy"),
+        ("bci2a-selection", "kappa"),
+    ):
+        records = [record for record in load(folder, experiment) if "chosen" in record["result"]]
+        for method in sorted({record["method"] for record in records}):
+            results = [record["result"] for record in records if record["method"] == method]
+            chosen = [result["chosen"] for result in results]
+            settings = [
+                f"{np.mean([choice[name] for choice in chosen]):.3g}"
+                for name in ("sigma2", "prototypes_per_class", "max_epochs")
+            ]
+            rows.append([f"{experiment}, {method}", *settings, f"{score} {spread([r[score] for r in results])}"])
+    return table(["experiment", "mean sigma2", "mean K", "mean epochs", "test score"], rows)
+
+
 def eth80(folder: pathlib.Path, descriptor: str) -> str:
     """Table of accuracies in percent by number of classes."""
     columns = range(3, 9)
@@ -118,6 +153,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     parts = {
         "syn1": synthetic(folder, "syn1"),
         "syn2": synthetic(folder, "syn2"),
+        "step": learning_rates(folder),
+        "selection": selected(folder),
         "eth80-full256": eth80(folder, "full256"),
         "eth80-mask256": eth80(folder, "mask256"),
         "bci2a": bci(folder),
