@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["all_callable", "count_from", "not_negative", "positive_or_none"]
+__all__ = ["all_callable", "auto_or_bool", "count_from", "not_negative", "positive_or_none"]
 
 
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
@@ -39,3 +39,9 @@ def all_callable(_: Any, attribute: Any, value: Any) -> None:
     for index, item in enumerate(value):
         if not callable(item):
             raise ValueError(f"{attribute.name}[{index}] is {item!r}, which cannot be called")
+
+
+def auto_or_bool(_: Any, attribute: Any, value: Any) -> None:
+    """Accept True, False and "auto"."""
+    if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
+        raise ValueError(f"{attribute.name} must be 'auto', True or False, got {value!r}")

@@ -76,6 +76,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Epochs to wait.
     tol : float, default=1e-4
         Relative fall of the validation cost that counts.
+    compiled : {"auto", True, False}, default="auto"
+        Whether steps run compiled (extra ``fast``, numba): "auto" where numba is installed and the parts are known
+        to :mod:`rplvq.compiled`; True insists; False never. Results agree to rounding.
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
@@ -135,6 +138,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-4,
+        compiled: bool | str = "auto",
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -156,6 +160,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.compiled = compiled
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -313,6 +318,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             tol=self.tol,
             callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
+            compiled=self.compiled,
         )
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:

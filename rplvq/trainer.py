@@ -16,7 +16,8 @@ import numpy as np
 from attrs.validators import in_
 from tqdm.auto import tqdm
 
-from rplvq.checks import all_callable, count_from, not_negative, positive_or_none
+from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
+from rplvq.compiled import compiled_kernel, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.history import EpochReport, Meter, Score, columns, evaluate
@@ -68,6 +69,9 @@ class Trainer:
         Each is called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     verbose : int, default=0
         1 shows a progress bar on standard error.
+    compiled : {"auto", True, False}, default="auto"
+        Whether steps run compiled where that is possible (:mod:`rplvq.compiled`): "auto" where numba is
+        installed and the parts are known to the kernel; True insists; False never.
 
     Examples
     --------
@@ -95,6 +99,7 @@ class Trainer:
     tol: float = attrs.field(default=0.0, kw_only=True, validator=not_negative)
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
     verbose: int = attrs.field(default=0, kw_only=True)
+    compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
 
     def init(
         self,
@@ -183,6 +188,14 @@ class Trainer:
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
+        kernel = self._kernel(targets, size)
+        if kernel is not None:
+            caps = np.inf if self.max_weight is None else self.max_weight, self._max_length
+            prototypes, sqdist, loss, n_capped = run_block(
+                kernel, state.prototypes, samples, targets, weights, state.labels, state.sigma2, state.step_size, caps
+            )
+            meter.add(sqdist, loss, targets, weights)
+            return state._replace(prototypes=prototypes), n_capped
         sqdist, loss = np.empty((len(samples), len(state.labels))), np.empty(len(samples))
         prototypes, n_capped, start = state.prototypes, 0, 0
         for moved, batch_sqdist, batch_loss, capped in self._steps(state, samples, targets, weights, size):
@@ -191,6 +204,17 @@ class Trainer:
             prototypes, n_capped, start = moved, n_capped + capped, stop
         meter.add(sqdist, loss, targets, weights)
         return state._replace(prototypes=prototypes), n_capped
+
+    def _kernel(self, targets: Array, size: int) -> Callable[..., int] | None:
+        """Return the compiled kernel if it is wanted, known to these parts, and there."""
+        if self.compiled is False:
+            return None
+        known = is_known(self.manifold, self.cost, targets, size)
+        kernel = compiled_kernel() if known else None
+        if self.compiled is True and kernel is None:
+            why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
+            raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
+        return kernel
 
     def _diverged(self, state: State) -> FloatingPointError:
         return FloatingPointError(

@@ -12,7 +12,7 @@ def decompositions_per_epoch(manifold, X, y, **settings):
     counts = []
     for epochs in (2, 3):
         with counted_decompositions() as counter:
-            RiemannianLVQ(manifold, max_epochs=epochs, random_state=0, **settings).fit(X, y)
+            RiemannianLVQ(manifold, compiled=False, max_epochs=epochs, random_state=0, **settings).fit(X, y)
         counts.append(sum(counter.values()))
     return counts[1] - counts[0]
 

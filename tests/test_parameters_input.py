@@ -54,6 +54,7 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("max_weight", 0.0, "max_weight must be .*positive.*0.0"),
     ("max_step_length", -1.0, "max_step_length must be .*positive.*-1.0"),
     ("monitor", "x", "monitor"),
+    ("compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
     ("callbacks", [3], r"callbacks\[0\] is 3"),
     ("random_state", "x", "seed"),
 ]

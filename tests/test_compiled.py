@@ -1,0 +1,109 @@
+"""Compiled steps are the plain steps: same distances, losses, caps and prototypes, to rounding.
+
+The kernel is plain Python that numba compiles, so its arithmetic is tested with and without numba.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import rplvq.trainer
+from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
+from rplvq.compiled import compiled_kernel, is_known, step_through
+
+KERNELS = [
+    "python",
+    pytest.param("numba", marks=pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")),
+]
+
+
+def matrices(n, n_samples=24, seed=0, imaginary=False):
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(n_samples, n, 3 * n)) + (1j * rng.normal(size=(n_samples, n, 3 * n)) if imaginary else 0)
+    return vectors @ vectors.conj().swapaxes(1, 2) / (3 * n), rng.integers(0, 3, n_samples)
+
+
+@pytest.fixture(params=KERNELS)
+def kernel(request, monkeypatch):
+    found = step_through if request.param == "python" else compiled_kernel()
+    monkeypatch.setattr(rplvq.trainer, "compiled_kernel", lambda: found)
+
+
+def sweep(X, y, compiled, weights=None, **settings):
+    trainer = Trainer(AffineInvariant(), initializer=ClassMeans((2, 1, 3)), compiled=compiled, **settings)
+    state = trainer.init(X, y, 3, np.random.default_rng(1)).at_epoch(1, 10)
+    return trainer.sweep(state, X, y, np.random.default_rng(2), weights)
+
+
+@pytest.mark.parametrize(
+    ("n", "imaginary", "weighted", "settings"),
+    [
+        (5, False, False, {"sigma2": 1.0}),
+        (4, True, False, {"sigma2": 1.0}),
+        (1, False, False, {"sigma2": 0.1}),
+        (3, False, True, {"sigma2": 0.5}),
+        (5, False, False, {"sigma2": 0.01, "step_size": 0.5}),  # weights are cut
+        (5, False, False, {"sigma2": 0.05, "step_size": 0.5, "max_weight": None, "max_step_length": 0.3}),
+        (5, False, False, {"sigma2": 1e-4, "step_size": 1e-6}),  # own classes underflow
+        (5, False, False, {"sigma2": 1.0, "cost": PLVQ()}),
+    ],
+)
+def test_a_sweep_is_the_same_compiled(kernel, n, imaginary, weighted, settings):
+    X, y = matrices(n, imaginary=imaginary)
+    weights = np.random.default_rng(3).uniform(0, 2.5, len(X)) if weighted else None
+    (plain, plain_score, plain_capped), (fast, fast_score, fast_capped) = (
+        sweep(X, y, compiled, weights, **settings) for compiled in (False, True)
+    )
+    assert_allclose(np.asarray(fast.prototypes), np.asarray(plain.prototypes), rtol=1e-9, atol=1e-11)
+    assert_allclose(fast_score, plain_score, rtol=1e-9)
+    assert fast_capped == plain_capped
+    assert (fast_capped > 0) == ("max_step_length" in settings or settings["sigma2"] == 0.01)
+
+
+def test_a_fit_is_the_same_compiled(kernel):
+    X, y = matrices(6, 40)
+    plain, fast = (
+        RiemannianLVQ(max_epochs=5, random_state=0, compiled=compiled).fit(X, y) for compiled in (False, True)
+    )
+    assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-8, atol=1e-10)
+    assert_array_equal(fast.predict(X), plain.predict(X))
+
+
+def test_the_initial_prototypes_are_not_written_to(kernel):
+    X, y = matrices(4)
+    trainer = Trainer(AffineInvariant(), sigma2=1.0, compiled=True)
+    state = trainer.init(X, y, 3, np.random.default_rng(0)).at_epoch(1, 10)
+    first, _, _ = trainer.sweep(state, X, y, np.random.default_rng(0))
+    before = np.array(first.prototypes.factors)
+    trainer.sweep(first, X, y, np.random.default_rng(0))
+    assert_array_equal(first.prototypes.factors, before)
+
+
+def test_other_parts_take_the_plain_path(kernel):
+    targets, soft = np.zeros(3, dtype=int), np.full((3, 2), 0.5)
+    assert is_known(AffineInvariant(), RSLVQ(), targets, 1)
+    assert not is_known(LogEuclidean(), RSLVQ(), targets, 1)
+    assert not is_known(AffineInvariant(), RSLVQ(priors=(0.5, 0.5)), targets, 1)
+    assert not is_known(AffineInvariant(), PLVQ(), soft, 1)
+    assert not is_known(AffineInvariant(), RSLVQ(), targets, 2)
+    assert not is_known(AffineInvariant(), lambda *arguments: RSLVQ()(*arguments), targets, 1)
+    X, y = matrices(4)
+    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 2"):
+        sweep(X, y, True, sigma2=1.0, batch_size=2)
+
+
+def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(rplvq.trainer, "compiled_kernel", lambda: None)
+    X, y = matrices(4)
+    auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
+    assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))
+    with pytest.raises(ValueError, match=r"numba is not installed: pip install 'rplvq\[fast\]'"):
+        sweep(X, y, True, sigma2=1.0)
+
+
+def test_the_kernel_is_there_exactly_where_numba_is():
+    assert (compiled_kernel() is None) == (find_spec("numba") is None)
