@@ -34,7 +34,7 @@ from rplvq import (
 from rplvq.features import trial_covariances
 
 OTHER = {
-    "compiled": False,
+    "compiled": [False, True],
     "manifold": ["log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), ProjectedEuclidean(tau=1e-3)],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None],
