@@ -1,4 +1,4 @@
-"""Validators of parameters, for attrs classes."""
+"""Checks of parameters: validators for attrs classes, and what they share with functions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["all_callable", "auto_or_bool", "count_from", "not_negative", "positive_or_none"]
+__all__ = ["all_callable", "auto_or_bool", "count_from", "not_negative", "positive_or_none", "require_count"]
+
+
+def require_count(name: str, value: Any, minimum: int) -> None:
+    """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
 
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
     """Return a validator for integers of at least ``minimum``, and None if allowed."""
 
     def check(_: Any, attribute: Any, value: Any) -> None:
-        if or_none and value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-            raise ValueError(f"{attribute.name} must be an integer of at least {minimum}, got {value!r}")
+        if not (or_none and value is None):
+            require_count(attribute.name, value, minimum)
 
     return check
 

@@ -192,9 +192,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
         rng = self._new_rng()
-        order = canonical_order(codes, targets, weights)
-        codes, targets = codes[order], targets[order]
-        weights = None if weights is None else weights[order]
         validation = None
         if self.early_stopping:
             kept, held = self._split(targets, rng)
@@ -238,8 +235,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if not first:
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
-        order = canonical_order(codes, targets, weights)
-        codes, targets, weights = codes[order], targets[order], None if weights is None else weights[order]
         if first:
             rng, trainer = self._new_rng(), self._trainer(manifold, known, targets, weights)
             state = trainer.init(codes, targets, len(known), rng, weights)
@@ -292,12 +287,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _check(
         self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None
     ) -> tuple[Manifold[Any], Array, Array, Array, Array | None]:
-        """Check data before anything is changed: manifold, codes, classes, targets, weights."""
+        """Check data before anything is changed: manifold, codes, classes, targets, weights, in canonical order."""
         self._by_posterior()
         manifold = resolve_manifold(self.manifold)
         codes = manifold.encode(X)
         found, targets = check_labels(y, len(codes), classes)
-        return manifold, codes, found, targets, check_weights(sample_weight, len(codes))
+        weights = check_weights(sample_weight, len(codes))
+        order = canonical_order(codes, targets, weights)
+        return manifold, codes[order], found, targets[order], None if weights is None else weights[order]
 
     def _trainer(self, manifold: Manifold[Any], classes: Array, targets: Array, weights: Array | None) -> Trainer:
         counts = resolve_counts(self.prototypes_per_class, classes)

@@ -17,6 +17,7 @@ from rplvq.protocols import Array
 __all__ = [
     "PointError",
     "adjoint",
+    "as_number_array",
     "check_hermitian",
     "check_positive",
     "expm",

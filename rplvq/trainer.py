@@ -189,21 +189,27 @@ class Trainer:
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
         kernel = self._kernel(targets, size)
-        if kernel is not None:
+        if kernel is None:
+            prototypes, sqdist, loss, n_capped = self._plain_block(state, samples, targets, weights, size)
+        else:
             caps = np.inf if self.max_weight is None else self.max_weight, self._max_length
             prototypes, sqdist, loss, n_capped = run_block(
                 kernel, state.prototypes, samples, targets, weights, state.labels, state.sigma2, state.step_size, caps
             )
-            meter.add(sqdist, loss, targets, weights)
-            return state._replace(prototypes=prototypes), n_capped
+        meter.add(sqdist, loss, targets, weights)
+        return state._replace(prototypes=prototypes), n_capped
+
+    def _plain_block(
+        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int
+    ) -> tuple[Prototypes, Array, Array, int]:
+        """Return moved prototypes and what the steps met: distances (M, K), losses (M,), weights capped."""
         sqdist, loss = np.empty((len(samples), len(state.labels))), np.empty(len(samples))
         prototypes, n_capped, start = state.prototypes, 0, 0
         for moved, batch_sqdist, batch_loss, capped in self._steps(state, samples, targets, weights, size):
             stop = start + size
             sqdist[start:stop], loss[start:stop] = batch_sqdist, batch_loss
             prototypes, n_capped, start = moved, n_capped + capped, stop
-        meter.add(sqdist, loss, targets, weights)
-        return state._replace(prototypes=prototypes), n_capped
+        return prototypes, sqdist, loss, n_capped
 
     def _kernel(self, targets: Array, size: int) -> Callable[..., int] | None:
         """Return the compiled kernel if it is wanted, known to these parts, and there."""

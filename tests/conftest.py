@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from examples.paper import data
 from rplvq.protocols import Array
 
 # The same examples in every run, and no test that fails because a machine is slow.
@@ -23,32 +22,12 @@ settings.register_profile(
 )
 settings.load_profile("deterministic")
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
-
 
 def find_real_data(name: str) -> pathlib.Path:
-    """Path of a real data file, or skip the test.
-
-    The folder is the one that the environment variable RPLVQ_DATA names, else ``shared/data``
-    beside the repository.
-    """
-    default = REPOSITORY.parent / "shared" / "data"
-    folder = pathlib.Path(os.environ.get("RPLVQ_DATA") or default)
-    path = folder / name
-    if not path.is_file():
-        pytest.skip(f"real data absent: no {name} in {folder} (set RPLVQ_DATA to its folder)")
-    return path
-
-
-def unpack_upper_triangles(flat: Array, n: int) -> Array:
-    """Symmetric matrices (..., n, n) from upper triangles (..., n (n + 1) / 2) in triu order."""
-    rows, columns = np.triu_indices(n)
-    if flat.shape[-1] != len(rows):
-        raise ValueError(f"flat has {flat.shape[-1]} entries a matrix, but n={n} needs {len(rows)}")
-    matrices = np.empty((*flat.shape[:-1], n, n), dtype=flat.dtype)
-    matrices[..., rows, columns] = flat
-    matrices[..., columns, rows] = flat
-    return matrices
+    """Path of a real data file, or skip the test."""
+    if not data.is_available(name):
+        pytest.skip(f"real data absent: no {name} in {data.data_folder()} (set RPLVQ_DATA to its folder)")
+    return data.find(name)
 
 
 @pytest.fixture(scope="session")
@@ -60,4 +39,4 @@ def real_data() -> Callable[[str], pathlib.Path]:
 @pytest.fixture(scope="session")
 def unpack_symmetric() -> Callable[[Array, int], Array]:
     """Function from upper triangles (..., n (n + 1) / 2) to symmetric matrices (..., n, n)."""
-    return unpack_upper_triangles
+    return data.unpack_symmetric

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from rplvq.checks import require_count
 from rplvq.linalg import first_bad, from_spectrum
 from rplvq.protocols import Array
 
@@ -47,8 +48,8 @@ def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> 
     >>> bool(np.allclose(bases @ bases.swapaxes(1, 2), np.eye(10)))
     True
     """
-    _check_count("n", n)
-    _check_count("n_bases", n_bases)
+    require_count("n", n, 1)
+    require_count("n_bases", n_bases, 1)
     rng = check_random_state(random_state)
     return _gram_schmidt(rng.standard_normal((n_bases, n, n)))
 
@@ -190,8 +191,8 @@ def _make(
     random_state: Any,
 ) -> tuple[Array, Array]:
     """Draw n_per_class matrices of each class (spectrum, basis) of ``pairing``."""
-    _check_count("n_per_class", n_per_class)
-    _check_count("n", n, least=2)
+    require_count("n_per_class", n_per_class, 1)
+    require_count("n", n, 2)
     _check_not_negative("noise", noise)
     _check_not_negative("spread", spread)
     spectrum_of, basis_of = np.repeat(np.array(pairing), n_per_class, axis=0).T
@@ -224,11 +225,6 @@ def _gram_schmidt(matrices: Array) -> Array:
     negative = np.diagonal(r, axis1=-2, axis2=-1) < 0
     oriented: Array = np.where(negative[..., None, :], -q, q)
     return oriented
-
-
-def _check_count(name: str, value: Any, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
 
 
 def _check_not_negative(name: str, value: Any) -> None:
