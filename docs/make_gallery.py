@@ -24,7 +24,7 @@ SECONDS = 300
 
 TOPICS = {
     "Start": ["first_classifier", "eeg_trials", "images"],
-    "Choose": ["three_metrics", "sigma2_sensitivity"],
+    "Choose": ["three_metrics", "sigma2_sensitivity", "pyriemann_drop_in"],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["soft_labels", "rejection", "streaming"],
     "Real data": ["eeg_sessions", "radar_scene"],
