@@ -62,13 +62,20 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Two more members are optional and looked up where they help:
+    Four more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
     ``unit(codes, weights)``
         float; the squared length scale of the weighted data, for geometries whose distances carry units.
         The default step size is multiplied by it, so that training does not depend on the units.
+    ``pull(geodesics, weights)``
+        ndarray of shape (K, ...); the tangents ``sum_b weights[b, k] Log_k(x_b)`` that ``move`` follows, in
+        coordinates of the manifold's own that are linear in the tangent. Pulls of several batches add up if
+        they were connected to the same prototypes, carried in the same way.
+    ``exp(prototypes, tangents)``
+        Prototypes; ``move(geodesics, weights)`` equals ``exp(prototypes, pull(geodesics, weights))`` for the
+        prototypes that ``connect`` was given. A manifold has both of these or neither.
     """
 
     def encode(self, points: Any) -> Array:

@@ -88,6 +88,46 @@ def test_manifolds_compare_and_hash_by_value(make, other):
     assert make() != other
 
 
+# --- moves in two parts
+
+
+@EVERY
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_move_is_the_exponential_of_the_pull(case, size):
+    manifold, codes = made(case)
+    rng = np.random.default_rng(8)
+    prototypes = manifold.move(manifold.connect(codes[:2], codes[3:]), np.full((4, 2), 0.1))
+    for start in (codes[:2], prototypes):
+        geodesics = manifold.connect(start, codes[3 : 3 + size])
+        weights = rng.uniform(-0.1, 0.2, (size, 2))
+        moved = manifold.exp(start, manifold.pull(geodesics, weights))
+        wanted = manifold.decode(manifold.move(geodesics, weights))
+        np.testing.assert_allclose(manifold.decode(moved), wanted, rtol=1e-10, atol=1e-12)
+
+
+@EVERY
+def test_pulls_add_up_over_batches_and_are_linear_in_the_weights(case):
+    manifold, codes = made(case)
+    weights = np.random.default_rng(9).uniform(-0.2, 0.2, (5, 2))
+    prototypes = manifold.move(manifold.connect(codes[:2], codes[2:]), weights)
+    whole = manifold.pull(manifold.connect(prototypes, codes[2:]), weights)
+    parts = [manifold.connect(prototypes, codes[2 + b : 4 + b]) for b in (0, 2)]
+    parts.append(manifold.connect(prototypes, codes[6:]))
+    pulls = [manifold.pull(part, weights[b : b + 2]) for part, b in zip(parts, (0, 2, 4), strict=True)]
+    np.testing.assert_allclose(sum(pulls), whole, rtol=1e-9, atol=1e-12)
+    doubled = manifold.pull(manifold.connect(prototypes, codes[2:]), 2 * weights)
+    np.testing.assert_allclose(doubled, 2 * whole, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["affine-invariant", "affine-invariant, complex"])
+def test_a_whitened_tangent_has_the_length_of_the_step(name):
+    manifold, codes = made(CASES[name])
+    tangents = manifold.pull(manifold.connect(codes[:2], codes[2:]), np.full((5, 2), 0.3))
+    moved = manifold.exp(codes[:2], tangents)
+    length = np.linalg.norm(tangents, axis=(1, 2))
+    np.testing.assert_allclose(np.sqrt(np.diagonal(manifold.sqdist(moved, codes[:2]))), length, rtol=1e-9)
+
+
 # --- moves, independently
 
 

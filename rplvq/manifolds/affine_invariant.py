@@ -77,6 +77,13 @@ def log_spectrum(eigenvalues: Array) -> Array:
     return np.asarray(np.log(logs, out=logs))
 
 
+def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
+    """Return ``diag(exp(halves)) U^H G`` for factors G and bases U (K, n, n) and minus half log-eigenvalues (K, n)."""
+    moved = adjoint(basis) @ factors
+    moved *= np.exp(halves)[..., None]
+    return InverseFactors(moved)
+
+
 @attrs.frozen
 class AffineInvariant:
     """Symmetric or Hermitian positive definite matrices under the affine-invariant metric.
@@ -144,12 +151,22 @@ class AffineInvariant:
         logarithms are summed and decomposed, one eigendecomposition a prototype.
         """
         _, logs, eigenvectors, factors = geodesics
-        if len(weights) == 1:
-            halves, basis = weights.T * -0.5 * logs[0], eigenvectors[0]
-        else:
-            scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
-            lengths, basis = np.linalg.eigh(scaled.sum(axis=0))
-            halves = -0.5 * lengths
-        moved = adjoint(basis) @ factors
-        moved *= np.exp(halves)[..., None]
-        return InverseFactors(moved)
+        if len(weights) > 1:
+            return self.exp(InverseFactors(factors), self.pull(geodesics, weights))
+        return follow(factors, weights.T * -0.5 * logs[0], eigenvectors[0])
+
+    def pull(self, geodesics: AffineInvariantGeodesics, weights: Array) -> Array:
+        """Weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
+
+        In these coordinates the affine-invariant inner product is the plain one, ``Re tr(A B)``. They belong to
+        the factors G that prototypes carry, so batches add up if all of them began at the same prototypes object,
+        or all at its codes.
+        """
+        _, logs, eigenvectors, _ = geodesics
+        scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
+        return np.asarray(scaled.sum(axis=0))
+
+    def exp(self, prototypes: Prototypes, tangents: Array) -> InverseFactors:
+        """Follow whitened tangents (K, n, n) from :meth:`pull`: one eigendecomposition a prototype."""
+        lengths, basis = np.linalg.eigh(tangents)
+        return follow(inverse_factors(prototypes), -0.5 * lengths, basis)

@@ -143,10 +143,17 @@ class FromPymanopt:
 
     def move(self, geodesics: TangentGeodesics, weights: Array) -> Array:
         """Sum the weighted logarithms at each prototype and follow the geodesic, shape (K, ...)."""
-        tangents = np.einsum("bk,bk...->k...", weights, geodesics.logarithms)
+        return self.exp(geodesics.prototypes, self.pull(geodesics, weights))
+
+    def pull(self, geodesics: TangentGeodesics, weights: Array) -> Array:
+        """Weighted sums of the logarithms, shape (K, ...), as pymanopt writes tangents; they add over batches."""
+        return np.asarray(np.einsum("bk,bk...->k...", weights, geodesics.logarithms))
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Follow the geodesics of tangents from :meth:`pull`, shape (K, ...)."""
         return np.array(
             [
                 self.manifold.exp(base, tangent) if tangent.any() else base
-                for base, tangent in zip(geodesics.prototypes, tangents, strict=True)
+                for base, tangent in zip(np.asarray(prototypes), tangents, strict=True)
             ]
         )

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.linalg import check_hermitian, check_positive, expm, from_spectrum, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_move, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["LogEuclidean"]
@@ -60,3 +60,11 @@ class LogEuclidean:
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move the logarithms of prototypes by the weighted differences, shape (K, n, n)."""
         return flat_move(geodesics, weights)
+
+    def pull(self, geodesics: FlatGeodesics, weights: Array) -> Array:
+        """Weighted differences of codes, shape (K, n, n); they add over batches."""
+        return flat_pull(geodesics, weights)
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Move prototypes by tangents from :meth:`pull`, shape (K, n, n)."""
+        return flat_exp(prototypes, tangents)
