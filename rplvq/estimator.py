@@ -197,7 +197,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             kept, held = self._split(targets, rng)
             validation = (codes[held], targets[held], None if weights is None else weights[held])
             codes, targets, weights = codes[kept], targets[kept], None if weights is None else weights[kept]
-        trainer = self._trainer(manifold, classes, targets, weights)
+        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
         state = trainer.init(codes, targets, len(classes), rng, weights)
         state, history = trainer.run(state, codes, targets, rng, weights, validation)
         return self._store(X, trainer, state, classes, rng, history)
@@ -236,7 +236,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
         if first:
-            rng, trainer = self._new_rng(), self._trainer(manifold, known, targets, weights)
+            rng, trainer = self._new_rng(), self._trainer(manifold, self._initializer(known, targets, weights))
             state = trainer.init(codes, targets, len(known), rng, weights)
         else:
             rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
@@ -296,14 +296,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         order = canonical_order(codes, targets, weights)
         return manifold, codes[order], found, targets[order], None if weights is None else weights[order]
 
-    def _trainer(self, manifold: Manifold[Any], classes: Array, targets: Array, weights: Array | None) -> Trainer:
+    def _initializer(self, classes: Array, targets: Array, weights: Array | None) -> Initializer:
         counts = resolve_counts(self.prototypes_per_class, classes)
         if not isinstance(self.init, (tuple, list)):
             check_class_sizes(targets, weights, counts, classes)
+        return resolve_initializer(self.init, counts, classes)
+
+    def _trainer(self, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
         return Trainer(
             manifold,
             resolve_cost(self.cost),
-            resolve_initializer(self.init, counts, classes),
+            initializer,
             self.sigma2,
             self.step_size,
             max_epochs=self.max_epochs,
