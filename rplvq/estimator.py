@@ -27,8 +27,9 @@ from rplvq.prediction import PrototypePredictor
 from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.steps import State
-from rplvq.sweeps import canonical_order
+from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
+from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["RiemannianLVQ"]
 
@@ -211,6 +212,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         -----
         TrainingInterruptedWarning
             After Ctrl-C; the model is complete by then.
+        DivergenceWarning
+            If a prototype ended at the edge of the manifold, or most steps were cut; with what helps.
         """
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
         loaded = None if resume is None else load_checkpoint(resume)
@@ -248,6 +251,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=3,
             )
+        n_visits = len(visits(len(data[0]), data[3])[0])
+        warn_of(
+            [edge_trouble(trainer.manifold, state, self.prototype_labels_), step_trouble(state, history, n_visits)], 3
+        )
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

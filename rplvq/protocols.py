@@ -62,13 +62,16 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Two more members are optional and looked up where they help:
+    Three more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
     ``unit(codes, weights)``
         float; the squared length scale of the weighted data, for geometries whose distances carry units.
         The default step size is multiplied by it, so that training does not depend on the units.
+    ``margin(prototypes)``
+        ndarray of shape (K,); how far each prototype is from the edge of the manifold, as a share: 1 in the
+        middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
     """
 
     def encode(self, points: Any) -> Array:

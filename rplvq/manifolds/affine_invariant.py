@@ -119,6 +119,11 @@ class AffineInvariant:
         """Return the matrices, shape (K, n, n)."""
         return np.array(codes)
 
+    def margin(self, prototypes: Prototypes) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        singular = np.linalg.svd(inverse_factors(prototypes), compute_uv=False)
+        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
         """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory."""
         factors = inverse_factors(prototypes)
