@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.estimator import RiemannianLVQ
@@ -17,6 +18,7 @@ __all__ = [
     "RSLVQ",
     "AffineInvariant",
     "Annealed",
+    "Checkpoint",
     "ClassKMeans",
     "ClassMeans",
     "Constant",

@@ -243,6 +243,11 @@ def check_hermitian(points: Any) -> Array:
     return 0.5 * (array + adjoint(array)) if gap.any() else array
 
 
+def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
+    """Share of the largest eigenvalue of an n x n matrix below which another one is rounding."""
+    return min(10 * n * precision, 1e-6)
+
+
 def check_positive(eigenvalues: Array, precision: float) -> None:
     """Raise PointError at the first matrix that is not positive definite beyond rounding.
 
@@ -260,7 +265,7 @@ def check_positive(eigenvalues: Array, precision: float) -> None:
         it is rounding, and its logarithm means nothing.
     """
     n = eigenvalues.shape[-1]
-    tolerance = min(10 * n * precision, 1e-6)
+    tolerance = rank_tolerance(n, precision)
     smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
     if (index := first_bad(~(smallest > tolerance * largest))) is None:
         return

@@ -62,7 +62,7 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Four more members are optional and looked up where they help:
+    Five more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
@@ -76,6 +76,9 @@ class Manifold(Protocol[GeodesicsT]):
     ``exp(prototypes, tangents)``
         Prototypes; ``move(geodesics, weights)`` equals ``exp(prototypes, pull(geodesics, weights))`` for the
         prototypes that ``connect`` was given. A manifold has both of these or neither.
+    ``margin(prototypes)``
+        ndarray of shape (K,); how far each prototype is from the edge of the manifold, as a share: 1 in the
+        middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
     """
 
     def encode(self, points: Any) -> Array:

@@ -20,8 +20,9 @@ from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, p
 from rplvq.compiled import compiled_kernel, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.history import EpochReport, Meter, Score, columns, evaluate
+from rplvq.history import EpochReport, Meter, Score, evaluate
 from rplvq.initializers import ClassMeans
+from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import Constant, GeometricDecay, resolve, wants_default
 from rplvq.steps import Result, State, Step, auto_sigma2, pair_weights
@@ -263,28 +264,87 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        rows: list[dict[str, float]] = []
+        progress = self.begin(state, codes, targets, rng, sample_weight, validation)
+        for latest in self.epochs(progress, codes, targets, rng, sample_weight, validation):
+            progress = latest
+        return progress.result()
+
+    def begin(
+        self,
+        state: State,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+    ) -> Progress:
+        """Return where a run from ``state`` stands before its first epoch; arguments as for :meth:`run`."""
+        rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
-            rows.append(self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation))
-        best, best_cost = state, np.inf
+            rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
+        best_cost = np.inf
         if self.patience is not None and validation is not None:
             best_cost = self._evaluate(state, *validation).cost
-        with tqdm(total=self.max_epochs, disable=not self.verbose, unit="epoch", leave=False) as bar:
-            for epoch in range(state.epoch + 1, self.max_epochs + 1):
-                state, row = self.sweep_and_record(
-                    state.at_epoch(epoch, self.max_epochs), codes, targets, rng, sample_weight, validation
-                )
-                rows.append(row)
+        return Progress(state, state, best_cost, rows, rng.bit_generator.state)
+
+    def epochs(
+        self,
+        progress: Progress,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+        origin: Origin | None = None,
+    ) -> Iterator[Progress]:
+        """Train from where a run stands, epoch by epoch.
+
+        Whoever keeps the last item has a whole epoch in hand whatever interrupts the next one. Callbacks
+        are called when the following item is asked for.
+
+        Parameters
+        ----------
+        progress : Progress
+            From :meth:`begin`, or from a checkpoint; ``rng`` is set to its random state.
+        codes, targets, rng, sample_weight, validation
+            As for :meth:`run`.
+        origin : Origin, optional
+            Is handed to the callbacks.
+
+        Yields
+        ------
+        Progress
+            After each whole epoch.
+
+        Raises
+        ------
+        FloatingPointError
+            If training diverges.
+
+        Examples
+        --------
+        >>> from rplvq import EuclideanVectors, Trainer
+        >>> codes, targets = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+        >>> trainer, rng = Trainer(EuclideanVectors(), max_epochs=3), np.random.default_rng(0)
+        >>> start = trainer.begin(trainer.init(codes, targets, 2, rng), codes, targets, rng)
+        >>> [progress.state.epoch for progress in trainer.epochs(start, codes, targets, rng)]
+        [1, 2, 3]
+        """
+        rng.bit_generator.state = progress.rng
+        began = progress.state.epoch
+        with tqdm(total=self.max_epochs, initial=began, disable=not self.verbose, unit="epoch", leave=False) as bar:
+            while progress.state.epoch < self.max_epochs and not progress.stopped:
+                state = progress.state.at_epoch(progress.state.epoch + 1, self.max_epochs)
+                state, row = self.sweep_and_record(state, codes, targets, rng, sample_weight, validation)
+                progress = progress.advance(state, row, rng)
+                if self.patience is not None and validation is not None:
+                    progress = progress.judge(row["validation_cost"], self.tol, self.patience)
                 bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
                 bar.update()
-                stops = [callback(EpochReport(state, self.max_epochs, row)) for callback in self.callbacks]
-                if self.patience is not None and validation is not None:
-                    if row["validation_cost"] < best_cost * (1 - self.tol):
-                        best, best_cost = state, row["validation_cost"]
-                    stops.append(epoch - best.epoch >= self.patience)
-                if any(stops):
-                    break
-        return Result(best if best_cost < np.inf else state, columns(rows))
+                yield progress
+                for callback in self.callbacks:
+                    if callback(EpochReport(state, self.max_epochs, row, progress, origin)):
+                        progress = progress._replace(stopped=True)
 
     def sweep_and_record(
         self,

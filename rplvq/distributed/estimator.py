@@ -94,7 +94,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         manifold = self._check(model)
         partitions, classes = partition(X, y, manifold, persist=self.persist)
         counts = resolve_counts(model.prototypes_per_class, classes)
-        initializer, rng = resolve_initializer(model.init, counts, classes), model._new_rng()
+        initializer, rng = resolve_initializer(model.init, counts, classes), np.random.default_rng(model._draw_seed())
         prototypes, labels = first_prototypes(initializer, manifold, partitions, len(classes), rng)
         trainer = model._trainer(manifold, _Chosen(prototypes, labels))
         rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))

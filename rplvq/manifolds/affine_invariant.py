@@ -14,6 +14,8 @@ __all__ = ["AffineInvariant"]
 
 EPS = np.array(np.finfo(float).eps)
 CHUNK_BYTES = 1 << 25
+ILL_CONDITIONED = 1e8
+"""Rounding of a whitened spectrum, in units of eps, beyond which sqdist takes singular values of roots instead."""
 
 
 class InverseFactors:
@@ -84,6 +86,32 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
     return InverseFactors(moved)
 
 
+def sharpen(logs: Array, factors: Array, samples: Array) -> None:
+    """Compute anew, in place, the logarithmic spectra (B, K, n) that rounding of ``G X G^H`` has spoilt.
+
+    Its eigenvalues are known to ``eps |G|^2 |X|`` only. With X = L L^H they are the squares of the singular values of
+    ``G L``, whose rounding counts by the square roots of the condition numbers. Covariances of real
+    data hardly ever need it.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (B, K, n)
+        From :func:`log_spectrum`; ill-conditioned pairs are overwritten.
+    factors, samples : ndarray of shape (K, n, n) and (B, n, n)
+        G and X.
+    """
+    size = np.linalg.norm(factors, axis=(1, 2)) ** 2 * np.linalg.norm(samples, axis=(1, 2))[:, None]
+    rows, columns = np.nonzero(np.log(size / ILL_CONDITIONED) > logs[..., 0])
+    if not len(rows):
+        return
+    try:
+        roots = np.linalg.cholesky(samples[rows])
+    except np.linalg.LinAlgError:  # codes that encode would refuse
+        return
+    singular = np.linalg.svd(factors[columns] @ roots, compute_uv=False)[:, ::-1]
+    logs[rows, columns] = 2 * log_spectrum(singular)
+
+
 @attrs.frozen
 class AffineInvariant:
     """Symmetric or Hermitian positive definite matrices under the affine-invariant metric.
@@ -126,14 +154,24 @@ class AffineInvariant:
         """Return the matrices, shape (K, n, n)."""
         return np.array(codes)
 
+    def margin(self, prototypes: Prototypes) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        singular = np.linalg.svd(inverse_factors(prototypes), compute_uv=False)
+        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory."""
+        """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory.
+
+        Ill-conditioned pairs are computed again from Cholesky factors: see :func:`sharpen`. The distance of
+        matrices of condition up to 1e8 is then the same to 1e-8 of itself whichever of the two is the prototype.
+        """
         factors = inverse_factors(prototypes)
         chunk = max(1, CHUNK_BYTES // (2 * factors.nbytes))
         result = np.empty((len(samples), len(factors)))
         for start in range(0, len(samples), chunk):
             rows = slice(start, start + chunk)
             logs = log_spectrum(np.linalg.eigvalsh(whiten(factors, samples[rows])))
+            sharpen(logs, factors, samples[rows])
             result[rows] = np.vecdot(logs, logs)
         return result
 

@@ -49,6 +49,11 @@ class LogEuclidean:
         """Exponentials, shape (K, n, n)."""
         return expm(np.asarray(codes))
 
+    def margin(self, prototypes: Array) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        eigenvalues = np.linalg.eigvalsh(np.asarray(prototypes))
+        return np.asarray(np.exp(eigenvalues[:, 0] - eigenvalues[:, -1]))
+
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
