@@ -6,7 +6,16 @@ from rplvq.compare import compare
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.estimator import RiemannianLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans
-from rplvq.manifolds import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.manifolds import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.persistence import load_model
 from rplvq.recenter import Recenter
 from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
@@ -17,12 +26,15 @@ __all__ = [
     "RSLVQ",
     "AffineInvariant",
     "Annealed",
+    "BuresWasserstein",
     "ClassKMeans",
     "ClassMeans",
     "Constant",
     "EuclideanVectors",
     "FromPymanopt",
     "GeometricDecay",
+    "LearnedLogEuclidean",
+    "LogCholesky",
     "LogEuclidean",
     "ProjectedEuclidean",
     "Recenter",
