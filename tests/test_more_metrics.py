@@ -110,7 +110,7 @@ def test_a_step_from_a_point_to_itself_is_finite_and_stays():
 @pytest.mark.parametrize("make", [spd, hpd])
 @pytest.mark.parametrize("weight", [-3.0, -50.0])
 def test_a_step_that_would_leave_the_cone_ends_before_it_on_its_geodesic(make, weight):
-    points = make(np.random.default_rng(4), 2, 4, 2.0)
+    points = make(np.random.default_rng(4), 2, 4) * [[[1.0]], [[4.0]]]
     codes = BW.encode(points)
     geodesics = BW.connect(codes[:1], codes[1:])
     moved = BW.move(geodesics, np.array([[weight]]))
