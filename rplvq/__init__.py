@@ -17,6 +17,7 @@ from rplvq.manifolds import (
     ProjectedEuclidean,
 )
 from rplvq.persistence import load_model
+from rplvq.projection import SPDProjection
 from rplvq.recenter import Recenter
 from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.trainer import Trainer
@@ -39,6 +40,7 @@ __all__ = [
     "ProjectedEuclidean",
     "Recenter",
     "RiemannianLVQ",
+    "SPDProjection",
     "StepDecay",
     "Trainer",
     "compare",
