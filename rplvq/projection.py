@@ -207,9 +207,8 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         classes, targets = check_labels(y, len(codes))
         counts = np.bincount(hard_targets(targets), minlength=len(classes))
         if not counts.all():
-            raise ValueError(
-                f"no sample has {classes[np.argmin(counts)]!r} as its most probable class: drop that column"
-            )
+            name = classes[np.argmin(counts)]
+            raise ValueError(f"y has no sample whose most probable class is {name}: drop that column")
         return cost, codes, classes, targets
 
     def _start_sigma2(self, means: Array, samples: Array, basis: Array) -> float:
