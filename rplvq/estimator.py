@@ -46,7 +46,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     ----------
     manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
         "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean"
-        ("euclid": Frobenius distance with projection), "euclidean_vectors" for plain vectors; or an object.
+        ("euclid": Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein"
+        ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq" or an object.
     sigma2 : float, Schedule, "auto" or None, default="auto"

@@ -16,7 +16,16 @@ from pymanopt.manifolds import (
 )
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
 
@@ -80,6 +89,9 @@ def test_the_triangle_inequality_holds(case):
         (LogEuclidean, AffineInvariant()),
         (ProjectedEuclidean, ProjectedEuclidean(relative=True)),
         (EuclideanVectors, ProjectedEuclidean()),
+        (LogCholesky, LogEuclidean()),
+        (BuresWasserstein, BuresWasserstein(min_stretch=0.5)),
+        (LearnedLogEuclidean, LearnedLogEuclidean(rank=2)),
     ],
 )
 def test_manifolds_compare_and_hash_by_value(make, other):
@@ -88,10 +100,14 @@ def test_manifolds_compare_and_hash_by_value(make, other):
     assert make() != other
 
 
-# --- moves in two parts
+# --- moves in two parts; the learned metric moves with its prototypes, and has none
+
+SPLIT = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name) for name, case in CASES.items() if "learned" not in name]
+)
 
 
-@EVERY
+@SPLIT
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_move_is_the_exponential_of_the_pull(case, size):
     manifold, codes = made(case)
@@ -105,7 +121,7 @@ def test_a_move_is_the_exponential_of_the_pull(case, size):
         np.testing.assert_allclose(manifold.decode(moved), wanted, rtol=1e-10, atol=1e-12)
 
 
-@EVERY
+@SPLIT
 def test_pulls_add_up_over_batches_and_are_linear_in_the_weights(case):
     manifold, codes = made(case)
     weights = np.random.default_rng(9).uniform(-0.2, 0.2, (5, 2))
@@ -147,6 +163,25 @@ def reference_move_straight(w, samples, weights):
     return w + sum(s * (x - w) for s, x in zip(weights, samples, strict=True))
 
 
+def reference_move_log_cholesky(w, samples, weights):
+    def code(matrix):
+        lower = np.linalg.cholesky(matrix)
+        return np.tril(lower, -1) + np.diag(np.log(np.diag(lower).real))
+
+    moved = code(w) + sum(s * (code(x) - code(w)) for s, x in zip(weights, samples, strict=True))
+    lower = np.tril(moved, -1) + np.diag(np.exp(np.diag(moved).real))
+    return lower @ lower.conj().T
+
+
+def reference_move_bures_wasserstein(w, samples, weights):
+    """(I + S) W (I + S) with S the weighted sum of T - I, T = W^-1/2 (W^1/2 X W^1/2)^1/2 W^-1/2."""
+    root = scipy.linalg.sqrtm(w)
+    inverse, one = np.linalg.inv(root), np.eye(len(w))
+    maps = [inverse @ scipy.linalg.sqrtm(root @ x @ root) @ inverse for x in samples]
+    stretch = one + sum(s * (t - one) for s, t in zip(weights, maps, strict=True))
+    return stretch @ w @ stretch
+
+
 MOVES = [
     ("affine-invariant", reference_move_affine_invariant),
     ("affine-invariant", reference_move_pymanopt),
@@ -154,6 +189,12 @@ MOVES = [
     ("pymanopt's SPD", reference_move_affine_invariant),
     ("Log-Euclidean", reference_move_log_euclidean),
     ("Log-Euclidean, complex", reference_move_log_euclidean),
+    ("log-Cholesky", reference_move_log_cholesky),
+    ("log-Cholesky, complex", reference_move_log_cholesky),
+    ("Bures-Wasserstein", reference_move_bures_wasserstein),
+    ("Bures-Wasserstein, complex", reference_move_bures_wasserstein),
+    ("learned, rank 2", reference_move_log_euclidean),
+    ("learned, rank 2, complex", reference_move_log_euclidean),
     ("projected", reference_move_straight),
     ("vectors", reference_move_straight),
 ]

@@ -15,6 +15,7 @@ from rplvq.distributed.training import DistributedTrainer
 from rplvq.estimator import RiemannianLVQ
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["DistributedLVQ"]
 
@@ -102,6 +103,11 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         state, history = DistributedTrainer(trainer, partitions).run(state, rng)
         trainer = attrs.evolve(trainer, initializer=initializer)
         model._store(in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
+        edge, step = (
+            edge_trouble(manifold, state, model.prototype_labels_),
+            step_trouble(state, history, len(partitions)),
+        )
+        warn_of([edge, step], 3)
         self.estimator_ = model
         for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
             setattr(self, name, getattr(model, name))
