@@ -17,7 +17,7 @@ from attrs.validators import in_
 from tqdm.auto import tqdm
 
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
-from rplvq.compiled import compiled_kernel, is_known, run_block
+from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.history import EpochReport, Meter, Score, evaluate
@@ -212,12 +212,12 @@ class Trainer:
             prototypes, n_capped, start = moved, n_capped + capped, stop
         return prototypes, sqdist, loss, n_capped
 
-    def _kernel(self, targets: Array, size: int) -> Callable[..., int] | None:
-        """Return the compiled kernel if it is wanted, known to these parts, and there."""
+    def _kernel(self, targets: Array, size: int) -> Kernels | None:
+        """Return the compiled kernels if they are wanted, known to these parts, and there."""
         if self.compiled is False:
             return None
         known = is_known(self.manifold, self.cost, targets, size)
-        kernel = compiled_kernel() if known else None
+        kernel = compiled_kernels() if known else None
         if self.compiled is True and kernel is None:
             why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
             raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
