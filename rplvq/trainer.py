@@ -30,6 +30,7 @@ from rplvq.sweeps import blocks, visits
 
 __all__ = ["Trainer"]
 
+SAME_POINT = 1e-28
 Callback = Callable[[EpochReport], bool | None]
 
 
@@ -117,7 +118,9 @@ class Trainer:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
         spread = start = 1.0
         if wants_default(self.sigma2):
-            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight)
+            # Distances without units are about 1e-16 between equal points that went through different arithmetic.
+            rounding = 0.0 if hasattr(self.manifold, "unit") else SAME_POINT
+            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight, rounding)
         if wants_default(self.step_size):
             unit = getattr(self.manifold, "unit", None)
             start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
