@@ -26,6 +26,7 @@ __all__ = [
     "invsqrtm",
     "logm",
     "lower_inverse",
+    "positive_inverse",
     "powm",
     "require_finite",
     "spectral_map",
@@ -144,6 +145,20 @@ def lower_inverse(lower: Array) -> Array:
         inverse[..., i, :i] = -row[..., 0, :] / pivot
         inverse[..., i, i] = 1.0 / pivot[..., 0]
     return inverse
+
+
+def positive_inverse(matrices: Array) -> Array:
+    """Inverse of positive definite matrices (..., n, n), from batched Cholesky factors.
+
+    Several times faster than a general inverse of many small matrices.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is not positive definite.
+    """
+    inverse = lower_inverse(np.linalg.cholesky(matrices))
+    return np.asarray(adjoint(inverse) @ inverse)
 
 
 def first_bad(bad: Array) -> int | None:
