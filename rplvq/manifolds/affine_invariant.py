@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_hermitian, check_positive, lower_inverse, precision_of
+from rplvq.linalg import adjoint, check_definite, check_hermitian, lower_inverse, precision_of
 from rplvq.manifolds.lower_bound import common_frame, nearest_by_bound
 from rplvq.protocols import Array, Prototypes
 
@@ -155,7 +155,7 @@ class AffineInvariant:
     def encode(self, points: Any) -> Array:
         """Check matrices (N, n, n); raise ValueError at the first that is not positive definite."""
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         return matrices
 
     def decode(self, codes: Prototypes) -> Array:
