@@ -62,7 +62,7 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Five more members are optional and looked up where they help:
+    Six more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
@@ -79,6 +79,8 @@ class Manifold(Protocol[GeodesicsT]):
     ``margin(prototypes)``
         ndarray of shape (K,); how far each prototype is from the edge of the manifold, as a share: 1 in the
         middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
+    ``nearest(prototypes, samples)``
+        ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
     """
 
     def encode(self, points: Any) -> Array:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_hermitian, check_positive, lower_inverse, precision_of
+from rplvq.linalg import adjoint, check_definite, check_hermitian, lower_inverse, precision_of
+from rplvq.manifolds.lower_bound import common_frame, nearest_by_bound
 from rplvq.protocols import Array, Prototypes
 
 __all__ = ["AffineInvariant"]
@@ -16,6 +17,8 @@ EPS = np.array(np.finfo(float).eps)
 CHUNK_BYTES = 1 << 25
 ILL_CONDITIONED = 1e8
 """Rounding of a whitened spectrum, in units of eps, beyond which sqdist takes singular values of roots instead."""
+FEW = 3
+"""Prototypes from which on bounds pay: before, their cost is that of the distances they save."""
 
 
 class InverseFactors:
@@ -112,6 +115,11 @@ def sharpen(logs: Array, factors: Array, samples: Array) -> None:
     logs[rows, columns] = 2 * log_spectrum(singular)
 
 
+def pair_spectra(factors: Array, samples: Array) -> Array:
+    """Log-eigenvalues (M, n) of M pairs of an inverse factor and a sample, both of shape (M, n, n)."""
+    return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
+
+
 @attrs.frozen
 class AffineInvariant:
     """Symmetric or Hermitian positive definite matrices under the affine-invariant metric.
@@ -147,7 +155,7 @@ class AffineInvariant:
     def encode(self, points: Any) -> Array:
         """Check matrices (N, n, n); raise ValueError at the first that is not positive definite."""
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         return matrices
 
     def decode(self, codes: Prototypes) -> Array:
@@ -173,6 +181,35 @@ class AffineInvariant:
             logs = log_spectrum(np.linalg.eigvalsh(whiten(factors, samples[rows])))
             sharpen(logs, factors, samples[rows])
             result[rows] = np.vecdot(logs, logs)
+        return result
+
+    def nearest(self, prototypes: Prototypes, samples: Array) -> Array:
+        """Index (B,) of the smallest squared distance, the first if several, mostly without the others.
+
+        Lower bounds without eigenvalues rank the prototypes and rule out nearly all
+        (:mod:`rplvq.manifolds.lower_bound`). Where distances differ by rounding only, :meth:`sqdist` decides, so that
+        the index is always that of ``sqdist(prototypes, samples).argmin(axis=1)``.
+
+        Examples
+        --------
+        >>> from rplvq import AffineInvariant
+        >>> manifold = AffineInvariant()
+        >>> prototypes = manifold.encode([np.eye(2), np.diag([9.0, 1.0]), np.diag([1.0, 9.0])])
+        >>> manifold.nearest(prototypes, manifold.encode([np.diag([2.0, 8.0]), np.diag([2.0, 1.0])]))
+        array([2, 0])
+        """
+        factors = inverse_factors(prototypes)
+        if len(factors) < FEW:
+            return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
+        frame = common_frame(factors)
+        chunk = max(1, CHUNK_BYTES // (4 * samples[0].nbytes + 32 * len(factors)))
+        result = np.empty(len(samples), dtype=np.intp)
+        for start in range(0, len(samples), chunk):
+            rows = slice(start, start + chunk)
+            part, tied = nearest_by_bound(frame, factors, samples[rows], pair_spectra)
+            if tied.any():
+                part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
+            result[rows] = part
         return result
 
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
