@@ -95,6 +95,7 @@ def riemannian_mean(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     codes, shares = codes[kept], shares[kept] / shares[kept].sum()
+    manifold = getattr(manifold, "fixed", manifold)
     point = _look(manifold, codes[:1] if start is None else np.asarray(start)[None], codes, shares, 0.0)
     negligible = NEGLIGIBLE * point.value
     step, rejected, n_iter = 1.0, 0, 1

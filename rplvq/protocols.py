@@ -62,13 +62,15 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Two more members are optional and looked up where they help:
+    Three more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
     ``unit(codes, weights)``
         float; the squared length scale of the weighted data, for geometries whose distances carry units.
         The default step size is multiplied by it, so that training does not depend on the units.
+    ``fixed``
+        Manifold; the same geometry with everything held that its ``move`` learns beside prototypes. Means use it.
     """
 
     def encode(self, points: Any) -> Array:
