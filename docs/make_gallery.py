@@ -27,7 +27,7 @@ TOPICS = {
     "Choose": ["three_metrics", "sigma2_sensitivity"],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["soft_labels", "rejection", "streaming"],
-    "Real data": ["eeg_sessions", "radar_scene"],
+    "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene"],
 }
 
 log = logging.getLogger("mkdocs.gallery")
