@@ -97,6 +97,8 @@ def riemannian_mean(
     kept = shares > 0
     codes, shares = codes[kept], shares[kept] / shares[kept].sum()
 
+    manifold = getattr(manifold, "fixed", manifold)
+
     def look(prototype: Prototypes) -> Look:
         geodesics = manifold.connect(prototype, codes)
         value = float(shares @ geodesics.sqdist[:, 0])

@@ -62,7 +62,7 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Six more members are optional and looked up where they help:
+    Seven more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
@@ -81,6 +81,8 @@ class Manifold(Protocol[GeodesicsT]):
         middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
     ``nearest(prototypes, samples)``
         ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
+    ``fixed``
+        Manifold; the same geometry with everything held that its ``move`` learns beside prototypes. Means use it.
     """
 
     def encode(self, points: Any) -> Array:

@@ -11,6 +11,7 @@ from cases import hpd, spd
 
 from rplvq import (
     RSLVQ,
+    AffineInvariant,
     BuresWasserstein,
     LearnedLogEuclidean,
     LogCholesky,
@@ -173,10 +174,13 @@ def test_chunks_of_sqdist_do_not_show(monkeypatch):
     np.testing.assert_allclose(BW.sqdist(codes[:2], codes), wanted, rtol=1e-12, atol=1e-30)
 
 
-def test_the_unit_is_the_mean_eigenvalue():
+def test_the_unit_relates_distances_to_the_affine_invariant_ones():
     codes = BW.encode([2 * np.eye(3), 4 * np.eye(3)])
-    assert BW.unit(codes) == pytest.approx(3.0)
-    assert BW.unit(codes, np.array([3.0, 1.0])) == pytest.approx(2.5)
+    assert BW.unit(codes) == pytest.approx(3.0 / 4)
+    assert BW.unit(codes, np.array([3.0, 1.0])) == pytest.approx(2.5 / 4)
+    near = 5.0 * np.array([np.eye(3), np.eye(3) + 1e-4 * spd(np.random.default_rng(22), 1, 3)[0]])
+    ratio = BW.sqdist(*np.split(BW.encode(near), 2)) / AffineInvariant().sqdist(*np.split(near, 2))
+    assert ratio[0, 0] == pytest.approx(BW.unit(BW.encode(near)), rel=1e-3)
 
 
 @pytest.mark.parametrize("value", [0, 1, -0.5])

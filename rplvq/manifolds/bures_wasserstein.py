@@ -148,8 +148,11 @@ class BuresWasserstein:
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 
     def unit(self, codes: Array, weights: Array | None = None) -> float:
-        """Mean eigenvalue of the data: the squared length in which step sizes are measured."""
-        return float(np.average(squares(np.asarray(codes)), weights=weights) / codes.shape[-1])
+        """Quarter of the mean eigenvalue of the data: the squared length in which step sizes are measured.
+
+        Near c I the squared distance is c / 4 times the affine-invariant one, for which the default step is made.
+        """
+        return float(np.average(squares(np.asarray(codes)), weights=weights) / (4 * codes.shape[-1]))
 
     def _share(self, roots: Array, steps: Array) -> Array:
         """Shares (K,) of steps ``S R`` (K, n, n) that keep the eigenvalues of ``I + S`` above ``min_stretch``."""

@@ -15,6 +15,9 @@ from rplvq.protocols import Array, Prototypes
 
 __all__ = ["LearnedLogEuclidean"]
 
+LONGEST = 0.5
+"""Bound on the relative change of Omega in one step."""
+
 
 class MetricPrototypes:
     """Prototypes with the metric that was learned beside them.
@@ -72,9 +75,19 @@ def coordinates(codes: Array, m: int) -> Array:
     return np.hstack(parts)
 
 
-def fixed_trace(omega: Array) -> Array:
-    """Scale omega (r, m) so that the trace of ``omega^T omega`` is m, as that of the identity."""
-    return np.asarray(omega * np.sqrt(omega.shape[1] / np.vdot(omega, omega)))
+def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
+    """Step omega (r, m) by weights (B, K) of the differences between samples (B, m) and prototypes (K, m)."""
+    if len(samples) < len(prototypes):  # outer products do not see signs: fewer and larger products
+        samples, prototypes, weights = prototypes, samples, weights.T
+    pull, reach = np.zeros_like(omega), 0.0
+    for prototype, column in zip(prototypes, weights.T, strict=True):
+        differences = samples - prototype
+        pull += (omega @ differences.T * column) @ differences
+        reach += float(np.abs(column) @ np.vecdot(differences, differences))
+    pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
+    pull += omega
+    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
+    return pull
 
 
 @attrs.frozen
@@ -89,7 +102,7 @@ class LearnedLogEuclidean:
 
     Parameters
     ----------
-    rate : float, default=0.1
+    rate : float, default=0.01
         Step size of Omega, as a share of the step size of the prototypes. With 0 the metric stays what it is.
     rank : int, optional
         Rows of Omega, at most m: the rank of Q. By default m. Lower ranks start at a random subspace.
@@ -129,7 +142,7 @@ class LearnedLogEuclidean:
     ((3, 3), True)
     """
 
-    rate: float = attrs.field(default=0.1, validator=not_negative)
+    rate: float = attrs.field(default=0.01, validator=not_negative)
     rank: int | None = attrs.field(default=None, validator=count_from(1, or_none=True))
     random_state: int = attrs.field(default=0, validator=count_from(0))
     max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
@@ -153,6 +166,11 @@ class LearnedLogEuclidean:
         """Exponentials, shape (K, n, n)."""
         return LogEuclidean().decode(np.asarray(codes))
 
+    @property
+    def fixed(self) -> LearnedLogEuclidean:
+        """The same geometry whose metric no longer moves, for means."""
+        return attrs.evolve(self, rate=0.0)
+
     def metric(self, prototypes: Prototypes) -> Array:
         """Return Q (m, m) of prototypes as training carries them, of trace m."""
         omega = self._omega(prototypes)
@@ -175,14 +193,8 @@ class LearnedLogEuclidean:
         moved = flat_move(FlatGeodesics(sqdist, prototypes, samples), weights)
         if self.rate == 0 or not weights.any():
             return MetricPrototypes(moved, omega)
-        pull, reach = np.zeros_like(omega), 0.0
         ends, starts = (coordinates(codes, omega.shape[1]) for codes in (samples, prototypes))
-        for start, column in zip(starts, weights.T, strict=True):
-            differences = ends - start
-            pull += (omega @ differences.T * column) @ differences
-            reach += float(np.abs(column) @ np.vecdot(differences, differences))
-        rate = min(self.rate, 0.5 / reach) if reach > 0 else 0.0
-        return MetricPrototypes(moved, fixed_trace(omega - rate * pull))
+        return MetricPrototypes(moved, stepped(omega, self.rate, ends, starts, weights))
 
     def _omega(self, prototypes: Prototypes, samples: Array | None = None) -> Array:
         """Omega (r, m) that prototypes carry, or the one at the start."""
@@ -194,4 +206,4 @@ class LearnedLogEuclidean:
         if self.rank is None or self.rank == m:
             return np.eye(m)
         noise = np.random.default_rng(self.random_state).normal(size=(m, self.rank))
-        return fixed_trace(np.linalg.qr(noise)[0].T)
+        return np.asarray(np.linalg.qr(noise)[0].T * np.sqrt(m / self.rank))
