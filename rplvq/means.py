@@ -96,7 +96,6 @@ def riemannian_mean(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     codes, shares = codes[kept], shares[kept] / shares[kept].sum()
-
     manifold = getattr(manifold, "fixed", manifold)
 
     def look(prototype: Prototypes) -> Look:
