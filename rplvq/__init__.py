@@ -2,12 +2,23 @@
 
 __version__ = "0.1.0"
 
+from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.estimator import RiemannianLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans
-from rplvq.manifolds import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.manifolds import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.persistence import load_model
+from rplvq.projection import SPDProjection
 from rplvq.recenter import Recenter
 from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.trainer import Trainer
@@ -17,16 +28,21 @@ __all__ = [
     "RSLVQ",
     "AffineInvariant",
     "Annealed",
+    "BuresWasserstein",
+    "Checkpoint",
     "ClassKMeans",
     "ClassMeans",
     "Constant",
     "EuclideanVectors",
     "FromPymanopt",
     "GeometricDecay",
+    "LearnedLogEuclidean",
+    "LogCholesky",
     "LogEuclidean",
     "ProjectedEuclidean",
     "Recenter",
     "RiemannianLVQ",
+    "SPDProjection",
     "StepDecay",
     "Trainer",
     "compare",

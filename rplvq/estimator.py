@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
@@ -12,6 +14,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
+from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type
@@ -20,10 +24,12 @@ from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resol
 from rplvq.params import PartsMixin
 from rplvq.persistence import save_model
 from rplvq.prediction import PrototypePredictor
+from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.steps import State
-from rplvq.sweeps import canonical_order
+from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
+from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["RiemannianLVQ"]
 
@@ -40,7 +46,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     ----------
     manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
         "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean"
-        ("euclid": Frobenius distance with projection), "euclidean_vectors" for plain vectors; or an object.
+        ("euclid": Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein"
+        ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq" or an object.
     sigma2 : float, Schedule, "auto" or None, default="auto"
@@ -166,8 +173,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: str | PathLike[str] | None = None) -> Self:
         """Learn prototypes.
+
+        Ctrl-C during training keeps what was learned: the model is that of the last whole epoch (the initial
+        prototypes, if none is whole; the best epoch, with early stopping) and a warning says so. Ctrl-C before
+        training leaves the model as it was. A fit that may be killed writes a :class:`rplvq.Checkpoint`.
 
         Parameters
         ----------
@@ -178,6 +189,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         sample_weight : array-like of shape (N,), optional
             Multiplicities: weight w counts as w copies of the sample, so that an epoch has
             ``sum(ceil(w))`` visits; scale weights to mean 1 if they are not counts.
+        resume : path-like, optional
+            File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training goes on from
+            there, to the same prototypes, bit for bit on the same machine and libraries, as if it had
+            never ended. None begins anew: ``resume=path if os.path.exists(path) else None`` suits a script
+            that is started again until it is done.
 
         Returns
         -------
@@ -186,28 +202,68 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid; nothing is changed then.
+            If an argument or a parameter is invalid, or the checkpoint is damaged or of another fit; nothing is
+            changed then.
         FloatingPointError
             If training diverges, which needs max_weight above its default.
+        OSError
+            If the checkpoint cannot be read.
+
+        Warns
+        -----
+        TrainingInterruptedWarning
+            After Ctrl-C; the model is complete by then.
+        DivergenceWarning
+            If a prototype ended at the edge of the manifold, or most steps were cut; with what helps.
         """
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
-        rng = self._new_rng()
-        validation = None
+        loaded = None if resume is None else load_checkpoint(resume)
+        seed = self._draw_seed() if loaded is None else self._seed_of(loaded)
+        origin = Origin(self.get_params(deep=False), seed, classes, codes, targets, weights)
+        if loaded is not None and resume is not None:
+            require_same_origin(resume, loaded, origin)
+        rng, validation = np.random.default_rng(seed), None
         if self.early_stopping:
             kept, held = self._split(targets, rng)
             validation = (codes[held], targets[held], None if weights is None else weights[held])
             codes, targets, weights = codes[kept], targets[kept], None if weights is None else weights[kept]
-        trainer = self._trainer(manifold, classes, targets, weights)
-        state = trainer.init(codes, targets, len(classes), rng, weights)
-        state, history = trainer.run(state, codes, targets, rng, weights, validation)
-        return self._store(X, trainer, state, classes, rng, history)
+        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
+        data = codes, targets, rng, weights, validation
+        if loaded is None:
+            progress = trainer.begin(trainer.init(codes, targets, len(classes), rng, weights), *data)
+        else:
+            progress = loaded.progress
+        return self._train(X, trainer, progress, data, origin)
+
+    def _train(self, X: Any, trainer: Trainer, progress: Progress, data: RunData, origin: Origin) -> Self:
+        """Train from where ``progress`` stands, and keep the last whole epoch whatever interrupts the next."""
+        rng, interrupted = data[2], False
+        try:
+            for latest in trainer.epochs(progress, *data, origin):
+                progress = latest
+        except KeyboardInterrupt:
+            rng.bit_generator.state, interrupted = progress.rng, True
+        state, history = progress.result()
+        self._store(X, trainer, state, origin.classes, rng, history)
+        if interrupted:
+            warnings.warn(
+                f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
+                "that of the last whole epoch. partial_fit trains it on",
+                TrainingInterruptedWarning,
+                stacklevel=3,
+            )
+        n_visits = len(visits(len(data[0]), data[3])[0])
+        warn_of(
+            [edge_trouble(trainer.manifold, state, self.prototype_labels_), step_trouble(state, history, n_visits)], 3
+        )
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on from the present prototypes with one sweep over a batch of samples.
 
         Schedules advance by one epoch a call, up to ``max_epochs``, where they stay. The first call chooses
         the initial prototypes (and sigma2, if "auto") from its batch; later calls keep its metric, cost and
-        schedules. Callbacks are not called.
+        schedules. Callbacks are not called. Ctrl-C leaves the model as it was before the call.
 
         Parameters
         ----------
@@ -236,7 +292,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
         if first:
-            rng, trainer = self._new_rng(), self._trainer(manifold, known, targets, weights)
+            rng = np.random.default_rng(self._draw_seed())
+            trainer = self._trainer(manifold, self._initializer(known, targets, weights))
             state = trainer.init(codes, targets, len(known), rng, weights)
         else:
             rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
@@ -281,8 +338,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             )
         return self.classes_
 
-    def _new_rng(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _seed_of(self, loaded: LoadedCheckpoint) -> int:
+        """Seed of a resumed fit: drawn anew from a number, which must give the same; else the checkpoint's."""
+        if isinstance(self.random_state, Integral) or loaded.origin is None:
+            return self._draw_seed()
+        return int(loaded.origin["seed"])
 
     def _check(
         self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None
@@ -296,14 +359,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         order = canonical_order(codes, targets, weights)
         return manifold, codes[order], found, targets[order], None if weights is None else weights[order]
 
-    def _trainer(self, manifold: Manifold[Any], classes: Array, targets: Array, weights: Array | None) -> Trainer:
+    def _initializer(self, classes: Array, targets: Array, weights: Array | None) -> Initializer:
         counts = resolve_counts(self.prototypes_per_class, classes)
         if not isinstance(self.init, (tuple, list)):
             check_class_sizes(targets, weights, counts, classes)
+        return resolve_initializer(self.init, counts, classes)
+
+    def _trainer(self, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
         return Trainer(
             manifold,
             resolve_cost(self.cost),
-            resolve_initializer(self.init, counts, classes),
+            initializer,
             self.sigma2,
             self.step_size,
             max_epochs=self.max_epochs,
@@ -350,11 +416,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         prototypes = trainer.manifold.decode(state.prototypes)
         if X is not None:
             validate_data(self, X, skip_check_array=True)
-        self._state, self._fitted_trainer, self._rng = state, trainer, rng
-        self.classes_ = classes
-        self.prototypes_ = prototypes
-        self.prototype_labels_ = classes[state.labels]
-        self.sigma2_ = state.sigma2
-        self.n_epochs_ = int(np.count_nonzero(history["epoch"])) if history else 0
-        self.history_ = history
+        fitted = {
+            "_state": state,
+            "_fitted_trainer": trainer,
+            "_rng": rng,
+            "classes_": classes,
+            "prototypes_": prototypes,
+            "prototype_labels_": classes[state.labels],
+            "sigma2_": state.sigma2,
+            "n_epochs_": int(np.count_nonzero(history["epoch"])) if history else 0,
+            "history_": history,
+        }
+        self.__dict__.update(fitted)  # in one go: Ctrl-C finds the old model or the new one
         return self

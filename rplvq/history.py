@@ -30,11 +30,17 @@ class EpochReport(NamedTuple):
         Epochs planned.
     row : dict of str to float
         This epoch's line of the history.
+    progress : rplvq.progress.Progress
+        All that the run needs to go on from here.
+    origin : rplvq.progress.Origin, optional
+        What the fit began from; a trainer without an estimator has none.
     """
 
     state: Any
     n_epochs: int
     row: dict[str, float]
+    progress: Any = None
+    origin: Any = None
 
 
 class Meter:

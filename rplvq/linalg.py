@@ -18,6 +18,7 @@ __all__ = [
     "PointError",
     "adjoint",
     "as_number_array",
+    "check_definite",
     "check_hermitian",
     "check_positive",
     "expm",
@@ -26,6 +27,7 @@ __all__ = [
     "invsqrtm",
     "logm",
     "lower_inverse",
+    "positive_inverse",
     "powm",
     "require_finite",
     "spectral_map",
@@ -146,6 +148,20 @@ def lower_inverse(lower: Array) -> Array:
     return inverse
 
 
+def positive_inverse(matrices: Array) -> Array:
+    """Inverse of positive definite matrices (..., n, n), from batched Cholesky factors.
+
+    Several times faster than a general inverse of many small matrices.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a matrix is not positive definite.
+    """
+    inverse = lower_inverse(np.linalg.cholesky(matrices))
+    return np.asarray(adjoint(inverse) @ inverse)
+
+
 def first_bad(bad: Array) -> int | None:
     """Index of the first True in a boolean array of shape (N,), or None."""
     return int(np.argmax(bad)) if bad.any() else None
@@ -230,6 +246,8 @@ def check_hermitian(points: Any) -> Array:
     require_finite(array)
     tolerance = max(1e-10, 32 * precision_of(points))
     array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
+    if np.array_equal(array, adjoint(array)):
+        return array
     gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
     size = np.abs(array).max(axis=(1, 2))
     if (index := first_bad(gap > tolerance * size)) is not None:
@@ -240,7 +258,28 @@ def check_hermitian(points: Any) -> Array:
             f"({gap[index] / size[index]:.3g} of its largest entry, allowed {tolerance:.3g}). "
             "If that is intended, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
         )
-    return 0.5 * (array + adjoint(array)) if gap.any() else array
+    return 0.5 * (array + adjoint(array))
+
+
+def check_definite(matrices: Array, precision: float) -> None:
+    """Raise what :func:`check_positive` raises for the eigenvalues of matrices (N, n, n), mostly without them.
+
+    A matrix that still has a Cholesky factor after twice the tolerance times its trace is taken off its diagonal
+    has a smallest eigenvalue well above the tolerance. Only where one has none, eigenvalues decide.
+    """
+    n = matrices.shape[-1]
+    shifted = matrices.copy()
+    diagonal = np.einsum("...ii->...i", shifted)
+    diagonal -= 2 * rank_tolerance(n, precision) * diagonal.real.sum(axis=-1, keepdims=True)
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        check_positive(np.linalg.eigvalsh(matrices), precision)
+
+
+def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
+    """Share of the largest eigenvalue of an n x n matrix below which another one is rounding."""
+    return min(10 * n * precision, 1e-6)
 
 
 def check_positive(eigenvalues: Array, precision: float) -> None:
@@ -259,8 +298,7 @@ def check_positive(eigenvalues: Array, precision: float) -> None:
         If a smallest eigenvalue is at most ``min(10 n precision, 1e-6)`` times the largest: below that
         it is rounding, and its logarithm means nothing.
     """
-    n = eigenvalues.shape[-1]
-    tolerance = min(10 * n * precision, 1e-6)
+    tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
     if (index := first_bad(~(smallest > tolerance * largest))) is None:
         return

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["Mean", "riemannian_mean"]
+__all__ = ["Look", "Mean", "descend", "riemannian_mean"]
 
 ROUNDING = 1e-9
 """Relative difference of two costs that conditioning can cause."""
@@ -95,13 +96,55 @@ def riemannian_mean(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     codes, shares = codes[kept], shares[kept] / shares[kept].sum()
-    point = _look(manifold, codes[:1] if start is None else np.asarray(start)[None], codes, shares, 0.0)
+    manifold = getattr(manifold, "fixed", manifold)
+
+    def look(prototype: Prototypes) -> Look:
+        geodesics = manifold.connect(prototype, codes)
+        value = float(shares @ geodesics.sqdist[:, 0])
+        return Look(prototype, value, lambda step: manifold.move(geodesics, step * shares[:, None]))
+
+    first = codes[:1] if start is None else np.asarray(start)[None]
+    return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
+
+
+class Look(NamedTuple):
+    """What one pass over the data tells of a candidate: its cost, and where a step along the mean logarithm leads."""
+
+    prototype: Prototypes
+    value: float
+    follow: Callable[[float], Prototypes]
+
+
+def descend(
+    manifold: Manifold[Any],
+    look: Callable[[Prototypes], Look],
+    start: Prototypes,
+    n_points: int,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Mean:
+    """Karcher's iteration with step control, wherever the data are: ``look`` passes over them.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The geometry.
+    look : callable
+        Cost and step at a candidate, a stack of one prototype.
+    start : Prototypes
+        First candidate.
+    n_points : int
+        For the message.
+    tol, max_iter
+        As for :func:`riemannian_mean`, with its warning.
+    """
+    point = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
     step, rejected, n_iter = 1.0, 0, 1
     while point.gradient > tol and rejected < MAX_REJECTED and n_iter < max_iter:
         n_iter += 1
-        candidate = manifold.move(point.geodesics, step * shares[:, None])
-        reached = _look(manifold, candidate, codes, shares, negligible)
+        reached = _measure(manifold, look(point.follow(step)), negligible)
         if _better(reached, point):
             point, step, rejected = reached, min(1.0, 1.2 * step), 0
         else:
@@ -109,11 +152,11 @@ def riemannian_mean(
     if point.gradient <= (max(tol, RESOLUTION) if rejected == MAX_REJECTED else tol):
         return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, True)
     warnings.warn(
-        f"the Riemannian mean of {len(codes)} points did not converge in {n_iter} passes: its mean logarithm "
+        f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {point.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
         "or heavy-tailed: regularise them (shrinkage) or raise max_iter",
         ConvergenceWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
     return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, False)
 
@@ -121,23 +164,21 @@ def riemannian_mean(
 class _Point(NamedTuple):
     """A candidate with its cost and the relative length of its mean logarithm."""
 
-    prototype: Any
-    geodesics: Any
+    prototype: Prototypes
+    follow: Callable[[float], Prototypes]
     value: float
     gradient: float
 
 
-def _look(manifold: Manifold[Any], prototype: Any, codes: Array, shares: Array, negligible: float) -> _Point:
-    geodesics = manifold.connect(prototype, codes)
-    value = float(shares @ geodesics.sqdist[:, 0])
+def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
+    prototype, value, follow = seen
     # Points that agree up to rounding have no mean logarithm to speak of, only the quotient of two roundings.
     rounding = float(manifold.sqdist(prototype, np.asarray(prototype))[0, 0])
     if value <= max(negligible, 1e4 * rounding):
-        return _Point(prototype, geodesics, value, 0.0)
+        return _Point(prototype, follow, value, 0.0)
     # The length of a full step is that of the mean logarithm, and no manifold method has to return it.
-    full = manifold.move(geodesics, shares[:, None])
-    length = float(np.sqrt(manifold.sqdist(prototype, np.asarray(full))[0, 0]))
-    return _Point(prototype, geodesics, value, float(length / np.sqrt(value)))
+    length = float(np.sqrt(manifold.sqdist(prototype, np.asarray(follow(1.0)))[0, 0]))
+    return _Point(prototype, follow, value, float(length / np.sqrt(value)))
 
 
 def _better(new: _Point, old: _Point) -> bool:

@@ -11,7 +11,16 @@ from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
-from rplvq.manifolds import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq.manifolds import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.protocols import Array, Cost, Initializer, Manifold
 
 __all__ = ["COSTS", "MANIFOLDS", "index_labels", "resolve_cost", "resolve_initializer", "resolve_manifold"]
@@ -24,8 +33,13 @@ MANIFOLDS: dict[str, Callable[[], Manifold[Any]]] = {
     "euclidean": lambda: ProjectedEuclidean(relative=True),
     "euclid": lambda: ProjectedEuclidean(relative=True),
     "euclidean_vectors": EuclideanVectors,
+    "log_cholesky": LogCholesky,
+    "logchol": LogCholesky,
+    "bures_wasserstein": BuresWasserstein,
+    "wasserstein": BuresWasserstein,
+    "learned_log_euclidean": LearnedLogEuclidean,
 }
-"""Names of manifolds; "riemann", "logeuclid" and "euclid" are pyRiemann's."""
+"""Names of manifolds; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are pyRiemann's."""
 
 COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ}
 """Names of costs."""

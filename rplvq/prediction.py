@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,18 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.costs.mixture import class_groups, class_log_proba
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.steps import State
 
 __all__ = ["PrototypePredictor"]
+
+
+def nearest(manifold: Manifold[Any], prototypes: Prototypes, codes: Array) -> Array:
+    """Index (N,) of the nearest prototype: the manifold's own search where it has one, or all distances."""
+    search = getattr(manifold, "nearest", None)
+    if search is None:
+        return np.asarray(manifold.sqdist(prototypes, codes).argmin(axis=1))
+    return np.asarray(search(prototypes, codes))
 
 
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
@@ -33,10 +43,11 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
     def predict(self, X: Any) -> Array:
         """Predict labels (N,) of samples (N, n, n): the nearest prototype's, or the most probable."""
-        sqdist = self._sqdist(X)
         if self._by_posterior():
-            return np.asarray(self.classes_[self._log_proba(sqdist).argmax(axis=1)])
-        return np.asarray(self.prototype_labels_[sqdist.argmin(axis=1)])
+            return np.asarray(self.classes_[self._log_proba(self._sqdist(X)).argmax(axis=1)])
+        check_is_fitted(self)
+        manifold = self._fitted_trainer.manifold
+        return np.asarray(self.prototype_labels_[self._over(X, partial(nearest, manifold))])
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities (N, C) of samples (N, n, n), columns in the order of ``classes_``."""
@@ -81,17 +92,20 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
     def _sqdist(self, X: Any) -> Array:
-        """Squared distances (N, K) of samples to the prototypes, over ``n_jobs`` threads."""
+        """Squared distances (N, K) of samples to the prototypes."""
         check_is_fitted(self)
-        manifold = self._fitted_trainer.manifold
-        codes = manifold.encode(X)
+        return self._over(X, self._fitted_trainer.manifold.sqdist)
+
+    def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
+        """Answer (N, ...) of ``answer(prototypes, codes)`` for all samples, over ``n_jobs`` threads."""
+        codes = self._fitted_trainer.manifold.encode(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         self._require_same_shape(codes)
         n_jobs = min(effective_n_jobs(self.n_jobs), len(codes))
         if n_jobs == 1:
-            return np.asarray(manifold.sqdist(self._state.prototypes, codes))
+            return np.asarray(answer(self._state.prototypes, codes))
         parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(manifold.sqdist)(self._state.prototypes, part) for part in np.array_split(codes, n_jobs)
+            delayed(answer)(self._state.prototypes, part) for part in np.array_split(codes, n_jobs)
         )
         return np.concatenate(parts)
 

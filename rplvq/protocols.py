@@ -62,13 +62,27 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Two more members are optional and looked up where they help:
+    Seven more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
     ``unit(codes, weights)``
         float; the squared length scale of the weighted data, for geometries whose distances carry units.
         The default step size is multiplied by it, so that training does not depend on the units.
+    ``pull(geodesics, weights)``
+        ndarray of shape (K, ...); the tangents ``sum_b weights[b, k] Log_k(x_b)`` that ``move`` follows, in
+        coordinates of the manifold's own that are linear in the tangent. Pulls of several batches add up if
+        they were connected to the same prototypes, carried in the same way.
+    ``exp(prototypes, tangents)``
+        Prototypes; ``move(geodesics, weights)`` equals ``exp(prototypes, pull(geodesics, weights))`` for the
+        prototypes that ``connect`` was given. A manifold has both of these or neither.
+    ``margin(prototypes)``
+        ndarray of shape (K,); how far each prototype is from the edge of the manifold, as a share: 1 in the
+        middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
+    ``nearest(prototypes, samples)``
+        ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
+    ``fixed``
+        Manifold; the same geometry with everything held that its ``move`` learns beside prototypes. Means use it.
     """
 
     def encode(self, points: Any) -> Array:

@@ -17,11 +17,12 @@ from attrs.validators import in_
 from tqdm.auto import tqdm
 
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
-from rplvq.compiled import compiled_kernel, is_known, run_block
+from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.history import EpochReport, Meter, Score, columns, evaluate
+from rplvq.history import EpochReport, Meter, Score, evaluate
 from rplvq.initializers import ClassMeans
+from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import Constant, GeometricDecay, resolve, wants_default
 from rplvq.steps import Result, State, Step, auto_sigma2, pair_weights
@@ -29,6 +30,7 @@ from rplvq.sweeps import blocks, visits
 
 __all__ = ["Trainer"]
 
+SAME_POINT = 1e-28
 Callback = Callable[[EpochReport], bool | None]
 
 
@@ -116,7 +118,9 @@ class Trainer:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
         spread = start = 1.0
         if wants_default(self.sigma2):
-            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight)
+            # Distances without units are about 1e-16 between equal points that went through different arithmetic.
+            rounding = 0.0 if hasattr(self.manifold, "unit") else SAME_POINT
+            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight, rounding)
         if wants_default(self.step_size):
             unit = getattr(self.manifold, "unit", None)
             start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
@@ -211,12 +215,12 @@ class Trainer:
             prototypes, n_capped, start = moved, n_capped + capped, stop
         return prototypes, sqdist, loss, n_capped
 
-    def _kernel(self, targets: Array, size: int) -> Callable[..., int] | None:
-        """Return the compiled kernel if it is wanted, known to these parts, and there."""
+    def _kernel(self, targets: Array, size: int) -> Kernels | None:
+        """Return the compiled kernels if they are wanted, known to these parts, and there."""
         if self.compiled is False:
             return None
         known = is_known(self.manifold, self.cost, targets, size)
-        kernel = compiled_kernel() if known else None
+        kernel = compiled_kernels() if known else None
         if self.compiled is True and kernel is None:
             why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
             raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
@@ -263,28 +267,87 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        rows: list[dict[str, float]] = []
+        progress = self.begin(state, codes, targets, rng, sample_weight, validation)
+        for latest in self.epochs(progress, codes, targets, rng, sample_weight, validation):
+            progress = latest
+        return progress.result()
+
+    def begin(
+        self,
+        state: State,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+    ) -> Progress:
+        """Return where a run from ``state`` stands before its first epoch; arguments as for :meth:`run`."""
+        rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
-            rows.append(self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation))
-        best, best_cost = state, np.inf
+            rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
+        best_cost = np.inf
         if self.patience is not None and validation is not None:
             best_cost = self._evaluate(state, *validation).cost
-        with tqdm(total=self.max_epochs, disable=not self.verbose, unit="epoch", leave=False) as bar:
-            for epoch in range(state.epoch + 1, self.max_epochs + 1):
-                state, row = self.sweep_and_record(
-                    state.at_epoch(epoch, self.max_epochs), codes, targets, rng, sample_weight, validation
-                )
-                rows.append(row)
+        return Progress(state, state, best_cost, rows, rng.bit_generator.state)
+
+    def epochs(
+        self,
+        progress: Progress,
+        codes: Array,
+        targets: Array,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+        validation: tuple[Array, Array, Array | None] | None = None,
+        origin: Origin | None = None,
+    ) -> Iterator[Progress]:
+        """Train from where a run stands, epoch by epoch.
+
+        Whoever keeps the last item has a whole epoch in hand whatever interrupts the next one. Callbacks
+        are called when the following item is asked for.
+
+        Parameters
+        ----------
+        progress : Progress
+            From :meth:`begin`, or from a checkpoint; ``rng`` is set to its random state.
+        codes, targets, rng, sample_weight, validation
+            As for :meth:`run`.
+        origin : Origin, optional
+            Is handed to the callbacks.
+
+        Yields
+        ------
+        Progress
+            After each whole epoch.
+
+        Raises
+        ------
+        FloatingPointError
+            If training diverges.
+
+        Examples
+        --------
+        >>> from rplvq import EuclideanVectors, Trainer
+        >>> codes, targets = np.array([[0.0], [1.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+        >>> trainer, rng = Trainer(EuclideanVectors(), max_epochs=3), np.random.default_rng(0)
+        >>> start = trainer.begin(trainer.init(codes, targets, 2, rng), codes, targets, rng)
+        >>> [progress.state.epoch for progress in trainer.epochs(start, codes, targets, rng)]
+        [1, 2, 3]
+        """
+        rng.bit_generator.state = progress.rng
+        began = progress.state.epoch
+        with tqdm(total=self.max_epochs, initial=began, disable=not self.verbose, unit="epoch", leave=False) as bar:
+            while progress.state.epoch < self.max_epochs and not progress.stopped:
+                state = progress.state.at_epoch(progress.state.epoch + 1, self.max_epochs)
+                state, row = self.sweep_and_record(state, codes, targets, rng, sample_weight, validation)
+                progress = progress.advance(state, row, rng)
+                if self.patience is not None and validation is not None:
+                    progress = progress.judge(row["validation_cost"], self.tol, self.patience)
                 bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
                 bar.update()
-                stops = [callback(EpochReport(state, self.max_epochs, row)) for callback in self.callbacks]
-                if self.patience is not None and validation is not None:
-                    if row["validation_cost"] < best_cost * (1 - self.tol):
-                        best, best_cost = state, row["validation_cost"]
-                    stops.append(epoch - best.epoch >= self.patience)
-                if any(stops):
-                    break
-        return Result(best if best_cost < np.inf else state, columns(rows))
+                yield progress
+                for callback in self.callbacks:
+                    if callback(EpochReport(state, self.max_epochs, row, progress, origin)):
+                        progress = progress._replace(stopped=True)
 
     def sweep_and_record(
         self,

@@ -15,9 +15,19 @@ from pymanopt.manifolds import (
     SymmetricPositiveDefinite,
 )
 
-from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 
-AI, LE = AffineInvariant(), LogEuclidean()
+AI, LE, LC, BW = AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein()
+FIXED = LearnedLogEuclidean(rate=0)
 
 
 def spd(rng, count, n, spread=0.7, dtype=float):
@@ -60,6 +70,33 @@ def log_euclidean_distance(x, w):
     return np.linalg.norm(scipy.linalg.logm(x) - scipy.linalg.logm(w))
 
 
+def log_cholesky_distance(x, w):
+    first, second = np.linalg.cholesky(x), np.linalg.cholesky(w)
+    logs = np.log(np.diag(first).real / np.diag(second).real)
+    return np.sqrt((np.abs(np.tril(first - second, -1)) ** 2).sum() + (logs**2).sum())
+
+
+def bures_wasserstein_distance(x, w):
+    # tr (W^1/2 X W^1/2)^1/2 by the eigenvalues of X W, of which that is the square root's trace, too.
+    cross = np.sqrt(scipy.linalg.eigvals(x @ w)).sum().real
+    return np.sqrt(np.trace(x).real + np.trace(w).real - 2 * cross)
+
+
+def two_coordinates_distance(x, w):
+    """Log-Euclidean distance as seen by a metric of rank 2, in coordinates written out here."""
+    difference = scipy.linalg.logm(x) - scipy.linalg.logm(w)
+    rows, columns = np.triu_indices(len(x), 1)
+    above = np.sqrt(2) * difference[rows, columns]
+    parts = (np.diag(difference).real, above.real, *([above.imag] if np.iscomplexobj(x) else []))
+    vector = np.concatenate(parts)
+    metric = low_rank(len(x)).metric(np.array([x]))
+    return np.sqrt(vector @ metric @ vector)
+
+
+def low_rank(n):
+    return LearnedLogEuclidean(rate=0, rank=min(2, n))
+
+
 def norm_of_difference(x, w):
     return np.linalg.norm(x - w)
 
@@ -94,6 +131,14 @@ CASES = {
     "affine-invariant, complex": Case(always(AI), hpd, affine_invariant_distance),
     "Log-Euclidean": Case(always(LE), spd, log_euclidean_distance),
     "Log-Euclidean, complex": Case(always(LE), hpd, log_euclidean_distance),
+    "log-Cholesky": Case(always(LC), spd, log_cholesky_distance),
+    "log-Cholesky, complex": Case(always(LC), hpd, log_cholesky_distance),
+    "Bures-Wasserstein": Case(always(BW), spd, bures_wasserstein_distance),
+    "Bures-Wasserstein, complex": Case(always(BW), hpd, bures_wasserstein_distance),
+    "learned, at the start": Case(always(FIXED), spd, log_euclidean_distance),
+    "learned, at the start, complex": Case(always(FIXED), hpd, log_euclidean_distance),
+    "learned, rank 2": Case(low_rank, spd, two_coordinates_distance),
+    "learned, rank 2, complex": Case(low_rank, hpd, two_coordinates_distance),
     "projected": Case(always(ProjectedEuclidean()), spd, norm_of_difference),
     "projected, complex": Case(always(ProjectedEuclidean()), hpd, norm_of_difference),
     "projected, relative": Case(always(ProjectedEuclidean(relative=True)), spd, norm_of_difference),

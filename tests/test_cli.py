@@ -123,7 +123,7 @@ def test_datasets_go_by_name_and_seed():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: compare"),
+        ([], "required: {compare,fit,predict,info}"),
         (["train"], "invalid choice: 'train'"),
         (["compare", "--wrong"], "unrecognized arguments: --wrong"),
         (["compare", "--epoch", "3"], "unrecognized arguments: --epoch 3"),

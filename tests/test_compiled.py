@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import rplvq.compiled.blocks
 import rplvq.trainer
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
-from rplvq.compiled import compiled_kernel, is_known, step_through
+from rplvq.compiled import PLAIN, compiled_kernels, is_known
+from rplvq.compiled.blocks import from_lanes, into_lanes, n_lanes
+from rplvq.compiled.complex_lanes import diagonalise_complex
+from rplvq.compiled.lanes import diagonalise
 
 KERNELS = [
     "python",
@@ -29,8 +33,14 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
-    found = step_through if request.param == "python" else compiled_kernel()
-    monkeypatch.setattr(rplvq.trainer, "compiled_kernel", lambda: found)
+    found = PLAIN if request.param == "python" else compiled_kernels()
+    monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: found)
+
+
+@pytest.fixture(params=["lapack", "lanes"])
+def way(request, monkeypatch):
+    """Both ways to decompose, whatever the sizes would choose."""
+    monkeypatch.setattr(rplvq.compiled.blocks, "n_lanes", lambda n, count, _: 16 if request.param == "lanes" else 0)
 
 
 def sweep(X, y, compiled, weights=None, **settings):
@@ -52,7 +62,7 @@ def sweep(X, y, compiled, weights=None, **settings):
         (5, False, False, {"sigma2": 1.0, "cost": PLVQ()}),
     ],
 )
-def test_a_sweep_is_the_same_compiled(kernel, n, imaginary, weighted, settings):
+def test_a_sweep_is_the_same_compiled(kernel, way, n, imaginary, weighted, settings):
     X, y = matrices(n, imaginary=imaginary)
     weights = np.random.default_rng(3).uniform(0, 2.5, len(X)) if weighted else None
     (plain, plain_score, plain_capped), (fast, fast_score, fast_capped) = (
@@ -64,7 +74,7 @@ def test_a_sweep_is_the_same_compiled(kernel, n, imaginary, weighted, settings):
     assert (fast_capped > 0) == ("max_step_length" in settings or settings["sigma2"] == 0.01)
 
 
-def test_a_fit_is_the_same_compiled(kernel):
+def test_a_fit_is_the_same_compiled(kernel, way):
     X, y = matrices(6, 40)
     plain, fast = (
         RiemannianLVQ(max_epochs=5, random_state=0, compiled=compiled).fit(X, y) for compiled in (False, True)
@@ -73,7 +83,7 @@ def test_a_fit_is_the_same_compiled(kernel):
     assert_array_equal(fast.predict(X), plain.predict(X))
 
 
-def test_the_initial_prototypes_are_not_written_to(kernel):
+def test_the_initial_prototypes_are_not_written_to(kernel, way):
     X, y = matrices(4)
     trainer = Trainer(AffineInvariant(), sigma2=1.0, compiled=True)
     state = trainer.init(X, y, 3, np.random.default_rng(0)).at_epoch(1, 10)
@@ -97,7 +107,7 @@ def test_other_parts_take_the_plain_path(kernel):
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(rplvq.trainer, "compiled_kernel", lambda: None)
+    monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))
@@ -106,4 +116,43 @@ def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
 
 
 def test_the_kernel_is_there_exactly_where_numba_is():
-    assert (compiled_kernel() is None) == (find_spec("numba") is None)
+    assert (compiled_kernels() is None) == (find_spec("numba") is None)
+
+
+def test_lanes_serve_many_small_matrices_and_lapack_few_large_ones():
+    assert n_lanes(5, 48, False) == 48
+    assert n_lanes(3, 12, True) == 16
+    assert n_lanes(10, 17, False) == 32
+    assert n_lanes(10, 4, False) == n_lanes(22, 4, False) == n_lanes(32, 40, False) == 0
+
+
+@pytest.mark.parametrize("imaginary", [False, True])
+@pytest.mark.parametrize("spectrum", [[1.0, 2.0, 3.0, 4.0], [1e-10, 1e-3, 1.0, 1.0], [2.0] * 4, [1e8, 1.0, 1e-2, 1e-2]])
+def test_rotations_find_the_spectra_and_turn_the_factors(spectrum, imaginary):
+    """Rotated factors are U^H G: unitary, and they diagonalise what they were rotated for."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(3, 4, 4)) + 1j * imaginary * rng.normal(size=(3, 4, 4))
+    bases = np.linalg.qr(noise)[0] if imaginary else np.linalg.qr(noise.real)[0]
+    matrices = (bases * spectrum) @ bases.conj().swapaxes(1, 2)
+    layout = into_lanes(np.tile(np.eye(4, dtype=matrices.dtype), (3, 1, 1)), 16)
+    found = into_lanes(matrices, 16)
+    if imaginary:
+        diagonalise_complex(found, layout, np.empty((4, 16)))
+        diagonals = np.einsum("iik->ki", found[0])[:3]
+    else:
+        diagonalise(found, layout, np.empty(16), np.empty(16))
+        diagonals = np.einsum("iik->ki", found)[:3]
+    turned = from_lanes(layout, 3)
+    assert_allclose(np.sort(diagonals), np.sort([spectrum] * 3), rtol=0, atol=1e-14 * max(spectrum))
+    assert_allclose(turned @ turned.conj().swapaxes(1, 2), np.tile(np.eye(4), (3, 1, 1)), atol=1e-14)
+    rebuilt = (turned.conj().swapaxes(1, 2) * diagonals[:, None, :]) @ turned
+    assert_allclose(rebuilt, matrices, rtol=0, atol=1e-14 * max(spectrum))
+
+
+def test_matrices_that_are_not_numbers_end_training_as_on_the_plain_path(kernel, way):
+    X, y = matrices(4)
+    X[7, 0, 0] = np.nan
+    trainer = Trainer(AffineInvariant(), sigma2=1.0, compiled=True)
+    state = trainer.init(X[:7], np.array([0, 1, 2, 0, 1, 2, 0]), 3, np.random.default_rng(0)).at_epoch(1, 10)
+    with pytest.raises(FloatingPointError, match="training diverged"):
+        trainer.sweep(state, X, y, np.random.default_rng(0))

@@ -10,7 +10,11 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("__init__", "showing"))
-REAL = {"eeg_sessions": "bci2a_cov22.npz", "radar_scene": "polsar_sf_airsar_T3.npz"}
+REAL = {
+    "dimension_reduction": "bci2a_cov22.npz",
+    "eeg_sessions": "bci2a_cov22.npz",
+    "radar_scene": "polsar_sf_airsar_T3.npz",
+}
 
 
 @pytest.fixture

@@ -8,11 +8,28 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, ProjectedEuclidean
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.linalg import PointError
 
 MATRIX_MANIFOLDS = pytest.mark.parametrize(
-    "manifold", [AffineInvariant(), LogEuclidean(), ProjectedEuclidean(relative=True)], ids=repr
+    "manifold",
+    [
+        AffineInvariant(),
+        LogEuclidean(),
+        ProjectedEuclidean(relative=True),
+        LogCholesky(),
+        BuresWasserstein(),
+        LearnedLogEuclidean(),
+    ],
+    ids=repr,
 )
 GOOD = np.array([np.eye(2), [[2.0, 1.0], [1.0, 2.0]], np.diag([1.0, 3.0])])
 
@@ -119,8 +136,9 @@ def test_tolerances_are_relative(manifold, scale):
 @MATRIX_MANIFOLDS
 def test_rounding_is_symmetrised(manifold):
     points = with_entry((2, 0, 1), 1e-14)
-    codes = manifold.encode(points)
-    assert np.array_equal(codes, codes.swapaxes(1, 2))
+    matrices = manifold.decode(manifold.encode(points))
+    assert np.array_equal(matrices, matrices.swapaxes(1, 2))
+    np.testing.assert_allclose(matrices, points, rtol=1e-14, atol=1e-14)
     assert points[2, 0, 1] == 1e-14
 
 

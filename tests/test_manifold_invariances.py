@@ -8,7 +8,14 @@ from cases import CASES, hpd, relative_gap, spd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rplvq import AffineInvariant, LogEuclidean, ProjectedEuclidean
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 
 AI, LE = AffineInvariant(), LogEuclidean()
 
@@ -52,6 +59,29 @@ def test_log_euclidean_distances_survive_rotation_inversion_and_scaling(make):
     np.testing.assert_allclose(distances(LE, turned), wanted, atol=1e-11)
     np.testing.assert_allclose(distances(LE, inverses(points)), wanted, atol=1e-11)
     np.testing.assert_allclose(distances(LE, 1e5 * points), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [spd, hpd])
+def test_bures_wasserstein_distances_survive_rotation_and_carry_units(make):
+    rng = np.random.default_rng(7)
+    points = make(rng, 5, 4)
+    wanted = distances(BuresWasserstein(), points)
+    turned = congruent(points, rotation(rng, 4, points))
+    np.testing.assert_allclose(distances(BuresWasserstein(), turned), wanted, atol=1e-11)
+    np.testing.assert_allclose(distances(BuresWasserstein(), 1e-12 * points), 1e-12 * wanted, rtol=1e-8, atol=1e-26)
+
+
+@pytest.mark.parametrize("make", [spd, hpd])
+def test_log_cholesky_distances_survive_diagonal_phases_only(make):
+    """Lower triangular congruence acts on Cholesky factors by product, diagonal unitary ones by signs or phases."""
+    rng = np.random.default_rng(7)
+    points = make(rng, 5, 4)
+    wanted = distances(LogCholesky(), points)
+    phases = np.exp(1j * rng.uniform(0, 6, 4)) if np.iscomplexobj(points) else np.array([1, -1, -1, 1])
+    turned = congruent(points, np.diag(phases))
+    np.testing.assert_allclose(distances(LogCholesky(), turned), wanted, atol=1e-11)
+    for other in (congruent(points, np.eye(4)[::-1]), 10.0 * points):  # another order of rows, another unit
+        assert relative_gap(distances(LogCholesky(), other), wanted) > 0.01
 
 
 def test_log_euclidean_distances_do_not_survive_every_congruence():
@@ -104,7 +134,9 @@ def test_weight_s_leaves_one_minus_s_of_the_distance(seed, n, weight, scale, nam
 
 
 @pytest.mark.parametrize("scale", [1e-28, 1e-12, 1.0, 1e12])
-@pytest.mark.parametrize("manifold", [AI, LE, ProjectedEuclidean(relative=True)], ids=str)
+@pytest.mark.parametrize(
+    "manifold", [AI, LE, ProjectedEuclidean(relative=True), BuresWasserstein(), LearnedLogEuclidean(rate=0)], ids=str
+)
 def test_units_do_not_matter(manifold, scale):
     points = spd(np.random.default_rng(10), 6, 4)
     weights = np.random.default_rng(11).uniform(-0.3, 0.3, (4, 2))

@@ -48,6 +48,45 @@ def test_a_pair_further_apart_than_float64_resolves_is_far_not_nan():
     assert d[0, 0] > 30**2
 
 
+def of_condition(rng, condition, n=5, is_complex=False):
+    """A matrix in a random frame whose smallest and largest eigenvalues are 1 / sqrt(condition) and its inverse."""
+    noise = rng.normal(size=(n, n)) + (1j * rng.normal(size=(n, n)) if is_complex else 0)
+    basis = np.linalg.qr(noise)[0]
+    shares = np.array([-0.5, 0.5, *rng.uniform(-0.5, 0.5, n - 2)])
+    matrix = (basis * condition**shares) @ basis.conj().T
+    return 0.5 * (matrix + matrix.conj().T)
+
+
+@pytest.mark.parametrize("condition", [1e2, 1e4, 1e6, 1e8, 1e10, 1e12])
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_ill_conditioned_distances_are_symmetric_and_zero_to_oneself(condition, is_complex):
+    rng = np.random.default_rng(0)
+    codes = AI.encode([of_condition(rng, condition, is_complex=is_complex) for _ in range(12)])
+    d = np.sqrt(AI.sqdist(codes, codes))
+    off = ~np.eye(len(codes), dtype=bool)
+    assert (np.abs(d - d.T)[off] / d[off]).max() < 1e-8
+    assert (np.diag(d) >= 0).all()
+    assert np.diag(d).max() < 1e-7
+
+
+@pytest.mark.parametrize("n_shears", [0, 4, 12, 20])
+def test_ill_conditioned_distances_are_exact(n_shears):
+    """W = T T^T and X = T D T^T of integers that float64 holds exactly, so that d(X, W) = ||log D||."""
+    rng, n = np.random.default_rng(n_shears), 4
+    frame = np.eye(n)
+    for _ in range(n_shears):
+        i, j = rng.choice(n, 2, replace=False)
+        frame[i] += rng.integers(-2, 3) * frame[j]
+    powers = 2.0 ** np.array([-3, 0, 5, 8])
+    w, x = frame @ frame.T, (frame * powers) @ frame.T
+    assert np.abs(frame).max() < 2**20  # products are exact
+    assert np.linalg.cond(w) < 1e12
+    wanted = np.linalg.norm(np.log(powers))
+    tolerance = 1e-15 * max(np.linalg.cond(w), 100)
+    codes = AI.encode([w, x])
+    assert np.sqrt(AI.sqdist(codes, codes)[[0, 1], [1, 0]]) == pytest.approx([wanted] * 2, rel=tolerance)
+
+
 def test_a_single_matrix_by_hand():
     """d^2(diag(a, b), I) = log^2 a + log^2 b, and half-way lies diag(sqrt a, sqrt b)."""
     codes = AI.encode([np.eye(2), np.diag([4.0, 9.0])])
@@ -108,7 +147,7 @@ def test_affine_invariant_decomposes_each_pair_once(decompositions, n_samples, o
     codes, of_encode = decompositions(AI.encode, points)
     geodesics, of_connect = decompositions(AI.connect, codes[:3], codes[3:])
     moved, found = decompositions(AI.move, geodesics, np.full((n_samples, 3), 0.1))
-    assert (of_encode, of_connect, found) == (len(points), 3 * n_samples, of_move)
+    assert (of_encode, of_connect, found) == (0, 3 * n_samples, of_move)
     assert decompositions(AI.connect, moved, codes[3:])[1] == 3 * n_samples
     assert decompositions(AI.sqdist, moved, codes[3:])[1] == 3 * n_samples
     assert decompositions(AI.decode, moved)[1] == 0

@@ -16,7 +16,16 @@ from pymanopt.manifolds import (
 )
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
 
@@ -80,12 +89,59 @@ def test_the_triangle_inequality_holds(case):
         (LogEuclidean, AffineInvariant()),
         (ProjectedEuclidean, ProjectedEuclidean(relative=True)),
         (EuclideanVectors, ProjectedEuclidean()),
+        (LogCholesky, LogEuclidean()),
+        (BuresWasserstein, BuresWasserstein(min_stretch=0.5)),
+        (LearnedLogEuclidean, LearnedLogEuclidean(rank=2)),
     ],
 )
 def test_manifolds_compare_and_hash_by_value(make, other):
     assert make() == make()
     assert hash(make()) == hash(make())
     assert make() != other
+
+
+# --- moves in two parts; the learned metric moves with its prototypes, and has none
+
+SPLIT = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=name) for name, case in CASES.items() if "learned" not in name]
+)
+
+
+@SPLIT
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_move_is_the_exponential_of_the_pull(case, size):
+    manifold, codes = made(case)
+    rng = np.random.default_rng(8)
+    prototypes = manifold.move(manifold.connect(codes[:2], codes[3:]), np.full((4, 2), 0.1))
+    for start in (codes[:2], prototypes):
+        geodesics = manifold.connect(start, codes[3 : 3 + size])
+        weights = rng.uniform(-0.1, 0.2, (size, 2))
+        moved = manifold.exp(start, manifold.pull(geodesics, weights))
+        wanted = manifold.decode(manifold.move(geodesics, weights))
+        np.testing.assert_allclose(manifold.decode(moved), wanted, rtol=1e-10, atol=1e-12)
+
+
+@SPLIT
+def test_pulls_add_up_over_batches_and_are_linear_in_the_weights(case):
+    manifold, codes = made(case)
+    weights = np.random.default_rng(9).uniform(-0.2, 0.2, (5, 2))
+    prototypes = manifold.move(manifold.connect(codes[:2], codes[2:]), weights)
+    whole = manifold.pull(manifold.connect(prototypes, codes[2:]), weights)
+    parts = [manifold.connect(prototypes, codes[2 + b : 4 + b]) for b in (0, 2)]
+    parts.append(manifold.connect(prototypes, codes[6:]))
+    pulls = [manifold.pull(part, weights[b : b + 2]) for part, b in zip(parts, (0, 2, 4), strict=True)]
+    np.testing.assert_allclose(sum(pulls), whole, rtol=1e-9, atol=1e-12)
+    doubled = manifold.pull(manifold.connect(prototypes, codes[2:]), 2 * weights)
+    np.testing.assert_allclose(doubled, 2 * whole, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["affine-invariant", "affine-invariant, complex"])
+def test_a_whitened_tangent_has_the_length_of_the_step(name):
+    manifold, codes = made(CASES[name])
+    tangents = manifold.pull(manifold.connect(codes[:2], codes[2:]), np.full((5, 2), 0.3))
+    moved = manifold.exp(codes[:2], tangents)
+    length = np.linalg.norm(tangents, axis=(1, 2))
+    np.testing.assert_allclose(np.sqrt(np.diagonal(manifold.sqdist(moved, codes[:2]))), length, rtol=1e-9)
 
 
 # --- moves, independently
@@ -107,6 +163,25 @@ def reference_move_straight(w, samples, weights):
     return w + sum(s * (x - w) for s, x in zip(weights, samples, strict=True))
 
 
+def reference_move_log_cholesky(w, samples, weights):
+    def code(matrix):
+        lower = np.linalg.cholesky(matrix)
+        return np.tril(lower, -1) + np.diag(np.log(np.diag(lower).real))
+
+    moved = code(w) + sum(s * (code(x) - code(w)) for s, x in zip(weights, samples, strict=True))
+    lower = np.tril(moved, -1) + np.diag(np.exp(np.diag(moved).real))
+    return lower @ lower.conj().T
+
+
+def reference_move_bures_wasserstein(w, samples, weights):
+    """(I + S) W (I + S) with S the weighted sum of T - I, T = W^-1/2 (W^1/2 X W^1/2)^1/2 W^-1/2."""
+    root = scipy.linalg.sqrtm(w)
+    inverse, one = np.linalg.inv(root), np.eye(len(w))
+    maps = [inverse @ scipy.linalg.sqrtm(root @ x @ root) @ inverse for x in samples]
+    stretch = one + sum(s * (t - one) for s, t in zip(weights, maps, strict=True))
+    return stretch @ w @ stretch
+
+
 MOVES = [
     ("affine-invariant", reference_move_affine_invariant),
     ("affine-invariant", reference_move_pymanopt),
@@ -114,6 +189,12 @@ MOVES = [
     ("pymanopt's SPD", reference_move_affine_invariant),
     ("Log-Euclidean", reference_move_log_euclidean),
     ("Log-Euclidean, complex", reference_move_log_euclidean),
+    ("log-Cholesky", reference_move_log_cholesky),
+    ("log-Cholesky, complex", reference_move_log_cholesky),
+    ("Bures-Wasserstein", reference_move_bures_wasserstein),
+    ("Bures-Wasserstein, complex", reference_move_bures_wasserstein),
+    ("learned, rank 2", reference_move_log_euclidean),
+    ("learned, rank 2, complex", reference_move_log_euclidean),
     ("projected", reference_move_straight),
     ("vectors", reference_move_straight),
 ]

@@ -178,6 +178,7 @@ def test_attributes_that_the_user_hung_on_a_model(path: pathlib.Path) -> None:
 def test_every_public_part_of_the_library_can_be_saved() -> None:
     public = [getattr(rplvq, name) for name in rplvq.__all__]
     parts = [part for part in public if isinstance(part, type) and attrs.has(part)]
+    parts.remove(rplvq.Checkpoint)  # a callback, and callbacks are not saved
     assert len(parts) > 10
     for part in parts:
         assert registry.known_part(part.__qualname__) is part

@@ -19,12 +19,14 @@ from rplvq import (
     RSLVQ,
     AffineInvariant,
     Annealed,
+    BuresWasserstein,
     ClassKMeans,
     ClassMeans,
     Constant,
     EuclideanVectors,
     FromPymanopt,
     GeometricDecay,
+    LearnedLogEuclidean,
     LogEuclidean,
     ProjectedEuclidean,
     RiemannianLVQ,
@@ -62,6 +64,10 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "hermitian": ({"manifold": "affine_invariant"}, HERMITIAN, CLASS),
     "log-euclidean": ({"manifold": LogEuclidean()}, SPD, CLASS),
     "log-euclidean-hermitian": ({"manifold": "logeuclid", "batch_size": None}, HERMITIAN, CLASS),
+    "log-cholesky": ({"manifold": "log_cholesky", "batch_size": 5}, HERMITIAN, CLASS),
+    "bures-wasserstein": ({"manifold": BuresWasserstein(min_stretch=0.2)}, SPD, CLASS),
+    "learned-log-euclidean": ({"manifold": LearnedLogEuclidean(rate=0.5, rank=6)}, SPD, CLASS),
+    "learned-log-euclidean-hermitian": ({"manifold": "learned_log_euclidean", "batch_size": 3}, HERMITIAN, CLASS),
     "projected": ({"manifold": ProjectedEuclidean(tau=1e-3)}, SPD, CLASS),
     "euclidean": ({"manifold": "euclidean"}, SPD * 1e-12, CLASS),
     "vectors": ({"manifold": EuclideanVectors()}, VECTORS, CLASS),
@@ -182,7 +188,7 @@ def test_names_of_features_output_and_requests_survive(path: pathlib.Path) -> No
     again = load_model(path)
     assert_array_equal(again.feature_names_in_, ["a", "b", "c"])
     pandas.testing.assert_frame_equal(again.transform(frame), model.transform(frame))
-    assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust"}
+    assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust", "resume": None}
     with pytest.raises(ValueError, match="feature names"):
         again.predict(frame.rename(columns={"a": "z"}))
 

@@ -204,6 +204,13 @@ MANIFOLD_FAULTS = {
     "no inner product": (with_sqdist(EV, manhattan), "must follow the gradient of sqdist"),
     "not additive": (with_weights(EV, halved_if_several), "add up the logarithms"),
     "moves in place": (Faulty(EV, move=move_in_place), "must not write into codes"),
+    "pull without exp": (Faulty(AI, exp=None), "offer both pull and exp, or neither"),
+    "pull of all": (Faulty(AI, pull=lambda g, s: AI.pull(g, s)[:1]), "return one tangent a prototype"),
+    "exp doubles": (Faulty(AI, exp=lambda w, v: AI.exp(w, 2 * v)), "move must be exp of pull"),
+    "pull averages": (
+        Faulty(AI, pull=lambda g, s: AI.pull(g, s) / len(s), exp=lambda w, v: AI.exp(w, 4 * v)),
+        "pulls of batches must add up",
+    ),
 }
 VECTORS = {"stale", "sequential", "no inner product", "not additive", "moves in place"}
 

@@ -1,17 +1,19 @@
-"""The command line, ``python -m rplvq``: compare metrics and costs on data."""
+"""The command line, ``python -m rplvq``: compare metrics and costs, train models, use them."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from joblib import parallel_config
 from sklearn.model_selection import RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from rplvq.cli.data import check_samples, load_data
+from rplvq.cli.models import fit, info, predict, write_json
 from rplvq.cli.options import UsageError, make_parser
 from rplvq.compare import compare, default_estimators
 from rplvq.comparison.result import Comparison
@@ -46,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     try:
         arguments = make_parser().parse_args(argv)
-        _compare(arguments)
+        COMMANDS[arguments.command](arguments)
     except (ValueError, OSError) as error:
         return _fail(error, 2)
     except (RuntimeError, MemoryError) as error:
@@ -85,9 +87,14 @@ def _compare(arguments: argparse.Namespace) -> None:
             verbose=not arguments.quiet,
             random_state=arguments.seed,
         )
-    sys.stdout.write(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
+    if arguments.json:
+        write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": _tests(result)})
+    else:
+        sys.stdout.write(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
     if out is not None:
-        _write(result, out)
+        written = _write(result, out)
+        if not arguments.json:
+            sys.stdout.write(f"written to {out}: {', '.join(written)}\n")
 
 
 def _make_folder(name: str | None) -> Path | None:
@@ -101,7 +108,14 @@ def _make_folder(name: str | None) -> Path | None:
     return Path(name)
 
 
-def _write(result: Comparison, out: Path) -> None:
+def _tests(result: Comparison) -> list[dict[str, Any]]:
+    """Wilcoxon's p-values, corrected by Holm, of all pairs by the first metric."""
+    if min(len(result.names), len(result.folds)) < 2:
+        return []
+    return [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]
+
+
+def _write(result: Comparison, out: Path) -> list[str]:
     result.to_csv(out / "comparison.csv")
     result.to_csv(out / "folds.csv", folds=True)
     (out / "comparison.md").write_text(result.to_markdown(), encoding="utf-8")
@@ -111,4 +125,12 @@ def _write(result: Comparison, out: Path) -> None:
         written.append("comparison.png")
     except ImportError as error:
         sys.stderr.write(f"rplvq: no comparison.png: {error}\n")
-    sys.stdout.write(f"written to {out}: {', '.join(written)}\n")
+    return written
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "compare": _compare,
+    "fit": fit,
+    "predict": predict,
+    "info": info,
+}

@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.names import resolve_manifold
 from rplvq.protocols import Array
 
-__all__ = ["DATASETS", "check_samples", "load_data", "load_npz"]
+__all__ = ["DATASETS", "check_samples", "load_data", "load_npz", "load_samples"]
 
 DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
     "syn1": lambda seed: make_syn1(random_state=seed),
@@ -72,14 +72,8 @@ def load_npz(path: str) -> tuple[Array, Array]:
     ValueError
         If the file is missing or damaged, is no .npz file, lacks X or y, or these have another dtype or length.
     """
-    if not Path(path).is_file():
-        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
-    try:
-        X, y = _read_members(path)
-    except BAD_FILE as error:
-        raise ValueError(f"--data {path!r} can't be read as .npz: {_reason(error)}") from error
-    if X.dtype.kind not in "iufc" or X.ndim < 2:
-        raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
+    X, y = _read(path, ("X", "y"))
+    _check_numbers(X, path)
     if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
         raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
     if len(X) != len(y):
@@ -87,20 +81,68 @@ def load_npz(path: str) -> tuple[Array, Array]:
     return X, y
 
 
-def _read_members(path: str) -> tuple[Array, Array]:
-    with open(path, "rb") as file:
-        if not zipfile.is_zipfile(file):
-            raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
-        file.seek(0)
-        return _read_archive(file)
+def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
+    """Return samples (N, ...) to predict, and their labels where the source has them.
+
+    Parameters
+    ----------
+    source : str
+        Name of a bundled set, a .npz file with X and perhaps y, or a .npy file with X alone.
+    seed : int, default=0
+        Seed of the bundled sets.
+
+    Returns
+    -------
+    X : ndarray of shape (N, ...)
+    y : ndarray of shape (N,) or (N, C), or None
+
+    Raises
+    ------
+    ValueError
+        As for :func:`load_npz`.
+    """
+    if source in DATASETS:
+        return DATASETS[source](seed)
+    if Path(source).suffix == ".npy":
+        (X,) = _read(source, ())
+    elif "y" in _read(source, None):
+        return load_npz(source)
+    else:
+        (X,) = _read(source, ("X",))
+    _check_numbers(X, source)
+    return X, None
 
 
-def _read_archive(file: BinaryIO) -> tuple[Array, Array]:
+def _check_numbers(X: Array, path: str) -> None:
+    if X.dtype.kind not in "iufc" or X.ndim < 2:
+        raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
+
+
+def _read(path: str, wanted: tuple[str, ...] | None) -> Any:
+    """Members of an archive by name; without names the one array of a .npy file; for None the members' names."""
+    if not Path(path).is_file():
+        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
+    kind = ".npy" if wanted == () else ".npz"
+    try:
+        with open(path, "rb") as file:
+            if wanted == ():
+                return (np.lib.format.read_array(file, allow_pickle=False),)
+            if not zipfile.is_zipfile(file):
+                raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
+            file.seek(0)
+            return _read_archive(file, wanted)
+    except BAD_FILE as error:
+        raise ValueError(f"--data {path!r} can't be read as {kind}: {_reason(error)}") from error
+
+
+def _read_archive(file: BinaryIO, wanted: tuple[str, ...] | None) -> Any:
     with np.load(file, allow_pickle=False) as members:
-        for name in ("X", "y"):
+        if wanted is None:
+            return members.files
+        for name in wanted:
             if name not in members.files:
                 raise ValueError(f"it has no member {name!r}, only {members.files}")
-        arrays = members["X"], members["y"]
+        arrays = tuple(members[name] for name in wanted)
     if not all(isinstance(array, np.ndarray) for array in arrays):
         raise ValueError("X or y in it is not an array of NumPy")  # np.load gives bytes then
     return arrays

@@ -13,7 +13,8 @@ from rplvq.names import COSTS, MANIFOLDS
 
 __all__ = ["UsageError", "make_parser"]
 
-EXAMPLES = """\
+EXAMPLES = {
+    "compare": """\
 examples:
   python -m rplvq compare
       three metrics and their class-mean baselines on SynI; about a minute on two cores
@@ -24,7 +25,28 @@ examples:
 
 Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
 training starts from. Seconds are wall time; with several processes they share the cores.
-"""
+""",
+    "fit": """\
+examples:
+  python -m rplvq fit --data digits --prototypes 2 --model digits.npz
+  python -m rplvq fit --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
+
+mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
+rplvq.load_model reads the model's file in Python.
+""",
+    "predict": """\
+examples:
+  python -m rplvq predict --model digits.npz --data digits
+  python -m rplvq predict --model digits.npz --data new.npy --proba --out labels.csv
+
+Prints CSV with a header: label, then with --proba one column a class.
+""",
+    "info": """\
+examples:
+  python -m rplvq info digits.npz
+  python -m rplvq info digits.npz --json
+""",
+}
 
 
 class UsageError(ValueError):
@@ -54,37 +76,35 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m rplvq", description="Prototype learning on Riemannian manifolds.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", metavar="compare", required=True)
-    command = commands.add_parser(
-        "compare",
-        help="compare metrics and costs by cross-validation",
-        description="Compare metrics and costs by cross-validation on the same folds.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    _add_data_options(command)
-    _add_model_options(command)
-    _add_run_options(command)
+    commands = parser.add_subparsers(dest="command", metavar="{compare,fit,predict,info}", required=True)
+    _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
+    _add_fit(_command(commands, "fit", "train one model and write it to a file"))
+    _add_predict(_command(commands, "predict", "predict the labels of samples by a model's file"))
+    _add_info(_command(commands, "info", "say what a model's file holds"))
     return parser
 
 
-def _add_data_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--data",
-        default="syn1",
-        metavar="NAME|FILE.npz",
-        help=f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)",
+def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    add("--out", metavar="DIR", help="folder for CSV, Markdown and PNG files, which are overwritten (default: none)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
 
 
-def _add_model_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    _add_data_options(command)
+    command.add_argument(
+        "--out", metavar="DIR", help="folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
+    )
     metrics, costs = _one_of(MANIFOLDS), _one_of(COSTS)
     known, shown = ", ".join(MANIFOLDS), ",".join(METRICS)
-    add(
+    command.add_argument(
         "--metrics",
         type=metrics,
         nargs="+",
@@ -93,7 +113,7 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"separated by commas or spaces: {known}; default: {shown}",
     )
-    add(
+    command.add_argument(
         "--costs",
         type=costs,
         nargs="+",
@@ -102,6 +122,50 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"likewise: {', '.join(COSTS)} (default: rslvq)",
     )
+    _add_model_options(command)
+    _add_run_options(command)
+
+
+def _add_fit(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    _add_data_options(command)
+    add("--model", required=True, metavar="FILE.npz", help="file to write; an old one is replaced")
+    add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
+    add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
+    _add_model_options(command)
+    add("--seed", type=_integer(0, 2**32 - 1), default=0, help="seed of the bundled data and of training (default: 0)")
+    add("--quiet", action="store_true", help="no progress bar")
+
+
+def _add_predict(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--model", required=True, metavar="FILE.npz", help="file that fit wrote")
+    add(
+        "--data",
+        required=True,
+        metavar="NAME|FILE",
+        help=f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is told too",
+    )
+    add("--proba", action="store_true", help="class probabilities beside the labels")
+    add("--out", metavar="FILE", help="file to write instead of standard output")
+    add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
+
+
+def _add_info(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
+
+
+def _add_data_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--data",
+        default="syn1",
+        metavar="NAME|FILE.npz",
+        help=f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)",
+    )
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
     add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes a class (default: 1)")
     add("--epochs", type=_integer(0), default=20, metavar="T", help="sweeps over the training data (default: 20)")
     add(

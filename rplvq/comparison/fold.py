@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from sklearn.base import clone
 from sklearn.metrics import check_scoring
 
 from rplvq.comparison.inputs import Fold, Scorer
+from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.linalg import PointError
 from rplvq.protocols import Array
 
@@ -92,7 +94,7 @@ def run_fold(
             model.set_params(**dict.fromkeys(params, seed))
         X_train, y_train = _take(X, train), y[train]
         began = time.perf_counter()
-        model.fit(X_train, y_train)
+        _fit(model, X_train, y_train)
         fit_seconds = time.perf_counter() - began
     with _Named(name, number, test):
         X_test = _take(X, test)
@@ -102,6 +104,16 @@ def run_fold(
         # One scorer for all metrics asks the model for its predictions once.
         found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
         return Cell([float(found[metric]) for metric in scorers], fit_seconds, predict_seconds)
+
+
+def _fit(model: Any, X: Any, y: Any) -> None:
+    """Fit, and let Ctrl-C end the comparison: a model that kept its last whole epoch is no result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingInterruptedWarning)
+        try:
+            model.fit(X, y)
+        except TrainingInterruptedWarning as warning:
+            raise KeyboardInterrupt from warning
 
 
 def _take(X: Any, rows: Array) -> Any:

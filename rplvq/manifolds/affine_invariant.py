@@ -7,13 +7,18 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_hermitian, check_positive, lower_inverse, precision_of
+from rplvq.linalg import adjoint, check_definite, check_hermitian, lower_inverse, precision_of
+from rplvq.manifolds.lower_bound import common_frame, nearest_by_bound
 from rplvq.protocols import Array, Prototypes
 
 __all__ = ["AffineInvariant"]
 
 EPS = np.array(np.finfo(float).eps)
 CHUNK_BYTES = 1 << 25
+ILL_CONDITIONED = 1e8
+"""Rounding of a whitened spectrum, in units of eps, beyond which sqdist takes singular values of roots instead."""
+FEW = 3
+"""Prototypes from which on bounds pay: before, their cost is that of the distances they save."""
 
 
 class InverseFactors:
@@ -77,6 +82,44 @@ def log_spectrum(eigenvalues: Array) -> Array:
     return np.asarray(np.log(logs, out=logs))
 
 
+def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
+    """Return ``diag(exp(halves)) U^H G`` for factors G and bases U (K, n, n) and minus half log-eigenvalues (K, n)."""
+    moved = adjoint(basis) @ factors
+    moved *= np.exp(halves)[..., None]
+    return InverseFactors(moved)
+
+
+def sharpen(logs: Array, factors: Array, samples: Array) -> None:
+    """Compute anew, in place, the logarithmic spectra (B, K, n) that rounding of ``G X G^H`` has spoilt.
+
+    Its eigenvalues are known to ``eps |G|^2 |X|`` only. With X = L L^H they are the squares of the singular values of
+    ``G L``, whose rounding counts by the square roots of the condition numbers. Covariances of real
+    data hardly ever need it.
+
+    Parameters
+    ----------
+    logs : ndarray of shape (B, K, n)
+        From :func:`log_spectrum`; ill-conditioned pairs are overwritten.
+    factors, samples : ndarray of shape (K, n, n) and (B, n, n)
+        G and X.
+    """
+    size = np.linalg.norm(factors, axis=(1, 2)) ** 2 * np.linalg.norm(samples, axis=(1, 2))[:, None]
+    rows, columns = np.nonzero(np.log(size / ILL_CONDITIONED) > logs[..., 0])
+    if not len(rows):
+        return
+    try:
+        roots = np.linalg.cholesky(samples[rows])
+    except np.linalg.LinAlgError:  # codes that encode would refuse
+        return
+    singular = np.linalg.svd(factors[columns] @ roots, compute_uv=False)[:, ::-1]
+    logs[rows, columns] = 2 * log_spectrum(singular)
+
+
+def pair_spectra(factors: Array, samples: Array) -> Array:
+    """Log-eigenvalues (M, n) of M pairs of an inverse factor and a sample, both of shape (M, n, n)."""
+    return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
+
+
 @attrs.frozen
 class AffineInvariant:
     """Symmetric or Hermitian positive definite matrices under the affine-invariant metric.
@@ -112,22 +155,61 @@ class AffineInvariant:
     def encode(self, points: Any) -> Array:
         """Check matrices (N, n, n); raise ValueError at the first that is not positive definite."""
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         return matrices
 
     def decode(self, codes: Prototypes) -> Array:
         """Return the matrices, shape (K, n, n)."""
         return np.array(codes)
 
+    def margin(self, prototypes: Prototypes) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        singular = np.linalg.svd(inverse_factors(prototypes), compute_uv=False)
+        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory."""
+        """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory.
+
+        Ill-conditioned pairs are computed again from Cholesky factors: see :func:`sharpen`. The distance of
+        matrices of condition up to 1e8 is then the same to 1e-8 of itself whichever of the two is the prototype.
+        """
         factors = inverse_factors(prototypes)
         chunk = max(1, CHUNK_BYTES // (2 * factors.nbytes))
         result = np.empty((len(samples), len(factors)))
         for start in range(0, len(samples), chunk):
             rows = slice(start, start + chunk)
             logs = log_spectrum(np.linalg.eigvalsh(whiten(factors, samples[rows])))
+            sharpen(logs, factors, samples[rows])
             result[rows] = np.vecdot(logs, logs)
+        return result
+
+    def nearest(self, prototypes: Prototypes, samples: Array) -> Array:
+        """Index (B,) of the smallest squared distance, the first if several, mostly without the others.
+
+        Lower bounds without eigenvalues rank the prototypes and rule out nearly all
+        (:mod:`rplvq.manifolds.lower_bound`). Where distances differ by rounding only, :meth:`sqdist` decides, so that
+        the index is always that of ``sqdist(prototypes, samples).argmin(axis=1)``.
+
+        Examples
+        --------
+        >>> from rplvq import AffineInvariant
+        >>> manifold = AffineInvariant()
+        >>> prototypes = manifold.encode([np.eye(2), np.diag([9.0, 1.0]), np.diag([1.0, 9.0])])
+        >>> manifold.nearest(prototypes, manifold.encode([np.diag([2.0, 8.0]), np.diag([2.0, 1.0])]))
+        array([2, 0])
+        """
+        factors = inverse_factors(prototypes)
+        if len(factors) < FEW:
+            return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
+        frame = common_frame(factors)
+        chunk = max(1, CHUNK_BYTES // (4 * samples[0].nbytes + 32 * len(factors)))
+        result = np.empty(len(samples), dtype=np.intp)
+        for start in range(0, len(samples), chunk):
+            rows = slice(start, start + chunk)
+            part, tied = nearest_by_bound(frame, factors, samples[rows], pair_spectra)
+            if tied.any():
+                part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
+            result[rows] = part
         return result
 
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
@@ -144,12 +226,22 @@ class AffineInvariant:
         logarithms are summed and decomposed, one eigendecomposition a prototype.
         """
         _, logs, eigenvectors, factors = geodesics
-        if len(weights) == 1:
-            halves, basis = weights.T * -0.5 * logs[0], eigenvectors[0]
-        else:
-            scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
-            lengths, basis = np.linalg.eigh(scaled.sum(axis=0))
-            halves = -0.5 * lengths
-        moved = adjoint(basis) @ factors
-        moved *= np.exp(halves)[..., None]
-        return InverseFactors(moved)
+        if len(weights) > 1:
+            return self.exp(InverseFactors(factors), self.pull(geodesics, weights))
+        return follow(factors, weights.T * -0.5 * logs[0], eigenvectors[0])
+
+    def pull(self, geodesics: AffineInvariantGeodesics, weights: Array) -> Array:
+        """Weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
+
+        In these coordinates the affine-invariant inner product is the plain one, ``Re tr(A B)``. They belong to
+        the factors G that prototypes carry, so batches add up if all of them began at the same prototypes object,
+        or all at its codes.
+        """
+        _, logs, eigenvectors, _ = geodesics
+        scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
+        return np.asarray(scaled.sum(axis=0))
+
+    def exp(self, prototypes: Prototypes, tangents: Array) -> InverseFactors:
+        """Follow whitened tangents (K, n, n) from :meth:`pull`: one eigendecomposition a prototype."""
+        lengths, basis = np.linalg.eigh(tangents)
+        return follow(inverse_factors(prototypes), -0.5 * lengths, basis)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from rplvq.linalg import require_finite
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_move, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["EuclideanVectors"]
@@ -52,6 +52,14 @@ class EuclideanVectors:
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move prototypes by the weighted differences, shape (K, d)."""
         return flat_move(geodesics, weights)
+
+    def pull(self, geodesics: FlatGeodesics, weights: Array) -> Array:
+        """Weighted differences of codes, shape (K, d); they add over batches."""
+        return flat_pull(geodesics, weights)
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Move prototypes by tangents from :meth:`pull`, shape (K, d)."""
+        return flat_exp(prototypes, tangents)
 
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Mean variance of a coordinate: the squared length in which step sizes are measured."""

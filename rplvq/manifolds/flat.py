@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from rplvq.protocols import Array
 
-__all__ = ["FlatGeodesics", "flat_connect", "flat_move", "flat_sqdist"]
+__all__ = ["FlatGeodesics", "flat_connect", "flat_exp", "flat_move", "flat_pull", "flat_sqdist"]
 
 
 class FlatGeodesics(NamedTuple):
@@ -61,3 +61,15 @@ def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
     pulled = np.tensordot(weights, samples, axes=(0, 0))
     kept = 1.0 - weights.sum(axis=0)
     return np.asarray(kept.reshape(-1, *[1] * (prototypes.ndim - 1)) * prototypes + pulled)
+
+
+def flat_pull(geodesics: FlatGeodesics, weights: Array) -> Array:
+    """Return the weighted differences ``sum_b weights[b, k] (x_b - w_k)``, shape (K, ...); they add over batches."""
+    prototypes, samples = geodesics.prototypes, geodesics.samples
+    totals = weights.sum(axis=0).reshape(-1, *[1] * (prototypes.ndim - 1))
+    return np.asarray(np.tensordot(weights, samples, axes=(0, 0)) - totals * prototypes)
+
+
+def flat_exp(prototypes: Array, tangents: Array) -> Array:
+    """Return prototypes plus tangents, both of shape (K, ...)."""
+    return np.asarray(np.asarray(prototypes) + tangents)

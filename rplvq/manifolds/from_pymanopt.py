@@ -73,7 +73,7 @@ class FromPymanopt:
             raise TypeError(f"the points of {value} are not single arrays")
 
     def encode(self, points: Any) -> Array:
-        """Check points (N, ...): finite, of the manifold's shape, and on it.
+        """Check points (N, ...): finite, of the manifold's shape, and on it up to rounding, which is taken away.
 
         Raises
         ------
@@ -89,14 +89,14 @@ class FromPymanopt:
             raise ValueError(f"Found array with 0 sample(s) (shape={array.shape}) while a minimum of 1 is required")
         require_finite(array)
         codes = array.astype(complex if np.iscomplexobj(array) else float)
-        for index, point in enumerate(codes):
-            self._require_on_manifold(index, point, codes[0])
-        return codes
+        return np.array([self._on_manifold(index, point, codes[0]) for index, point in enumerate(codes)])
 
-    def _require_on_manifold(self, index: int, point: Array, other: Array) -> None:
+    def _on_manifold(self, index: int, point: Array, other: Array) -> Array:
+        """Return the point, or what a retraction makes of it if it is off by rounding (of float32, say)."""
         with np.errstate(all="ignore"):
             try:
-                gap = np.abs(self.manifold.retraction(point, self.manifold.zero_vector(point)) - point).max()
+                retracted = self.manifold.retraction(point, self.manifold.zero_vector(point))
+                gap = np.abs(retracted - point).max()
                 logarithm = self._log(point, other)
             except (ValueError, np.linalg.LinAlgError) as error:
                 raise PointError(index, f"is not a point of {self.manifold}: {error}") from error
@@ -104,6 +104,7 @@ class FromPymanopt:
             raise PointError(index, f"is not a point of {self.manifold}: off by {gap:.3g} (largest entry)")
         if not np.isfinite(logarithm).all():
             raise PointError(index, f"is not a point of {self.manifold}: its logarithm to X[0] is not finite")
+        return np.asarray(retracted) if gap > 1e-12 * np.abs(point).max() else point
 
     def _log(self, base: Array, point: Array) -> Array:
         """Logarithm of one point; zero where both agree up to rounding: some of pymanopt's are 0 / 0 there."""
@@ -143,10 +144,17 @@ class FromPymanopt:
 
     def move(self, geodesics: TangentGeodesics, weights: Array) -> Array:
         """Sum the weighted logarithms at each prototype and follow the geodesic, shape (K, ...)."""
-        tangents = np.einsum("bk,bk...->k...", weights, geodesics.logarithms)
+        return self.exp(geodesics.prototypes, self.pull(geodesics, weights))
+
+    def pull(self, geodesics: TangentGeodesics, weights: Array) -> Array:
+        """Weighted sums of the logarithms, shape (K, ...), as pymanopt writes tangents; they add over batches."""
+        return np.asarray(np.einsum("bk,bk...->k...", weights, geodesics.logarithms))
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Follow the geodesics of tangents from :meth:`pull`, shape (K, ...)."""
         return np.array(
             [
                 self.manifold.exp(base, tangent) if tangent.any() else base
-                for base, tangent in zip(geodesics.prototypes, tangents, strict=True)
+                for base, tangent in zip(np.asarray(prototypes), tangents, strict=True)
             ]
         )

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.linalg import check_hermitian, check_positive, expm, from_spectrum, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_move, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["LogEuclidean"]
@@ -49,6 +49,11 @@ class LogEuclidean:
         """Exponentials, shape (K, n, n)."""
         return expm(np.asarray(codes))
 
+    def margin(self, prototypes: Array) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        eigenvalues = np.linalg.eigvalsh(np.asarray(prototypes))
+        return np.asarray(np.exp(eigenvalues[:, 0] - eigenvalues[:, -1]))
+
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
@@ -60,3 +65,11 @@ class LogEuclidean:
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move the logarithms of prototypes by the weighted differences, shape (K, n, n)."""
         return flat_move(geodesics, weights)
+
+    def pull(self, geodesics: FlatGeodesics, weights: Array) -> Array:
+        """Weighted differences of codes, shape (K, n, n); they add over batches."""
+        return flat_pull(geodesics, weights)
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Move prototypes by tangents from :meth:`pull`, shape (K, n, n)."""
+        return flat_exp(prototypes, tangents)

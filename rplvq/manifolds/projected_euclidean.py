@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.linalg import PointError, check_hermitian, check_positive, first_bad, from_spectrum, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_move, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["ProjectedEuclidean"]
@@ -83,11 +83,22 @@ class ProjectedEuclidean:
 
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move straight, then raise the eigenvalues below the floor; shape (K, n, n)."""
-        moved = flat_move(geodesics, weights)
+        return self._raised(flat_move(geodesics, weights), geodesics.prototypes)
+
+    def pull(self, geodesics: FlatGeodesics, weights: Array) -> Array:
+        """Weighted differences, shape (K, n, n); they add over batches."""
+        return flat_pull(geodesics, weights)
+
+    def exp(self, prototypes: Array, tangents: Array) -> Array:
+        """Move straight by tangents from :meth:`pull`, then raise the eigenvalues below the floor; (K, n, n)."""
+        return self._raised(flat_exp(prototypes, tangents), np.asarray(prototypes))
+
+    def _raised(self, moved: Array, before: Array) -> Array:
+        """Raise the eigenvalues of ``moved`` below the floor, in place; ``before``: prototypes before the step."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
         floor = np.full(len(moved), self.tau)
         if self.relative:
-            floor *= mean_eigenvalue(geodesics.prototypes)
+            floor *= mean_eigenvalue(before)
         low = eigenvalues[:, 0] < floor
         if low.any():
             raised = np.maximum(eigenvalues[low], floor[low, None])

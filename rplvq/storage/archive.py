@@ -17,13 +17,22 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = ["UNREADABLE", "ModelFileError", "open_archive", "replace_file", "seal_archive"]
+__all__ = [
+    "CHECKPOINT",
+    "MODEL",
+    "UNREADABLE",
+    "Kind",
+    "ModelFileError",
+    "open_archive",
+    "replace_file",
+    "seal_archive",
+]
 
 FORMAT = "rplvq-model"
 FORMAT_VERSION = 1
@@ -48,8 +57,20 @@ UNREADABLE = (
 """What NumPy, zipfile and json raise at bytes that only look like theirs."""
 
 
+class Kind(NamedTuple):
+    """A kind of file: what it is called in messages, and the format and version that its header names."""
+
+    name: str
+    form: str
+    version: int
+
+
+MODEL = Kind("model", FORMAT, FORMAT_VERSION)
+CHECKPOINT = Kind("checkpoint", "rplvq-checkpoint", 1)
+
+
 class ModelFileError(ValueError):
-    """A file that is not a whole model of a format known here: damaged, newer, or another thing.
+    """A file that is not a whole model or checkpoint of a format known here: damaged, newer, or another thing.
 
     Examples
     --------
@@ -58,8 +79,8 @@ class ModelFileError(ValueError):
     """
 
 
-def seal_archive(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
-    """Bytes of a model file.
+def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = MODEL) -> bytes:
+    """Bytes of a model file or a checkpoint.
 
     Parameters
     ----------
@@ -67,6 +88,8 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
         JSON; the format, its version, and type and shape of the arrays are added.
     arrays : dict of str to ndarray
         Of any shape, none of dtype object, none named ``header``.
+    kind : Kind, default=MODEL
+        What the file is.
 
     Returns
     -------
@@ -80,7 +103,7 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
     >>> header["of"], header["format_version"], arrays
     ('two zeros', 1, {'x': array([0., 0.])})
     """
-    whole = {"format": FORMAT, "format_version": FORMAT_VERSION, "arrays": _shapes(arrays)} | header
+    whole = {"format": kind.form, "format_version": kind.version, "arrays": _shapes(arrays)} | header
     text = json.dumps(whole, allow_nan=False).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -92,8 +115,10 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
-def open_archive(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Check the seal and the format of a model file.
+def open_archive(
+    path: str | os.PathLike[str], data: bytes, kind: Kind = MODEL
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Check the seal and the format of a model file or a checkpoint.
 
     Parameters
     ----------
@@ -101,6 +126,8 @@ def open_archive(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, A
         Name of the file, for messages.
     data : bytes
         All of its content.
+    kind : Kind, default=MODEL
+        What the file must be.
 
     Returns
     -------
@@ -124,7 +151,7 @@ def open_archive(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, A
     """
     name = os.fspath(path)
     if not data.startswith(b"PK"):
-        raise ModelFileError(f"{name} is not a model file: it is no .npz archive")
+        raise ModelFileError(f"{name} is not a {kind.name} file: it is no .npz archive")
     body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
     if not body.endswith(SEAL):
         raise ModelFileError(f"{name} has no seal of rplvq at its end: it is cut off, or rplvq did not save it")
@@ -134,19 +161,19 @@ def open_archive(path: str | os.PathLike[str], data: bytes) -> tuple[dict[str, A
         with np.load(io.BytesIO(data), allow_pickle=False) as members:
             arrays = {member: members[member] for member in members.files}
         header = json.loads(arrays.pop("header").tobytes())
-        _check_format(header, arrays)
+        _check_format(header, arrays, kind)
     except UNREADABLE as error:
-        raise ModelFileError(f"{name} cannot be read as a model: {error or type(error).__name__}") from error
+        raise ModelFileError(f"{name} cannot be read as a {kind.name}: {error or type(error).__name__}") from error
     return header, arrays
 
 
-def _check_format(header: dict[str, Any], arrays: dict[str, Array]) -> None:
+def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> None:
     form, version = header["format"], header["format_version"]
-    if form != FORMAT or type(version) is not int or version < 1:
+    if form != kind.form or type(version) is not int or version < 1:
         raise ValueError(f"its format is {form!r}, version {version!r}")
-    if version > FORMAT_VERSION:
+    if version > kind.version:
         raise ValueError(
-            f"it has format version {version}, newer than {FORMAT_VERSION}, the newest that this "
+            f"it has format version {version}, newer than {kind.version}, the newest that this "
             "version of rplvq reads. Update rplvq"
         )
     if header["arrays"] != _shapes(arrays):

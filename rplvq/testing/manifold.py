@@ -265,6 +265,23 @@ def move_follows_gradient(case: Case) -> None:
     agree(rate(weights), summed, 4 * case.size, "move must add up the logarithms of a batch")
 
 
+def move_splits(case: Case) -> None:
+    """Where ``pull`` and ``exp`` are offered, they make up ``move``, and pulls of batches add up."""
+    pull, exp = (getattr(case.manifold, name, None) for name in ("pull", "exp"))
+    require((pull is None) == (exp is None), "a manifold must offer both pull and exp, or neither")
+    if pull is None or exp is None:
+        return
+    weights = case.rng.uniform(0.05, 0.3, case.d.shape)
+    for prototypes in (case.prototypes, case.moved(0.5 * weights)):
+        geodesics = case.manifold.connect(prototypes, case.samples)
+        whole, moved = pull(geodesics, weights), case.manifold.move(geodesics, weights)
+        require(len(whole) == len(case.prototypes), "pull must return one tangent a prototype")
+        vanish(case.apart(exp(prototypes, whole), moved), case.size, "move must be exp of pull")
+        rows = (slice(0, 1), slice(1, None))
+        parts = [pull(case.manifold.connect(prototypes, case.samples[row]), weights[row]) for row in rows]
+        vanish(case.apart(exp(prototypes, sum(parts)), moved), case.size, "pulls of batches must add up")
+
+
 PROMISES = (
     sqdist_is_symmetric,
     sqdist_follows_order,
@@ -275,4 +292,5 @@ PROMISES = (
     move_stays_on_manifold,
     batch_agrees_with_samples,
     move_follows_gradient,
+    move_splits,
 )

@@ -1,0 +1,66 @@
+"""Dimension reduction: 22 electrodes, few components
+
+Covariances of 22 channels are large for what 288 trials can tell. `SPDProjection` looks for the subspace of channel
+combinations in which the classes differ most, by the cost that the prototypes are trained with, and hands p x p
+matrices on. How small may they be? Trained on the first day of BCI Competition IV data set 2a, tested on the
+second, each day re-centred. Four components keep most of what 22 channels say; the last bit takes many more.
+"""
+
+import time
+
+import matplotlib.pyplot as plt
+import numpy as np
+from showing import real_data, show
+from sklearn.metrics import cohen_kappa_score
+from sklearn.pipeline import make_pipeline
+
+from rplvq import Recenter, SPDProjection
+from rplvq.presets import plrsq_const
+
+data = np.load(real_data("bci2a_cov22.npz"), allow_pickle=False)
+upper = np.triu_indices(22)
+
+
+def days(subject):
+    """Covariances of a subject, re-centred by day, their labels, and which are of the second day."""
+    X = np.empty((576, 22, 22))
+    X[:, upper[0], upper[1]] = X[:, upper[1], upper[0]] = data[f"s{subject}_cov"]
+    test = data[f"s{subject}_test"]
+    return Recenter().fit_transform(X, groups=test), data[f"s{subject}_y"], test
+
+
+def kappa_and_seconds(steps, X, y, test):
+    """Kappa on the second day of a pipeline that is trained on the first, and how long both took."""
+    began = time.perf_counter()
+    pipeline = make_pipeline(*steps).fit(X[~test], y[~test])
+    kappa = cohen_kappa_score(y[test], pipeline.predict(X[test]))
+    return kappa, time.perf_counter() - began
+
+
+# %% Three subjects, four sizes and the full one; few iterations to be quick
+subjects, sizes = [1, 3, 9], [2, 4, 8, 12, 22]
+classifier = plrsq_const(sigma2=3.0, max_epochs=5, random_state=0)
+kappas, seconds = np.empty((len(subjects), len(sizes))), np.empty((len(subjects), len(sizes)))
+for row, subject in enumerate(subjects):
+    X, y, test = days(subject)
+    for column, p in enumerate(sizes):
+        steps = [classifier] if p == 22 else [SPDProjection(p, max_iter=15), classifier]
+        kappas[row, column], seconds[row, column] = kappa_and_seconds(steps, X, y, test)
+for column, p in enumerate(sizes):
+    print(f"{p:2d} components: kappa {kappas[:, column].mean():.2f}, {seconds[:, column].mean():.1f} s")
+
+# %% The channels that four components weigh, for the last subject
+projection = SPDProjection(4, max_iter=15).fit(X[~test], y[~test])
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+for subject, line, color in zip(subjects, kappas, ("#0072B2", "#D55E00", "#009E73"), strict=True):
+    left.plot(sizes, line, "o-", color=color, label=f"subject {subject}")
+left.set_xscale("log", base=2)
+left.set_xticks(sizes, [str(p) for p in sizes])
+left.set(ylim=(0, 1), xlabel="components", ylabel="Cohen's kappa on the second day", title="what each size keeps")
+left.legend(frameon=False, loc="lower right")
+size = np.abs(projection.components_).max()
+image = right.imshow(projection.components_.T, cmap="PuOr", vmin=-size, vmax=size, aspect="auto")
+right.set(xlabel="channel", ylabel="component", title=f"V for subject {subjects[-1]}")
+right.set_yticks(range(4), ["1", "2", "3", "4"])
+figure.colorbar(image, ax=right)
+show(figure)

@@ -1,0 +1,1 @@
+"""rplvq inside other libraries, measured: ``python -m examples.ecosystem run`` from the repository's root."""

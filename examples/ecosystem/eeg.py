@@ -1,0 +1,54 @@
+"""MOABB's evaluations with pyRiemann's MDM and rplvq side by side, on MOABB's own simulated dataset.
+
+The dataset is noise by design: scores lie around chance, and show only that every pipeline runs through each kind of
+evaluation. Needs the extra ``eeg``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from examples.paper.runner import Job, Record
+
+PIPELINES = Path(__file__).parent / "pipelines"
+EVALUATIONS = ("WithinSession", "CrossSession", "CrossSubject")
+PARADIGMS = {"LeftRightImagery": ("left_hand", "right_hand"), "MotorImagery": ("left_hand", "right_hand", "feet")}
+
+
+def jobs(quick: bool) -> list[Job]:
+    """Every pipeline in every evaluation: two classes by area under the ROC curve, three by accuracy."""
+    size = {"n_subjects": 2 if quick else 3, "n_sessions": 2}
+    return [
+        Job(f"moabb-{kind}-{paradigm}", name, 0, {"kind": kind, "paradigm": paradigm, "size": size}, evaluate)
+        for paradigm in (list(PARADIGMS)[:1] if quick else PARADIGMS)
+        for kind in EVALUATIONS
+        for name in ("MDM", "RiemannianLVQ, affine-invariant", "RiemannianLVQ, Log-Euclidean")
+    ]
+
+
+def pipeline(method: str) -> dict[str, Any]:
+    """Read a pipeline of this name from the YAML files beside this module, as MOABB reads them."""
+    from moabb.pipelines.utils import parse_pipelines_from_directory
+
+    (found,) = [entry for entry in parse_pipelines_from_directory(str(PIPELINES)) if entry["name"] == method]
+    return {method: found["pipeline"]}
+
+
+def evaluate(*, repetition: int, method: str, kind: str, paradigm: str, size: dict[str, int]) -> Record:
+    """Run one pipeline through one evaluation; return its scores by subject and session."""
+    import moabb.evaluations
+    import moabb.paradigms
+    from moabb.datasets.fake import FakeDataset
+
+    events = list(PARADIGMS[paradigm])
+    dataset = FakeDataset(events, seed=repetition, **size)
+    extra = {} if paradigm == "LeftRightImagery" else {"n_classes": len(events), "events": events}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of MOABB's dependencies
+        table = getattr(moabb.evaluations, f"{kind}Evaluation")(
+            paradigm=getattr(moabb.paradigms, paradigm)(**extra), datasets=[dataset], hdf5_path=folder, overwrite=True
+        ).process(pipeline(method))
+    return {"scores": table["score"].astype(float).round(4).tolist(), "accuracy": float(table["score"].mean())}

@@ -1,0 +1,41 @@
+"""The page docs/ecosystem.md, made from its template and the cached results."""
+
+from __future__ import annotations
+
+import pathlib
+
+from examples.ecosystem.eeg import EVALUATIONS, PARADIGMS
+from examples.paper.report import by_method, spread, table
+from examples.paper.runner import load
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+
+
+def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
+    """Write docs/ecosystem.md from the results in ``folder``."""
+    text = (pathlib.Path(__file__).parent / "ecosystem.template.md").read_text(encoding="utf-8")
+    for name, part in {
+        "moabb": moabb(folder),
+        "vowels": accuracies(folder, "vowels"),
+        "motions": accuracies(folder, "motions"),
+    }.items():
+        text = text.replace("{{ " + name + " }}", part)
+    (docs / "ecosystem.md").write_text(text, encoding="utf-8")
+
+
+def moabb(folder: pathlib.Path) -> str:
+    """Mean scores, a row a pipeline and a column an evaluation and paradigm."""
+    columns = [(kind, paradigm) for paradigm in PARADIGMS for kind in EVALUATIONS]
+    found = [by_method(load(folder, f"moabb-{kind}-{paradigm}"), "accuracy") for kind, paradigm in columns]
+    rows = [
+        [name, *(f"{methods[name][0]:.3f}" if name in methods else "" for methods in found)]
+        for name in sorted({name for methods in found for name in methods})
+    ]
+    return table(["pipeline", *(f"{kind}, {len(PARADIGMS[paradigm])} classes" for kind, paradigm in columns)], rows)
+
+
+def accuracies(folder: pathlib.Path, dataset: str) -> str:
+    """Test accuracy of every method, in the order of the methods' names."""
+    found = by_method(load(folder, dataset), "accuracy")
+    rows = [[name, spread(list(runs.values()), digits=3)] for name, runs in sorted(found.items())]
+    return table(["method", "test accuracy [seeds]"], rows)

@@ -1,0 +1,84 @@
+"""The command line shared by folders of experiments: run what is missing, list it, or write the report."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pathlib
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from examples.paper.data import data_folder, is_available
+from examples.paper.runner import Job, pending, run
+
+__all__ = ["Experiments"]
+
+
+@attrs.frozen
+class Experiments:
+    """A package of experiments, each module with ``jobs(quick) -> list of Job``.
+
+    Parameters
+    ----------
+    package : str
+        Dotted name of the package, such as "examples.paper".
+    modules : mapping of str to (tuple of str, tuple of str)
+        Module of each group of experiments, the groups it makes (the experiments' names up to the first hyphen),
+        and the data files it needs.
+    report : callable
+        ``report(folder)`` writes the page from the results in ``folder``.
+    results : path
+        Folder of the results; ``full`` or ``quick`` is added.
+    """
+
+    package: str
+    modules: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+    report: Callable[[pathlib.Path], None]
+    results: pathlib.Path
+
+    def collect(self, quick: bool, only: Sequence[str]) -> list[Job]:
+        """Jobs of the groups asked for, or all; groups whose data are absent are left out with a message."""
+        chosen: list[Job] = []
+        for module, (groups, files) in self.modules.items():
+            wanted = [group for group in groups if group in only or not only]
+            absent = [file for file in files if not is_available(file)]
+            if wanted and absent:
+                print(f"left out {', '.join(wanted)}: no {absent[0]} in {data_folder()} (set RPLVQ_DATA to its folder)")
+            elif wanted:
+                jobs = importlib.import_module(f"{self.package}.{module}").jobs(quick)
+                chosen += [job for job in jobs if job.experiment.split("-")[0] in wanted]
+        return chosen
+
+    def main(self, arguments: Sequence[str] | None = None) -> int:
+        """Parse the command line and do what it says; return the exit status."""
+        options = self._parser().parse_args(arguments)
+        folder = options.results / ("quick" if options.quick else "full")
+        if options.command == "report":
+            self.report(folder)
+            return 0
+        jobs = self.collect(options.quick, options.only)
+        if options.methods:
+            jobs = [job for job in jobs if job.method in options.methods]
+        if options.list:
+            for job in pending(jobs, folder):
+                print(f"{job.experiment}  {job.method}  {job.repetition}")
+            return 0
+        run(jobs, folder=folder, n_jobs=options.jobs)
+        print(f"{len(jobs)} results in {folder}")
+        return 0
+
+    def _parser(self) -> argparse.ArgumentParser:
+        parser = argparse.ArgumentParser(
+            prog=f"python -m {self.package}", description="Run experiments, or write their tables from cached results."
+        )
+        groups = [group for names, _ in self.modules.values() for group in names]
+        add = parser.add_argument
+        add("command", choices=("run", "report"), help="compute what is missing, or write the tables")
+        add("--quick", action="store_true", help="few repetitions and epochs: minutes instead of hours")
+        add("--only", nargs="+", default=[], choices=groups, metavar="GROUP", help=", ".join(groups))
+        add("--methods", nargs="+", default=[], metavar="NAME", help="only the methods of these names")
+        add("--jobs", type=int, default=1, help="processes, -1 for all cores (default 1)")
+        add("--list", action="store_true", help="name the jobs that have no result yet, run nothing")
+        add("--results", type=pathlib.Path, default=self.results, help="folder of the results")
+        return parser

@@ -1,0 +1,49 @@
+"""MDM and its neighbours
+
+A script written for pyRiemann's MDM runs with RiemannianLVQ in its place. Here both stand in one comparison with FgMDM
+and logistic regression in the tangent space, on trials that look like four classes of EEG: the same covariances, the
+same folds, and tests of the differences. Each class comes in two ways, which one mean a class can't follow and two
+prototypes can.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from showing import show
+
+try:
+    from pyriemann.classification import MDM, FgMDM, TSClassifier
+    from pyriemann.estimation import Covariances
+except ImportError:
+    print("Skipped: needs pyriemann (pip install pyriemann).")
+    raise SystemExit(0) from None
+
+from rplvq import RiemannianLVQ, compare
+
+# %% Trials: eight mixed sources; a class is imagined in one of two ways, and each way has a source of its own
+rng = np.random.default_rng(0)
+label, way = np.repeat(np.arange(4), 60), rng.integers(0, 2, 240)
+power = np.exp(0.3 * rng.standard_normal((240, 8)))
+power[np.arange(240), label + 4 * way] *= 1.8
+mixing, y = rng.standard_normal((8, 8)), np.array(["left", "right", "feet", "tongue"])[label]
+trials = mixing @ (np.sqrt(power)[:, :, None] * rng.standard_normal((240, 8, 250)))
+X = Covariances("oas").transform(trials)
+
+# %% The drop-in: same call, prototypes in the place of the means
+mdm, ours = MDM().fit(X, y), RiemannianLVQ("riemann", max_epochs=0).fit(X, y)
+same = np.allclose(mdm.covmeans_, ours.prototypes_, rtol=1e-4)
+print(f"before training the prototypes are MDM's means: {same}")
+print(f"and all labels agree: {np.array_equal(mdm.predict(X), ours.predict(X))}")
+
+# %% Four classifiers on the same folds
+estimators = {
+    "MDM": MDM(),
+    "FgMDM": FgMDM(),
+    "tangent space": TSClassifier(),
+    "RiemannianLVQ": RiemannianLVQ("riemann", prototypes_per_class=2, init="kmeans", max_epochs=30),
+}
+result = compare(X, y, estimators, cv=5, scoring=("accuracy",), random_state=0)
+print(result)
+
+figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+result.plot(axes)
+show(figure)

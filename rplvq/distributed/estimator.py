@@ -1,0 +1,169 @@
+"""DistributedLVQ: RiemannianLVQ fitted from a Dask array, with lazy predictions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import attrs
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.distributed.initial import first_prototypes
+from rplvq.distributed.partitions import in_blocks, partition
+from rplvq.distributed.training import DistributedTrainer
+from rplvq.estimator import RiemannianLVQ
+from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
+from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.watch import edge_trouble, step_trouble, warn_of
+
+__all__ = ["DistributedLVQ"]
+
+SAMPLE = 100_000
+"""Samples, evenly spaced, from which sigma2="auto" and the default step size are set."""
+
+
+class DistributedLVQ(ClassifierMixin, BaseEstimator):
+    """Prototypes learned from a Dask array of samples that no single machine has to hold.
+
+    Every step sends the K prototypes to the workers; each returns the sums of its tangents, losses and errors, and
+    one ``exp`` moves the prototypes: the bytes on the wire do not depend on the number of samples. With the same
+    batches the prototypes are those of :class:`rplvq.Trainer` up to rounding, whatever the number of partitions and
+    workers. Which engine computes is Dask's business: threads without a client, the cluster of a
+    ``dask.distributed.Client`` with one. A worker that dies is replaced by Dask, and its sums are computed again.
+
+    Parameters
+    ----------
+    estimator : RiemannianLVQ, optional
+        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches;
+        a number draws mini-batches over all partitions, from one permutation an epoch held by the caller (8 bytes a
+        sample). Early stopping, ``init`` of your own and manifolds without ``pull`` and ``exp`` are not supported.
+    persist : bool, default=True
+        Whether the encoded samples stay in the workers' memory (Dask spills what does not fit); False reads
+        and encodes them in every step again.
+
+    Attributes
+    ----------
+    estimator_ : RiemannianLVQ
+        The fitted classifier, an ordinary one: save it, predict with it without Dask.
+    classes_, prototypes_, prototype_labels_, sigma2_, n_epochs_, history_
+        As of :class:`rplvq.RiemannianLVQ`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.distributed import DistributedLVQ
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=5, random_state=0))
+    >>> model = model.fit(da.from_array(X, chunks=(25, 10, 10)), y)
+    >>> labels = model.predict(da.from_array(X, chunks=(25, 10, 10)))
+    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all())
+    ((80,), True)
+    >>> bool(model.estimator_.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, estimator: RiemannianLVQ | None = None, *, persist: bool = True) -> None:
+        self.estimator = estimator
+        self.persist = persist
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn prototypes.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+        y : dask.array.Array or ndarray of shape (N,) or (N, C)
+            Labels, or class probabilities.
+
+        Returns
+        -------
+        self : DistributedLVQ
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is invalid, at the first offending index of the whole array; nothing
+            is changed then.
+        FloatingPointError
+            If training diverges.
+        """
+        model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
+        manifold = self._check(model)
+        partitions, classes = partition(X, y, manifold, persist=self.persist)
+        counts = resolve_counts(model.prototypes_per_class, classes)
+        initializer, rng = resolve_initializer(model.init, counts, classes), np.random.default_rng(model._draw_seed())
+        prototypes, labels = first_prototypes(initializer, manifold, partitions, len(classes), rng)
+        trainer = model._trainer(manifold, _Chosen(prototypes, labels))
+        rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
+        state = trainer.init(*partitions.take(rows), len(classes), rng)
+        state, history = DistributedTrainer(trainer, partitions).run(state, rng)
+        trainer = attrs.evolve(trainer, initializer=initializer)
+        model._store(in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
+        edge, step = (
+            edge_trouble(manifold, state, model.prototype_labels_),
+            step_trouble(state, history, len(partitions)),
+        )
+        warn_of([edge, step], 3)
+        self.estimator_ = model
+        for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
+            setattr(self, name, getattr(model, name))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Labels (N,) of samples (N, n, n), lazily: a Dask array."""
+        return self._lazily(X, "predict", ())
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities (N, C) of samples (N, n, n), lazily: a Dask array."""
+        return self._lazily(X, "predict_proba", (len(self.classes_),))
+
+    def transform(self, X: Any) -> Any:
+        """Distances (N, K) of samples (N, n, n) to the prototypes, lazily: a Dask array."""
+        return self._lazily(X, "transform", (len(self.prototype_labels_),))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, the one call here that computes; y (N,) and sample_weight (N,) are of NumPy or Dask."""
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(np.asarray(self.predict(X)) == np.asarray(y), weights=weights))
+
+    def _lazily(self, X: Any, method: str, columns: tuple[int, ...]) -> Any:
+        check_is_fitted(self)
+        samples = in_blocks(X)
+        dropped = list(range(1, samples.ndim))
+        dtype = self.classes_.dtype if method == "predict" else np.dtype(float)
+        return samples.map_blocks(
+            _apply,
+            self.estimator_,
+            method,
+            dtype=dtype,
+            drop_axis=dropped,
+            new_axis=[1] if columns else None,
+            chunks=(samples.chunks[0], *((size,) for size in columns)),
+            meta=np.empty((0,) * (1 + len(columns)), dtype=dtype),
+        )
+
+    def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
+        manifold = resolve_manifold(model.manifold)
+        if not (hasattr(manifold, "pull") and hasattr(manifold, "exp")):
+            raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
+        if model.early_stopping:
+            raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
+        return manifold
+
+
+class _Chosen:
+    """An initializer of prototypes that are chosen already."""
+
+    def __init__(self, prototypes: Prototypes, labels: Array) -> None:
+        self.prototypes, self.labels = prototypes, labels
+
+    def __call__(self, *arguments: Any, **options: Any) -> tuple[Prototypes, Array]:
+        return self.prototypes, self.labels
+
+
+def _apply(block: Array, model: RiemannianLVQ, method: str) -> Array:
+    return np.asarray(getattr(model, method)(block))

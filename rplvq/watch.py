@@ -1,0 +1,88 @@
+"""A look at what training left behind: numbers that are right to float64 but mean little, and what helps.
+
+A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). Here are the
+troubles that leave finite numbers: prototypes at the edge of the manifold, and steps that were cut more often than not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from rplvq.exceptions import DivergenceWarning
+from rplvq.linalg import rank_tolerance
+from rplvq.protocols import Array
+from rplvq.steps import State
+
+__all__ = ["edge_trouble", "step_trouble", "warn_of"]
+
+OFTEN = 0.5
+"""Caps for each visit of a sample above which steps count as mostly cut."""
+
+
+def edge_trouble(manifold: Any, state: State, names: Array) -> str | None:
+    """Say which prototype is at the edge of the manifold, if one is.
+
+    Looks where the manifold offers ``margin``. A prototype counts as at the edge where ``encode`` would refuse it as
+    singular to rounding: distances to it are rounding too.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The geometry.
+    state : State
+        K prototypes.
+    names : ndarray of shape (K,)
+        Their labels.
+
+    Returns
+    -------
+    str or None
+    """
+    margin = getattr(manifold, "margin", None)
+    if margin is None:
+        return None
+    margins = margin(state.prototypes)
+    worst = int(np.argmin(margins))
+    if margins[worst] > rank_tolerance(np.shape(state.prototypes)[-1]):
+        return None
+    return (
+        f"prototype {worst} (class {names.tolist()[worst]!r}) is at the edge of the cone: its smallest eigenvalue is "
+        f"{margins[worst]:.2g} of its largest, and distances to it are rounding. Heavy-tailed samples throw "
+        "prototypes that far: regularise the samples (shrinkage), or lower step_size or max_step_length"
+    )
+
+
+def step_trouble(state: State, history: dict[str, Array], n_visits: int) -> str | None:
+    """Say that steps were cut more often than not, if they were.
+
+    Parameters
+    ----------
+    state : State
+        At the end of training.
+    history : dict of str to ndarray
+        Columns of the epochs trained.
+    n_visits : int
+        Visits of samples an epoch.
+
+    Returns
+    -------
+    str or None
+    """
+    trained = history["epoch"] > 0 if history else np.zeros(0, dtype=bool)
+    n_capped, n_steps = int(np.sum(history["n_capped"][trained])) if trained.any() else 0, n_visits * int(trained.sum())
+    if n_capped <= OFTEN * n_steps:
+        return None
+    return (
+        f"steps were cut {n_capped} times in {n_steps} visits: the prototypes jump from sample to sample instead of "
+        f"settling. step_size (now {state.step_size:.3g}) is too large for sigma2 (now {state.sigma2:.3g}): lower "
+        "step_size to less than sigma2, or raise sigma2"
+    )
+
+
+def warn_of(troubles: list[str | None], stacklevel: int) -> None:
+    """Give a DivergenceWarning of the troubles that there are, all in one."""
+    if found := [trouble for trouble in troubles if trouble is not None]:
+        warnings.warn("; ".join(found), DivergenceWarning, stacklevel=stacklevel + 1)

@@ -1,0 +1,153 @@
+"""The commands about one model: fit, predict and info, as text, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from commands import fails
+
+from rplvq import load_model
+from rplvq.cli import main
+from rplvq.cli.data import load_samples
+from rplvq.datasets import make_syn1
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, y = make_syn1(n_per_class=9, n=4, random_state=0)
+    np.savez(tmp_path / "data.npz", X=X, y=np.array(["a", "b", "c", "d"])[y])
+    np.savez(tmp_path / "samples.npz", X=X[:5])
+    np.save(tmp_path / "samples.npy", X[:5])
+    return tmp_path
+
+
+@pytest.fixture
+def model(data, capsys):
+    path = str(data / "model.npz")
+    options = ["--metric", "log_euclidean", "--cost", "plvq", "--prototypes", "2", "--epochs", "2", "--sigma2", "1.5"]
+    assert main(["fit", "--data", str(data / "data.npz"), "--model", path, "--quiet", "--seed", "3", *options]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_fit_writes_the_model_that_it_was_asked_for(model):
+    loaded = load_model(model)
+    assert loaded.classes_.tolist() == ["a", "b", "c", "d"]
+    assert loaded.prototypes_.shape == (8, 4, 4)
+    assert (loaded.manifold, loaded.cost, loaded.sigma2_, loaded.n_epochs_) == ("log_euclidean", "plvq", 1.5, 2)
+    assert loaded.random_state == 3
+
+
+def test_fit_says_what_it_made(data, capsys):
+    arguments = ["fit", "--data", str(data / "data.npz"), "--model", str(data / "m.npz"), "--epochs", "1"]
+    assert main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    model = load_model(data / "m.npz")
+    with np.load(data / "data.npz") as members:
+        assert found["training_accuracy"] == model.score(members["X"], members["y"])
+    assert found["epochs"] == 1
+    assert found["last_epoch"]["cost"] == model.history_["cost"][-1]
+    assert "0/1" in captured.err  # progress
+
+
+@pytest.mark.parametrize("name", ["samples.npz", "samples.npy"])
+def test_predict_prints_labels_and_probabilities(data, model, capsys, name):
+    samples = str(data / name)
+    assert main(["predict", "--model", model, "--data", samples, "--proba"]) == 0
+    captured = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(captured.out)))
+    loaded, X = load_model(model), np.load(data / "samples.npy")
+    assert [row["label"] for row in rows] == loaded.predict(X).tolist()
+    shown = [[float(row[f"p({label})"]) for label in "abcd"] for row in rows]
+    np.testing.assert_allclose(shown, loaded.predict_proba(X), rtol=1e-8)
+    assert captured.err == ""
+
+
+def test_predict_tells_the_accuracy_where_labels_are_known(data, model, capsys):
+    assert main(["predict", "--model", model, "--data", str(data / "data.npz"), "--json", "--jobs", "2"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    with np.load(data / "data.npz") as members:
+        assert found["accuracy"] == load_model(model).score(members["X"], members["y"])
+    assert len(found["labels"]) == 36
+    assert captured.err == f"rplvq: accuracy {found['accuracy']:.4f} of 36 samples\n"
+
+
+def test_predict_writes_only_where_told(data, model, capsys, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    out = tmp_path / "labels.csv"
+    assert main(["predict", "--model", model, "--data", str(data / "samples.npy"), "--out", str(out)]) == 0
+    assert capsys.readouterr().out == ""
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 6
+    assert sorted(set(tmp_path.iterdir()) - {out}) == before
+
+
+def test_info_as_text_and_json_say_the_same(model, capsys):
+    assert main(["info", model, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["info", model]) == 0
+    text = capsys.readouterr().out
+    assert found["classes"] == ["a", "b", "c", "d"]
+    assert found["parameters"]["prototypes_per_class"] == 2
+    for line in ("classes: ['a', 'b', 'c', 'd']", "sigma2: 1.5", "  manifold: log_euclidean"):
+        assert line in text.splitlines()
+
+
+def test_compare_as_json(data, capsys):
+    arguments = ["compare", "--data", str(data / "data.npz"), "--metrics", "euclid", "--epochs", "1", "--splits", "3"]
+    assert main([*arguments, "--jobs", "1", "--quiet", "--json", "--out", str(data / "report")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["estimator"] for row in found["rows"]] == ["euclid rslvq", "euclid MDM"]
+    assert len(found["folds"]) == 6
+    (test,) = found["p_values"]
+    assert (test["first"], test["second"]) == ("euclid rslvq", "euclid MDM")
+    assert 0 < test["p"] <= 1
+
+
+def test_soft_labels_of_a_file_count_by_their_largest(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=9, n=4, random_state=0)
+    np.savez(tmp_path / "soft.npz", X=X, y=np.eye(4)[y] * 0.8 + 0.05)
+    arguments = ["fit", "--data", str(tmp_path / "soft.npz"), "--cost", "plvq", "--epochs", "1", "--quiet", "--json"]
+    assert main([*arguments, "--model", str(tmp_path / "m.npz")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["training_accuracy"] == load_model(tmp_path / "m.npz").score(X, y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit"], "required: --model"),
+        (["fit", "--model", "absent/folder/m.npz"], "its folder does not exist"),
+        (["fit", "--model", "m.npz", "--metric", "manhattan"], "invalid choice: 'manhattan'"),
+        (["predict", "--model", "absent.npz", "--data", "syn1"], "absent.npz"),
+        (["info", "absent.npz"], "absent.npz"),
+        (["info"], "required: FILE.npz"),
+    ],
+)
+def test_wrong_arguments_take_one_line(capsys, arguments, message):
+    assert message in fails(capsys, arguments)
+
+
+def test_files_that_are_no_models_or_samples_take_one_line(data, model, capsys):
+    assert "data.npz" in fails(capsys, ["info", str(data / "data.npz")])
+    (data / "junk.npy").write_bytes(b"\x93NUMPY\x01\x00junk")
+    assert "can't be read as .npy" in fails(capsys, ["predict", "--model", model, "--data", str(data / "junk.npy")])
+    np.save(data / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    assert "Python objects" in fails(capsys, ["predict", "--model", model, "--data", str(data / "objects.npy")])
+    np.save(data / "words.npy", np.array([["a"]]))
+    assert "must hold numbers" in fails(capsys, ["predict", "--model", model, "--data", str(data / "words.npy")])
+    np.save(data / "other.npy", np.eye(3)[None])
+    assert "X" in fails(capsys, ["predict", "--model", model, "--data", str(data / "other.npy")])
+    np.savez(data / "labels.npz", y=np.arange(3))
+    assert "has no member 'X'" in fails(capsys, ["predict", "--model", model, "--data", str(data / "labels.npz")])
+
+
+def test_samples_of_bundled_sets_go_by_name():
+    X, y = load_samples("syn1", 2)
+    np.testing.assert_array_equal(X, make_syn1(random_state=2)[0])
+    assert len(y) == 1000

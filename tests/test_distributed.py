@@ -1,0 +1,238 @@
+"""Training from a Dask array: the local trainer's prototypes, whatever the partitions, workers and accidents."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
+import dask.array as da  # noqa: E402
+
+from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ, compare, load_model  # noqa: E402
+from rplvq.costs import PLVQ, RSLVQ  # noqa: E402
+from rplvq.datasets import make_syn1  # noqa: E402
+from rplvq.distributed import DistributedLVQ, distributed_mean  # noqa: E402
+from rplvq.distributed.initial import first_prototypes  # noqa: E402
+from rplvq.distributed.partitions import partition  # noqa: E402
+from rplvq.distributed.training import DistributedTrainer  # noqa: E402
+from rplvq.exceptions import DivergenceWarning  # noqa: E402
+from rplvq.initializers import ClassKMeans, ClassMeans  # noqa: E402
+from rplvq.labels import check_labels  # noqa: E402
+from rplvq.means import riemannian_mean  # noqa: E402
+from rplvq.schedules import Annealed  # noqa: E402
+from rplvq.trainer import Trainer  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+
+def data(n=6, per_class=25):
+    X, y = make_syn1(n_per_class=per_class, n=n, random_state=0)
+    order = np.random.default_rng(1).permutation(len(X))
+    return X[order], np.array(["a", "b", "c", "d"])[y[order]]
+
+
+def cut(X, sizes):
+    return da.from_array(X, chunks=(sizes, *X.shape[1:]))
+
+
+def relative(a, b):
+    return np.abs(np.asarray(a) - np.asarray(b)).max() / np.abs(np.asarray(b)).max()
+
+
+@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
+@pytest.mark.parametrize("sizes", [100, 30, (1, 2, 97), (50, 50)])
+def test_full_batches_give_the_prototypes_of_the_estimator(manifold, sizes):
+    X, y = data()
+    model = RiemannianLVQ(manifold, batch_size=None, max_epochs=5, step_size=0.8, monitor="epoch", random_state=3)
+    found, wanted = DistributedLVQ(model).fit(cut(X, sizes), y), model.fit(X, y)
+    assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
+    assert found.sigma2_ == pytest.approx(wanted.sigma2_, rel=1e-10)
+    for name in ("cost", "training_error", "sigma2", "step_size", "n_capped"):
+        np.testing.assert_allclose(found.history_[name], wanted.history_[name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(found.predict(cut(X, sizes)).compute(), wanted.predict(X))
+
+
+@pytest.mark.parametrize("initializer", [ClassMeans((2, 2, 2, 2)), ClassKMeans((1, 2, 3, 2))])
+@pytest.mark.parametrize("manifold", [AffineInvariant(), LogEuclidean()])
+@pytest.mark.parametrize("cost", [RSLVQ(), PLVQ()])
+def test_mini_batches_are_those_of_the_trainer(initializer, manifold, cost):
+    """Same order of samples, same seed, same batches: also where a batch spreads over all partitions."""
+    X, y = data()
+    trainer = Trainer(manifold, cost, initializer, Annealed(1.5), 2.0, max_epochs=3, batch_size=16)
+    codes = manifold.encode(X)
+    classes, targets = check_labels(y, len(X))
+    rng = np.random.default_rng(4)
+    wanted = trainer.run(trainer.init(codes, targets, 4, rng), codes, targets, rng)
+    partitions, found_classes = partition(cut(X, 37), y, manifold, persist=True)
+    rng = np.random.default_rng(4)
+    prototypes, labels = first_prototypes(initializer, manifold, partitions, 4, rng)
+    state = trainer.init(*partitions.take(np.arange(len(X))), 4, np.random.default_rng(4))
+    found = DistributedTrainer(trainer, partitions).run(state._replace(prototypes=prototypes, labels=labels), rng)
+    np.testing.assert_array_equal(found_classes, classes)
+    assert relative(found.state.prototypes, wanted.state.prototypes) < 1e-9
+    np.testing.assert_allclose(found.history["cost"], wanted.history["cost"], rtol=1e-9)
+    np.testing.assert_array_equal(found.history["n_capped"], wanted.history["n_capped"])
+
+
+def test_caps_are_those_of_the_whole_batch():
+    X, y = data()
+    model = RiemannianLVQ(
+        batch_size=None, max_epochs=3, step_size=50.0, sigma2=0.5, max_step_length=0.05, random_state=0
+    )
+    with pytest.warns(DivergenceWarning, match="steps were cut"):
+        found = DistributedLVQ(model).fit(cut(X, 20), y)
+    with pytest.warns(DivergenceWarning, match="steps were cut"):
+        wanted = model.fit(X, y)
+    assert wanted.history_["n_capped"].min() > 4
+    np.testing.assert_array_equal(found.history_["n_capped"], wanted.history_["n_capped"])
+    assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
+
+
+def test_soft_labels_and_complex_matrices():
+    X, y = data()
+    phase = np.exp(1j * np.random.default_rng(0).uniform(0, 6, X.shape[-1]))
+    X = phase[:, None] * X * phase.conj()
+    soft = np.full((len(y), 4), 0.05) + 0.8 * (np.unique(y) == y[:, None])
+    model = RiemannianLVQ(cost="plvq", batch_size=None, max_epochs=3, random_state=0)
+    found, wanted = DistributedLVQ(model).fit(cut(X, 40), cut(soft, 10)), model.fit(X, soft)
+    assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
+    assert found.prototypes_.dtype == complex
+
+
+def test_the_mean_is_that_of_one_place():
+    X, _ = data()
+    for name, manifold in (("affine_invariant", AffineInvariant()), ("log_euclidean", LogEuclidean())):
+        wanted = manifold.decode(riemannian_mean(manifold, manifold.encode(X)).code[None])[0]
+        assert relative(distributed_mean(name, cut(X, (3, 60, 37))), wanted) < 1e-9
+
+
+def test_predictions_are_lazy_and_right():
+    X, y = data()
+    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)).fit(cut(X, 30), y)
+    inner, lazy = model.estimator_, cut(X, 40)
+    for method, shape in (("predict", (100,)), ("predict_proba", (100, 4)), ("transform", (100, 4))):
+        found = getattr(model, method)(lazy)
+        assert isinstance(found, da.Array)
+        assert found.shape == shape
+        np.testing.assert_array_equal(found.compute(), getattr(inner, method)(X))
+    assert model.score(lazy, y) == inner.score(X, y)
+
+
+def test_the_fitted_model_is_an_ordinary_one(tmp_path):
+    X, y = data()
+    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)).fit(cut(X, 30), y)
+    model.estimator_.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").predict(X), model.estimator_.predict(X))
+
+
+def test_without_persisting_the_result_is_the_same():
+    X, y = data()
+    model = RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)
+    kept, read = (DistributedLVQ(model, persist=persist).fit(cut(X, 30), y) for persist in (True, False))
+    np.testing.assert_array_equal(kept.prototypes_, read.prototypes_)
+
+
+def bad(index, value):
+    X, y = data()
+    X = X.copy()
+    X[index] = value
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda: bad(77, np.nan), r"X\[77\] contains NaN"),
+        (lambda: bad(31, -np.eye(6)), r"X\[31\] is not positive definite"),
+        (lambda: (data()[0], data()[1][:-1]), "y has 99 labels for 100 samples"),
+        (lambda: (data()[0], np.zeros(100)), "only one class"),
+        (lambda: (data()[0], np.where(np.arange(100) == 63, np.nan, 1.0)), r"y\[63\] is nan"),
+    ],
+)
+def test_bad_input_is_named_by_its_index_in_the_whole_array(change, message):
+    X, y = change()
+    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=1))
+    with pytest.raises(ValueError, match=message):
+        model.fit(cut(X, 30), y)
+    assert not hasattr(model, "estimator_")
+
+
+def test_what_has_no_distributed_version_is_refused():
+    X, y = data()
+    for model, message in (
+        (RiemannianLVQ(early_stopping=True), "early_stopping"),
+        (RiemannianLVQ(init=lambda *a, **b: None), "no distributed version"),
+        (RiemannianLVQ(prototypes_per_class=26), "25 samples for 26 prototypes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DistributedLVQ(model).fit(cut(X, 30), y)
+
+
+def test_given_prototypes_are_taken():
+    X, y = data()
+    model = RiemannianLVQ(batch_size=None, max_epochs=0, init=(X[:4], ["a", "b", "c", "d"]))
+    np.testing.assert_allclose(DistributedLVQ(model).fit(cut(X, 30), y).prototypes_, X[:4], rtol=1e-12)
+
+
+def test_callbacks_are_called_and_can_stop():
+    X, y = data()
+    seen = []
+    model = RiemannianLVQ(
+        batch_size=None, max_epochs=9, callbacks=[lambda report: seen.append(report.row) or len(seen) == 2]
+    )
+    assert DistributedLVQ(model).fit(cut(X, 30), y).n_epochs_ == 2
+    assert seen[1]["epoch"] == 2
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def test_two_processes_give_the_prototypes_of_one(cluster):
+    X, y = data()
+    model = RiemannianLVQ(batch_size=32, max_epochs=2, random_state=0)
+    here = DistributedLVQ(model)
+    with dask.config.set(scheduler="synchronous"):
+        here.fit(cut(X, 30), y)
+    there = DistributedLVQ(model).fit(cut(X, 30), y)
+    np.testing.assert_array_equal(there.prototypes_, here.prototypes_)
+
+
+def test_a_worker_killed_during_fit_changes_nothing(cluster):
+    X, y = data()
+    wanted = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=6, random_state=0)).fit(cut(X, 10), y)
+    killed = []
+
+    def kill(report):
+        if report.row["epoch"] == 2:
+            (pid, *_) = cluster.run(os.getpid).values()
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    model = RiemannianLVQ(batch_size=None, max_epochs=6, random_state=0, callbacks=[kill])
+    found = DistributedLVQ(model).fit(cut(X, 10), y)
+    assert len(killed) == 1
+    np.testing.assert_array_equal(found.prototypes_, wanted.prototypes_)
+    np.testing.assert_array_equal(found.history_["cost"], wanted.history_["cost"])
+
+
+def test_compare_runs_unchanged_under_dask(cluster):
+    import joblib
+
+    X, y = data(per_class=9)
+    estimators = {"AI": RiemannianLVQ(max_epochs=2), "LE": RiemannianLVQ("log_euclidean", max_epochs=2)}
+    wanted = compare(X, y, estimators, cv=3, random_state=0)
+    with joblib.parallel_config("dask"):
+        found = compare(X, y, estimators, cv=3, n_jobs=-1, random_state=0)
+    np.testing.assert_array_equal(found.scores, wanted.scores)

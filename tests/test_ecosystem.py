@@ -1,0 +1,75 @@
+"""rplvq inside MOABB and on aeon's time series, through the experiments of examples/ecosystem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+
+from examples.ecosystem.__main__ import EXPERIMENTS, RESULTS
+from examples.ecosystem.report import write
+from examples.paper.runner import run
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
+def test_moabb_evaluates_every_pipeline(tmp_path, routing):
+    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    from examples.ecosystem import eeg
+
+    jobs = [job for job in eeg.jobs(quick=True) if not routing or "affine" in job.method]
+    assert {job.settings["kind"] for job in jobs} == {"WithinSession", "CrossSession", "CrossSubject"}
+    with sklearn.config_context(enable_metadata_routing=routing):
+        records = run(jobs, folder=tmp_path, verbose=0)
+    for record in records:
+        scores = record["result"]["scores"]
+        assert len(scores) == 4  # two subjects with two sessions each
+        assert all(0 <= score <= 1 for score in scores)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_moabb_tells_estimators_apart_that_differ_in_one_part():
+    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    from moabb.analysis.results import get_digest
+    from sklearn.pipeline import make_pipeline
+
+    from rplvq import AffineInvariant, Annealed, RiemannianLVQ
+
+    estimators = [
+        RiemannianLVQ(),
+        RiemannianLVQ(sigma2=1.0),
+        RiemannianLVQ(sigma2=Annealed(1.0)),
+        RiemannianLVQ(sigma2=Annealed(1.0, beta=0.98)),
+        RiemannianLVQ(AffineInvariant(max_step_length=5.0)),
+    ]
+    digests = {get_digest(make_pipeline(estimator)) for estimator in estimators}
+    assert len(digests) == len(estimators)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_time_series_of_aeon(tmp_path):
+    pytest.importorskip("aeon", reason="needs aeon: pip install 'rplvq[series]'")
+    from examples.ecosystem import series
+
+    matrices, labels = series.covariances("vowels", "train")
+    assert matrices.shape == (270, 12, 12)
+    assert np.linalg.eigvalsh(matrices).min() > 0
+    assert len(set(labels)) == 9
+    jobs = [job for job in series.jobs(quick=True) if job.experiment == "vowels"]
+    records = {record["method"]: record["result"]["accuracy"] for record in run(jobs, folder=tmp_path, verbose=0)}
+    assert records["MDM, affine-invariant"] > 0.95 > records["MDM, projected Euclidean"]
+
+
+def test_the_page_holds_every_cached_result(tmp_path):
+    write(RESULTS / "full", tmp_path)
+    text = (tmp_path / "ecosystem.md").read_text(encoding="utf-8")
+    assert "{{" not in text
+    committed = (RESULTS.parents[2] / "docs" / "ecosystem.md").read_text(encoding="utf-8")
+    assert text == committed, "run `python -m examples.ecosystem report`"
+    for method in ("| MDM |", "| RiemannianLVQ, Log-Euclidean |", "| 1-NN, dynamic time warping |"):
+        assert method in text
+
+
+def test_groups_of_the_command_are_those_of_the_modules():
+    names = {job.experiment.split("-")[0] for job in EXPERIMENTS.collect(quick=True, only=[])}
+    assert names == {"moabb", "vowels", "motions"}

@@ -1,0 +1,122 @@
+"""The search for the nearest prototype: the same indices as the smallest of all distances, always."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cases import spd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from problems import spd_classes
+
+from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq.manifolds import affine_invariant, lower_bound
+
+MANIFOLD = AffineInvariant()
+
+
+def brute(prototypes, samples):
+    return MANIFOLD.sqdist(prototypes, samples).argmin(axis=1)
+
+
+def ill_conditioned(rng, count, n, exponent, dtype):
+    """Matrices whose eigenvalues spread over up to ``exponent`` decades, in random or common bases."""
+    basis = np.linalg.qr(rng.normal(size=(count if rng.random() < 0.5 else 1, n, n)).astype(dtype))[0]
+    if dtype is complex:
+        basis = basis * np.exp(1j * rng.uniform(0, 7, (1, n, 1)))
+    eigenvalues = 10 ** rng.uniform(-exponent / 2, exponent / 2, (count, 1, n))
+    matrices = (basis * eigenvalues) @ basis.conj().swapaxes(1, 2)
+    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
+
+
+problems = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 2**32 - 1),
+        "n": st.integers(1, 7),
+        "n_prototypes": st.integers(1, 9),
+        "exponent": st.sampled_from([0.1, 1.0, 4.0, 8.0, 12.0]),
+        "nearness": st.sampled_from([0.0, 1e-15, 1e-12, 1e-8, 1e-3, 1.0]),
+        "scale": st.sampled_from([1e-12, 1.0, 1e12]),
+        "dtype": st.sampled_from([float, complex]),
+        "units": st.sampled_from([0.0, 6.0]),
+    }
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems)
+def test_the_index_is_that_of_the_smallest_distance(problem):
+    """Random, ill-conditioned, nearly equal, coincident, real and complex, in any unit."""
+    rng = np.random.default_rng(problem["seed"])
+    n, n_prototypes = problem["n"], problem["n_prototypes"]
+    others = ill_conditioned(rng, n_prototypes, n, problem["exponent"], problem["dtype"])
+    prototypes = (1 - problem["nearness"]) * others[:1] + problem["nearness"] * others
+    samples = ill_conditioned(rng, 20, n, problem["exponent"], problem["dtype"])
+    samples[:5] = prototypes[rng.integers(n_prototypes, size=5)]
+    samples[5:10] = 0.5 * (prototypes[rng.integers(n_prototypes, size=5)] + prototypes[:1])
+    units = 10 ** rng.uniform(0, problem["units"], n)
+    samples, prototypes = (problem["scale"] * units[:, None] * units * points for points in (samples, prototypes))
+    try:
+        np.linalg.cholesky(prototypes)
+    except np.linalg.LinAlgError:  # rounding of 1e12 left the cone: nothing that encode lets through
+        return
+    assert_array_equal(MANIFOLD.nearest(prototypes, samples), brute(prototypes, samples))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_of_coincident_prototypes_the_first_is_taken(dtype):
+    rng = np.random.default_rng(0)
+    prototypes = spd(rng, 3, 4, dtype=dtype)[[2, 0, 0, 1, 2, 1]]
+    samples = np.concatenate([spd(rng, 40, 4, dtype=dtype), prototypes])
+    found = MANIFOLD.nearest(prototypes, samples)
+    assert_array_equal(found, brute(prototypes, samples))
+    assert set(found) == {0, 1, 3}
+
+
+def test_moved_prototypes_are_searched_as_they_are_carried():
+    rng = np.random.default_rng(1)
+    codes = spd(rng, 60, 4)
+    moved = MANIFOLD.move(MANIFOLD.connect(codes[:6], codes[6:9]), rng.uniform(0, 0.3, (3, 6)))
+    assert_array_equal(MANIFOLD.nearest(moved, codes), brute(moved, codes))
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("spread", [0.2, 1.0, 3.0])
+def test_bounds_lie_below_the_distances_and_near(dtype, spread):
+    rng = np.random.default_rng(2)
+    prototypes, samples = spd(rng, 5, 4, spread, dtype), spd(rng, 50, 4, spread, dtype)
+    frame = lower_bound.common_frame(affine_invariant.inverse_factors(prototypes))
+    bounds = lower_bound.lower_bounds(frame, samples)
+    distances = np.sqrt(MANIFOLD.sqdist(prototypes, samples))
+    assert (bounds <= distances).all()
+    assert np.median(bounds / distances) > {0.2: 0.999, 1.0: 0.97, 3.0: 0.75}[spread]
+
+
+def test_most_distances_are_not_evaluated(monkeypatch):
+    rng = np.random.default_rng(3)
+    prototypes = spd(rng, 20, 5, 1.0)
+    samples = prototypes[rng.integers(20, size=200)] + 0.1 * spd(rng, 200, 5)
+    wanted = brute(prototypes, samples)
+    seen = []
+    eigvalsh = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda pairs: seen.append(len(pairs)) or eigvalsh(pairs))
+    assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
+    assert 200 <= sum(seen) < 1.2 * 200
+
+
+def test_samples_whose_bounds_are_rounding_are_decided_by_all_distances():
+    """Channels of one signal at 1e-13 of the others' power: bounds cannot be trusted, labels can."""
+    rng = np.random.default_rng(4)
+    samples = spd(rng, 30, 3)
+    samples[::2] = ill_conditioned(rng, 15, 3, 14.0, float)
+    prototypes = spd(rng, 6, 3)
+    assert_array_equal(MANIFOLD.nearest(prototypes, samples), brute(prototypes, samples))
+
+
+def test_predict_gives_the_label_of_the_nearest():
+    X, y = spd_classes(n_classes=3, per_class=30, n=4, spread=0.9)
+    model = RiemannianLVQ(prototypes_per_class=3, max_epochs=2, random_state=0).fit(X, y)
+    wanted = model.prototype_labels_[model.transform(X).argmin(axis=1)]
+    assert_array_equal(model.predict(X), wanted)
+    assert_array_equal(model.set_params(n_jobs=2).predict(X), wanted)
