@@ -1,6 +1,6 @@
 """A whole radar scene, 900 x 1024 Hermitian 3 x 3 matrices against 12 prototypes on two cores.
 
-    OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/radar_scene.py --out tests/benchmarks/results/radar_scene.json
+    OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/radar_scene.py --out radar_scene.json
 
 Measures predict on growing parts of the scene (median of runs in turn), fits the exponent of the time in the number of
 pixels, and the peak memory of the process. ``--million`` adds a million real 3 x 3 matrices.
