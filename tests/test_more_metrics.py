@@ -356,3 +356,13 @@ def test_a_trainer_keeps_the_metric_between_epochs():
     first = trainer.step(state, codes[:3], y[:3])
     second = trainer.step(state._replace(prototypes=first.prototypes), codes[3:6], y[3:6])
     assert not np.array_equal(LLE.metric(second.prototypes), LLE.metric(first.prototypes))
+
+
+def test_means_hold_the_metric():
+    """A mean that moved the metric on its way would be measured by another one at its end."""
+    points = spd(np.random.default_rng(23), 6, 3)
+    wild = LearnedLogEuclidean(rate=5.0)
+    found = riemannian_mean(wild, wild.encode(points))
+    np.testing.assert_allclose(found.code, LogEuclidean().encode(points).mean(axis=0), atol=1e-12)
+    assert found.n_iter == 2
+    assert wild.fixed == LearnedLogEuclidean(rate=0.0)
