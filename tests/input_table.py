@@ -16,7 +16,14 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from rplvq.features import region_covariances, trial_covariances
 
-MATRICES = ("affine_invariant", "log_euclidean", "euclidean")
+MATRICES = (
+    "affine_invariant",
+    "log_euclidean",
+    "euclidean",
+    "log_cholesky",
+    "bures_wasserstein",
+    "learned_log_euclidean",
+)
 EVERY = (*MATRICES, "euclidean_vectors", "sphere")
 X, Y = spd_classes(per_class=10)
 GOOD = {"euclidean_vectors": vector_classes(per_class=10), "sphere": sphere_classes(per_class=10)}
@@ -235,7 +242,7 @@ ROWS = {
     "complex without imaginary part": Row("radar", as_x(lambda points: points.astype(complex))),
     # --- kinds of arrays
     "float32": Row("deep learning", as_x(lambda points: points.astype(np.float32)), manifolds=EVERY),
-    "float16": Row("deep learning", as_x(lambda points: points.astype(np.float16)), manifolds=EVERY[:4]),
+    "float16": Row("deep learning", as_x(lambda points: points.astype(np.float16)), manifolds=EVERY[:-1]),
     "integers": Row("probing", as_x(integers)),
     "objects": Row("pandas", as_x(lambda points: points.astype(object))),
     "lists": Row("scikit-learn user", as_x(lambda points: points.tolist()), manifolds=EVERY),

@@ -76,6 +76,13 @@ def test_the_log_cholesky_mean_has_the_geometric_mean_of_the_determinants():
     assert np.linalg.slogdet(mean)[1] == pytest.approx(np.linalg.slogdet(points)[1].mean())
 
 
+@pytest.mark.parametrize("manifold", [LC, BW, LLE], ids=repr)
+def test_the_margin_is_the_ratio_of_the_extreme_eigenvalues(manifold):
+    points = spd(np.random.default_rng(24), 4, 3)
+    eigenvalues = np.linalg.eigvalsh(points)
+    np.testing.assert_allclose(manifold.margin(manifold.encode(points)), eigenvalues[:, 0] / eigenvalues[:, -1])
+
+
 # --- Bures-Wasserstein
 
 

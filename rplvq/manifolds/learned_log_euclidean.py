@@ -171,6 +171,10 @@ class LearnedLogEuclidean:
         """The same geometry whose metric no longer moves, for means."""
         return attrs.evolve(self, rate=0.0)
 
+    def margin(self, prototypes: Prototypes) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        return LogEuclidean().margin(prototypes)
+
     def metric(self, prototypes: Prototypes) -> Array:
         """Return Q (m, m) of prototypes as training carries them, of trace m."""
         omega = self._omega(prototypes)
