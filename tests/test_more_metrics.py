@@ -341,6 +341,13 @@ def test_a_rank_above_the_dimension_is_refused():
     assert LearnedLogEuclidean(rank=9).encode(hpd(np.random.default_rng(18), 2, 3)).shape == (2, 3, 3)
 
 
+def test_a_metric_too_large_for_memory_is_refused_with_the_way_out():
+    points = np.eye(150)[None]
+    with pytest.raises(ValueError, match=r"of size 150, whose metric of rank 11325 .* 0.96 GiB: give a lower rank"):
+        LLE.encode(points)
+    assert LearnedLogEuclidean(rank=20).encode(points).shape == (1, 150, 150)
+
+
 def test_complex_samples_are_refused_where_the_metric_is_of_real_ones():
     prototypes, _, _, _ = drawn(spd)
     with pytest.raises(ValueError, match="X is complex, but the metric was learned on real"):
