@@ -24,6 +24,8 @@ MATRICES = (
     "bures_wasserstein",
     "learned_log_euclidean",
 )
+SIZED = MATRICES[:-1]
+"""Manifolds for matrices of any size; the learned metric needs a low rank there."""
 EVERY = (*MATRICES, "euclidean_vectors", "sphere")
 X, Y = spd_classes(per_class=10)
 GOOD = {"euclidean_vectors": vector_classes(per_class=10), "sphere": sphere_classes(per_class=10)}
@@ -255,8 +257,8 @@ ROWS = {
     "one matrix": Row("scikit-learn user", lambda name: (X[0], Y[:1], None), r"3 axes.*X\[None\]"),
     # --- sizes
     "n = 1": Row("probing", sized(1)),
-    "n = 128": Row("EEG toolbox", sized(128), settings={"max_epochs": 1}),
-    "n = 256": Row("EEG toolbox", sized(256, 2), settings={"max_epochs": 1}),
+    "n = 128": Row("EEG toolbox", sized(128), None, SIZED, {"max_epochs": 1}),
+    "n = 256": Row("EEG toolbox", sized(256, 2), None, SIZED, {"max_epochs": 1}),
     "100 classes": Row("probing", lambda name: (*spd_classes(n_classes=100, per_class=2, n=2), None)),
     "imbalance 1000:1": Row("probing", imbalanced, settings={"max_epochs": 1}),
     "scale 1e-28": Row("EEG in volts", as_x(lambda points: 1e-28 * points)),
