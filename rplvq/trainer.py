@@ -117,13 +117,12 @@ class Trainer:
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
         spread = start = 1.0
+        unit = self.manifold.unit(codes, sample_weight) if hasattr(self.manifold, "unit") else 1.0
         if wants_default(self.sigma2):
-            # Distances without units are about 1e-16 between equal points that went through different arithmetic.
-            rounding = 0.0 if hasattr(self.manifold, "unit") else SAME_POINT
-            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight, rounding)
+            # Distances are about 1e-16 units between equal points that went through different arithmetic.
+            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight, SAME_POINT * unit)
         if wants_default(self.step_size):
-            unit = getattr(self.manifold, "unit", None)
-            start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
+            start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
         sigma2 = resolve(self.sigma2, Constant(spread), "sigma2")
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
