@@ -19,6 +19,7 @@ from rplvq import (
     RiemannianLVQ,
     Trainer,
 )
+from rplvq.exceptions import DivergenceWarning
 from rplvq.steps import auto_sigma2, pair_weights
 
 MATRIX_MANIFOLDS = pytest.mark.parametrize(
@@ -168,7 +169,8 @@ def test_the_manifold_s_own_cap_holds_where_none_is_given():
 def test_nothing_leaves_the_cone_however_large_the_weights(batch_size):
     X, y = spd_classes(per_class=15, n=4, n_classes=3, spread=0.8, shift=0.4)
     settings = {"sigma2": 0.01, "step_size": 0.5, "max_weight": None, "batch_size": batch_size, "max_epochs": 5}
-    model = RiemannianLVQ(random_state=0, **settings).fit(X, y)
+    with pytest.warns(DivergenceWarning, match="steps were cut"):
+        model = RiemannianLVQ(random_state=0, **settings).fit(X, y)
     eigenvalues = np.linalg.eigvalsh(model.prototypes_)
     assert np.isfinite(model.prototypes_).all()
     assert (eigenvalues > 0).all()
