@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
-from rplvq.costs import PLVQ, RSLVQ
+from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimator import RiemannianLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.manifolds import (
@@ -24,6 +24,7 @@ from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.trainer import Trainer
 
 __all__ = [
+    "GLVQ",
     "PLVQ",
     "RSLVQ",
     "AffineInvariant",
@@ -41,6 +42,7 @@ __all__ = [
     "LogEuclidean",
     "ProjectedEuclidean",
     "Recenter",
+    "Representability",
     "RiemannianLVQ",
     "SPDProjection",
     "StepDecay",

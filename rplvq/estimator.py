@@ -50,9 +50,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq" or an object.
-    sigma2 : float, Schedule, "auto" or None, default="auto"
-        Variance of the mixture, in squared distances. "auto" is half the median squared distance between
-        the data and the initial prototypes; a schedule with ``start=None`` starts there.
+    sigma2 : float, Schedule, "auto", "half_median" or None, default="auto"
+        Variance of the mixture, in squared distances. "auto" (:func:`rplvq.sigma2.auto_sigma2`) lies between the
+        likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
+        latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
+        the choice of the paper's authors.
     step_size : float, Schedule or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units.

@@ -176,7 +176,7 @@ def require_finite(points: Array) -> None:
     value = points[position]
     raise PointError(
         position[0],
-        f"contains NaN or infinity: the entry at {position} is {value}. Remove or impute the sample",
+        f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample",
     )
 
 

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from rplvq.costs import PLVQ, RSLVQ
+from rplvq.costs import GLVQ, PLVQ, RSLVQ
 from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
 from rplvq.manifolds import (
     AffineInvariant,
@@ -41,7 +41,7 @@ MANIFOLDS: dict[str, Callable[[], Manifold[Any]]] = {
 }
 """Names of manifolds; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are pyRiemann's."""
 
-COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ}
+COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
 """Names of costs."""
 
 INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}

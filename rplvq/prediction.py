@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,19 +10,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rplvq.chunks import row_slices
 from rplvq.costs.mixture import class_groups, class_log_proba
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.linalg import PointError
+from rplvq.protocols import Array, Prototypes
 from rplvq.steps import State
 
 __all__ = ["PrototypePredictor"]
-
-
-def nearest(manifold: Manifold[Any], prototypes: Prototypes, codes: Array) -> Array:
-    """Index (N,) of the nearest prototype: the manifold's own search where it has one, or all distances."""
-    search = getattr(manifold, "nearest", None)
-    if search is None:
-        return np.asarray(manifold.sqdist(prototypes, codes).argmin(axis=1))
-    return np.asarray(search(prototypes, codes))
 
 
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
@@ -44,10 +37,10 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     def predict(self, X: Any) -> Array:
         """Predict labels (N,) of samples (N, n, n): the nearest prototype's, or the most probable."""
         if self._by_posterior():
-            return np.asarray(self.classes_[self._log_proba(self._sqdist(X)).argmax(axis=1)])
-        check_is_fitted(self)
-        manifold = self._fitted_trainer.manifold
-        return np.asarray(self.prototype_labels_[self._over(X, partial(nearest, manifold))])
+            found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
+            return np.asarray(self.classes_[found])
+        found = self._over(X, self._nearest)
+        return np.asarray(self.prototype_labels_[found])
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities (N, C) of samples (N, n, n), columns in the order of ``classes_``."""
@@ -55,7 +48,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the class probabilities, exact where the probabilities underflow."""
-        return self._log_proba(self._sqdist(X))
+        return self._over(X, self._log_proba)
 
     def decision_function(self, X: Any) -> Array:
         """Scores whose largest is the predicted class.
@@ -66,16 +59,12 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             Minus the squared distance to the nearest prototype of each class, or the class log-posterior
             if ``decision="posterior"``; for two classes the second score minus the first.
         """
-        sqdist = self._sqdist(X)
-        if self._by_posterior():
-            scores = self._log_proba(sqdist)
-        else:
-            scores = -np.minimum.reduceat(sqdist, class_groups(self._state.labels).starts, axis=1)
+        scores = self._over(X, self._log_proba if self._by_posterior() else self._nearness)
         return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
         """Distances (N, K), not squared, of samples (N, n, n) to the prototypes."""
-        return np.sqrt(self._sqdist(X))
+        return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
 
     def _by_posterior(self) -> bool:
         if self.decision not in ("nearest", "posterior"):
@@ -91,24 +80,54 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         if codes.shape[1:] != shape:
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
-    def _sqdist(self, X: Any) -> Array:
-        """Squared distances (N, K) of samples to the prototypes."""
-        check_is_fitted(self)
-        return self._over(X, self._fitted_trainer.manifold.sqdist)
-
     def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
-        """Answer (N, ...) of ``answer(prototypes, codes)`` for all samples, over ``n_jobs`` threads."""
-        codes = self._fitted_trainer.manifold.encode(X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        self._require_same_shape(codes)
-        n_jobs = min(effective_n_jobs(self.n_jobs), len(codes))
-        if n_jobs == 1:
-            return np.asarray(answer(self._state.prototypes, codes))
-        parts = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(answer)(self._state.prototypes, part) for part in np.array_split(codes, n_jobs)
-        )
-        return np.concatenate(parts)
+        """Answers (N, ...) of ``answer(prototypes, codes)`` for all samples, over ``n_jobs`` threads.
 
-    def _log_proba(self, sqdist: Array) -> Array:
+        Arrays are validated and answered in chunks, so that data larger than memory (numpy.memmap) are never
+        copied whole.
+        """
+        check_is_fitted(self)
+        fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self._state.prototypes)[1:] and len(X)
+        whole = None if fits and X.dtype.kind in "biufc" else self._encode(X, slice(None))
+        validate_data(self, X, skip_check_array=True, reset=False)
+        source = X if whole is None else whole
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(source))
+        # A chunk is held some six times: as it came, as codes, and as what the search makes of it.
+        needed = 6 * source[0].size * np.result_type(source, float).itemsize + 32 * len(self._state.labels)
+
+        def part(rows: slice) -> Array:
+            codes = self._encode(X, rows) if whole is None else whole[rows]
+            self._require_same_shape(codes)
+            return np.asarray(answer(self._state.prototypes, codes))
+
+        chunks = row_slices(len(source), needed, at_most=-(-len(source) // n_jobs))
+        if n_jobs == 1:
+            return np.concatenate([part(rows) for rows in chunks])
+        return np.concatenate(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(part)(rows) for rows in chunks))
+
+    def _encode(self, X: Any, rows: slice) -> Array:
+        """Codes of some rows of X; what is wrong with one of them is told by its index in X."""
+        if rows.start is None:
+            return np.asarray(self._fitted_trainer.manifold.encode(X))
+        try:
+            return np.asarray(self._fitted_trainer.manifold.encode(X[rows]))
+        except PointError as error:
+            raise PointError(error.index + rows.start, error.reason, error.name) from None
+
+    def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
+        """Index (N,) of the nearest prototype: the manifold's own search where it has one, or all distances."""
+        search = getattr(self._fitted_trainer.manifold, "nearest", None)
+        if search is None:
+            return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
+        return np.asarray(search(prototypes, codes))
+
+    def _nearness(self, prototypes: Prototypes, codes: Array) -> Array:
+        starts = class_groups(self._state.labels).starts
+        return np.asarray(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+
+    def _sqdist(self, prototypes: Prototypes, codes: Array) -> Array:
+        return np.asarray(self._fitted_trainer.manifold.sqdist(prototypes, codes))
+
+    def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
         log_proba = getattr(self._fitted_trainer.cost, "log_proba", class_log_proba)
-        return np.asarray(log_proba(sqdist, self._state.labels, self.sigma2_))
+        return np.asarray(log_proba(self._sqdist(prototypes, codes), self._state.labels, self.sigma2_))

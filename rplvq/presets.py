@@ -40,8 +40,8 @@ def plrsq_const(
 
     Parameters
     ----------
-    sigma2 : float or "auto", default="auto"
-        Constant; "auto" is half the median squared distance to the class means.
+    sigma2 : float, "auto" or "half_median", default="auto"
+        Constant; "half_median" is the choice of the authors' program, "auto" that of RiemannianLVQ.
     prototypes_per_class : int or dict, default=1
         Prototypes of each class.
     max_epochs : int, default=100

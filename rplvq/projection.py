@@ -20,7 +20,7 @@ from rplvq.manifolds import AffineInvariant
 from rplvq.means import riemannian_mean
 from rplvq.names import index_labels, resolve_cost
 from rplvq.protocols import Array, Cost
-from rplvq.steps import auto_sigma2
+from rplvq.sigma2 import half_median
 
 __all__ = ["SPDProjection"]
 
@@ -213,7 +213,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
 
     def _start_sigma2(self, means: Array, samples: Array, basis: Array) -> float:
         if isinstance(self.sigma2, str) and self.sigma2 == "auto":
-            return auto_sigma2(AffineInvariant().sqdist(congruence(means, basis), congruence(samples, basis)))
+            return half_median(AffineInvariant().sqdist(congruence(means, basis), congruence(samples, basis)))
         if isinstance(self.sigma2, (bool, str)) or self.sigma2 is None or not 0 < self.sigma2 < np.inf:
             raise ValueError(f"sigma2 must be a positive finite number or 'auto', got {self.sigma2!r}")
         return float(self.sigma2)

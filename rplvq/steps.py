@@ -8,7 +8,7 @@ import numpy as np
 
 from rplvq.protocols import Array, Prototypes, Schedule
 
-__all__ = ["Result", "State", "Step", "auto_sigma2", "pair_weights"]
+__all__ = ["Result", "State", "Step", "pair_weights"]
 
 
 class State(NamedTuple):
@@ -72,31 +72,6 @@ class Result(NamedTuple):
 
     state: State
     history: dict[str, Array]
-
-
-def auto_sigma2(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
-    """Half the weighted median of all squared distances (N, K): the authors' choice where none is given.
-
-    Raises
-    ------
-    ValueError
-        If the median is at most ``rounding`` or not finite: more than half of the samples coincide with the
-        prototypes.
-    """
-    if sample_weight is None:
-        median = float(np.median(sqdist))
-    else:
-        order = np.argsort(sqdist, axis=None)
-        total = np.cumsum(np.repeat(sample_weight, sqdist.shape[1])[order])
-        # The two middle values of the samples repeated by weight; where they differ, their mean.
-        middle = total[-1] / 2 * (1 + np.array([-1e-12, 1e-12]))
-        median = float(sqdist.ravel()[order[np.searchsorted(total, middle)]].mean())
-    if not rounding < median < np.inf:
-        raise ValueError(
-            f"sigma2='auto' is half the median squared distance to the initial prototypes, which is {median:g}: "
-            "most samples coincide with their prototypes. Give sigma2 a number"
-        )
-    return median / 2
 
 
 def pair_weights(

@@ -19,13 +19,15 @@ from tqdm.auto import tqdm
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
 from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
+from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.history import EpochReport, Meter, Score, evaluate
 from rplvq.initializers import ClassMeans
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import Constant, GeometricDecay, resolve, wants_default
-from rplvq.steps import Result, State, Step, auto_sigma2, pair_weights
+from rplvq.schedules import GeometricDecay, resolve, wants_default
+from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
+from rplvq.steps import Result, State, Step, pair_weights
 from rplvq.sweeps import blocks, visits
 
 __all__ = ["Trainer"]
@@ -46,8 +48,9 @@ class Trainer:
         What is minimised.
     initializer : Initializer, default=ClassMeans()
         Where prototypes begin.
-    sigma2 : float, Schedule, "auto" or None
-        Variance of the mixture's components; "auto" is :func:`auto_sigma2` of the initial prototypes.
+    sigma2 : float, Schedule, "auto", "half_median" or None
+        Variance of the mixture's components; "auto" is :func:`rplvq.sigma2.auto_sigma2` of the initial
+        prototypes, "half_median" half the median squared distance to them.
     step_size : float, Schedule or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
         units.
@@ -116,15 +119,17 @@ class Trainer:
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        spread = start = 1.0
-        if wants_default(self.sigma2):
-            # Distances without units are about 1e-16 between equal points that went through different arithmetic.
-            rounding = 0.0 if hasattr(self.manifold, "unit") else SAME_POINT
-            spread = auto_sigma2(self.manifold.sqdist(prototypes, codes), sample_weight, rounding)
+        unit = self.manifold.unit(codes, sample_weight) if hasattr(self.manifold, "unit") else 1.0
+
+        def look() -> Start:
+            sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
+            # Distances are about 1e-16 units between equal points that went through different arithmetic.
+            return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
+
+        start = 1.0
         if wants_default(self.step_size):
-            unit = getattr(self.manifold, "unit", None)
-            start = codes.shape[-1] * len(labels) / n_classes / 100 * (unit(codes, sample_weight) if unit else 1.0)
-        sigma2 = resolve(self.sigma2, Constant(spread), "sigma2")
+            start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
+        sigma2 = resolve_sigma2(self.sigma2, look)
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
 
@@ -152,6 +157,11 @@ class Trainer:
             weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
             prototypes = move(geodesics, weights)
             yield prototypes, sqdist, loss, n_capped
+
+    @property
+    def _priors(self) -> tuple[float, ...] | None:
+        """Class priors of the cost, where it is one of the mixture's."""
+        return self.cost.priors if isinstance(self.cost, (RSLVQ, PLVQ)) else None
 
     @property
     def _max_length(self) -> float:

@@ -20,6 +20,8 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+# python -m pytest --hypothesis-profile=nightly: at least 2000 new examples of every property.
+settings.register_profile("nightly", settings.get_profile("deterministic"), derandomize=False, max_examples=2000)
 settings.load_profile("deterministic")
 
 

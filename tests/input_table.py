@@ -16,7 +16,16 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from rplvq.features import region_covariances, trial_covariances
 
-MATRICES = ("affine_invariant", "log_euclidean", "euclidean")
+MATRICES = (
+    "affine_invariant",
+    "log_euclidean",
+    "euclidean",
+    "log_cholesky",
+    "bures_wasserstein",
+    "learned_log_euclidean",
+)
+SIZED = MATRICES[:-1]
+"""Manifolds for matrices of any size; the learned metric needs a low rank there."""
 EVERY = (*MATRICES, "euclidean_vectors", "sphere")
 X, Y = spd_classes(per_class=10)
 GOOD = {"euclidean_vectors": vector_classes(per_class=10), "sphere": sphere_classes(per_class=10)}
@@ -221,7 +230,9 @@ ROWS = {
     "grey image as RGB": Row("image descriptors", only(grey_image()), SINGULAR),
     "clearly indefinite": Row("probing", only(np.diag([1.0, 2.0, -0.1])), r"X\[3\] is not positive definite"),
     "condition 1e8": Row("probing", of_condition(1e8)),
-    "condition 1e12": Row("probing", of_condition(1e12), warns=NO_MEAN),
+    "condition 1e12": Row(
+        "probing", of_condition(1e12), warns=NO_MEAN | {"bures_wasserstein": ConvergenceWarning}
+    ),
     "heavy tails": Row("image descriptors", heavy_tails, settings={"sigma2": 5.0, "step_size": 3.0}, warns=NO_MEAN),
     # --- not finite
     "NaN in one of a thousand": Row("EEG toolbox", in_thousand(np.nan), r"X\[617\] contains NaN.* is nan", EVERY),
@@ -235,7 +246,7 @@ ROWS = {
     "complex without imaginary part": Row("radar", as_x(lambda points: points.astype(complex))),
     # --- kinds of arrays
     "float32": Row("deep learning", as_x(lambda points: points.astype(np.float32)), manifolds=EVERY),
-    "float16": Row("deep learning", as_x(lambda points: points.astype(np.float16)), manifolds=EVERY[:4]),
+    "float16": Row("deep learning", as_x(lambda points: points.astype(np.float16)), manifolds=EVERY[:-1]),
     "integers": Row("probing", as_x(integers)),
     "objects": Row("pandas", as_x(lambda points: points.astype(object))),
     "lists": Row("scikit-learn user", as_x(lambda points: points.tolist()), manifolds=EVERY),
@@ -246,8 +257,8 @@ ROWS = {
     "one matrix": Row("scikit-learn user", lambda name: (X[0], Y[:1], None), r"3 axes.*X\[None\]"),
     # --- sizes
     "n = 1": Row("probing", sized(1)),
-    "n = 128": Row("EEG toolbox", sized(128), settings={"max_epochs": 1}),
-    "n = 256": Row("EEG toolbox", sized(256, 2), settings={"max_epochs": 1}),
+    "n = 128": Row("EEG toolbox", sized(128), None, SIZED, {"max_epochs": 1}),
+    "n = 256": Row("EEG toolbox", sized(256, 2), None, SIZED, {"max_epochs": 1}),
     "100 classes": Row("probing", lambda name: (*spd_classes(n_classes=100, per_class=2, n=2), None)),
     "imbalance 1000:1": Row("probing", imbalanced, settings={"max_epochs": 1}),
     "scale 1e-28": Row("EEG in volts", as_x(lambda points: 1e-28 * points)),

@@ -52,7 +52,15 @@ def test_predicting_needs_eigenvalues_only():
     model = RiemannianLVQ(max_epochs=1).fit(X, y)
     with counted_decompositions() as counter:
         model.predict(X)
-    assert counter == {"eigh": 0, "eigvalsh": len(X) * 2}  # every pair; Cholesky factors check X
+    assert counter == {"eigh": 0, "eigvalsh": len(X) * 2}  # every pair: with two prototypes nothing can be saved
+
+
+def test_log_euclidean_prediction_takes_logarithms_alone():
+    X, y = spd_classes(per_class=10)
+    model = RiemannianLVQ("log_euclidean", prototypes_per_class=4, max_epochs=1).fit(X, y)
+    with counted_decompositions() as counter:
+        model.predict(X.tolist())
+    assert counter == {"eigh": len(X), "eigvalsh": 0}
 
 
 def test_vectors_need_none():

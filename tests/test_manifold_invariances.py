@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from cases import CASES, hpd, relative_gap, spd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rplvq import (
@@ -102,7 +102,6 @@ def test_affine_invariant_moves_follow_congruence():
     np.testing.assert_allclose(again, congruent(moved, transform), rtol=1e-9, atol=1e-12)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 6),
@@ -115,7 +114,6 @@ def test_the_log_euclidean_distance_never_exceeds_the_affine_invariant(seed, n, 
     assert (shorter <= longer * (1 + 1e-6) + 1e-12).all()
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 5),

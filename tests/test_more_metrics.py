@@ -76,6 +76,13 @@ def test_the_log_cholesky_mean_has_the_geometric_mean_of_the_determinants():
     assert np.linalg.slogdet(mean)[1] == pytest.approx(np.linalg.slogdet(points)[1].mean())
 
 
+@pytest.mark.parametrize("manifold", [LC, BW, LLE], ids=repr)
+def test_the_margin_is_the_ratio_of_the_extreme_eigenvalues(manifold):
+    points = spd(np.random.default_rng(24), 4, 3)
+    eigenvalues = np.linalg.eigvalsh(points)
+    np.testing.assert_allclose(manifold.margin(manifold.encode(points)), eigenvalues[:, 0] / eigenvalues[:, -1])
+
+
 # --- Bures-Wasserstein
 
 
@@ -334,6 +341,13 @@ def test_a_rank_above_the_dimension_is_refused():
     assert LearnedLogEuclidean(rank=9).encode(hpd(np.random.default_rng(18), 2, 3)).shape == (2, 3, 3)
 
 
+def test_a_metric_too_large_for_memory_is_refused_with_the_way_out():
+    points = np.eye(150)[None]
+    with pytest.raises(ValueError, match=r"of size 150, whose metric of rank 11325 .* 0.96 GiB: give a lower rank"):
+        LLE.encode(points)
+    assert LearnedLogEuclidean(rank=20).encode(points).shape == (1, 150, 150)
+
+
 def test_complex_samples_are_refused_where_the_metric_is_of_real_ones():
     prototypes, _, _, _ = drawn(spd)
     with pytest.raises(ValueError, match="X is complex, but the metric was learned on real"):
@@ -356,3 +370,13 @@ def test_a_trainer_keeps_the_metric_between_epochs():
     first = trainer.step(state, codes[:3], y[:3])
     second = trainer.step(state._replace(prototypes=first.prototypes), codes[3:6], y[3:6])
     assert not np.array_equal(LLE.metric(second.prototypes), LLE.metric(first.prototypes))
+
+
+def test_means_hold_the_metric():
+    """A mean that moved the metric on its way would be measured by another one at its end."""
+    points = spd(np.random.default_rng(23), 6, 3)
+    wild = LearnedLogEuclidean(rate=5.0)
+    found = riemannian_mean(wild, wild.encode(points))
+    np.testing.assert_allclose(found.code, LogEuclidean().encode(points).mean(axis=0), atol=1e-12)
+    assert found.n_iter == 2
+    assert wild.fixed == LearnedLogEuclidean(rate=0.0)

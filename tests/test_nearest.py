@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from cases import spd
+from cases import CASES, made, spd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from problems import spd_classes
 
-from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq import AffineInvariant, RiemannianLVQ, chunks
 from rplvq.manifolds import affine_invariant, lower_bound
 
 MANIFOLD = AffineInvariant()
@@ -120,3 +122,57 @@ def test_predict_gives_the_label_of_the_nearest():
     wanted = model.prototype_labels_[model.transform(X).argmin(axis=1)]
     assert_array_equal(model.predict(X), wanted)
     assert_array_equal(model.set_params(n_jobs=2).predict(X), wanted)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if hasattr(case.manifold(3), "nearest")])
+def test_every_geometry_with_a_search_finds_what_all_distances_say(name):
+    """Among prototypes that coincide or differ by rounding, too."""
+    manifold, codes = made(CASES[name], 60)
+    prototypes = codes[[0, 1, 2, 2, 0, 3]]
+    for shift in (0.0, 1e-15, 1e-9):
+        near = prototypes + shift * (codes[10:16] - prototypes)
+        assert_array_equal(manifold.nearest(near, codes), manifold.sqdist(near, codes).argmin(axis=1))
+
+
+# --- chunks
+
+
+METHODS = ["predict", "predict_log_proba", "decision_function", "transform"]
+
+
+@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
+@pytest.mark.parametrize("method", METHODS)
+def test_neither_chunks_nor_threads_show(monkeypatch, manifold, method):
+    X, y = spd_classes(n_classes=3, per_class=30, n=4, spread=0.9)
+    model = RiemannianLVQ(manifold, prototypes_per_class=2, max_epochs=1, random_state=0).fit(X, y)
+    wanted = getattr(model, method)(X)
+    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    assert_array_equal(getattr(model, method)(X), wanted)
+    assert_array_equal(getattr(model, method)(X.tolist()), wanted)
+    assert_array_equal(getattr(model.set_params(n_jobs=2), method)(X), wanted)
+
+
+@pytest.mark.parametrize(("bad", "sentence"), [(-np.eye(4), "is not positive"), (np.full((4, 4), np.nan), "its entry")])
+def test_a_bad_sample_in_a_later_chunk_is_named_by_its_index(monkeypatch, bad, sentence):
+    X, y = spd_classes(per_class=30, n=4)
+    model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
+    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    broken = X.copy()
+    broken[50] = bad
+    with pytest.raises(ValueError, match=rf"X\[50\] .*{sentence}"):
+        model.predict(broken)
+
+
+def test_a_memory_map_is_never_copied_whole(tmp_path):
+    """A million small matrices would take 300 MB; here 200 000 take 14 MB and a chunk a few."""
+    X, y = spd_classes(n_classes=3, per_class=30, n=3)
+    model = RiemannianLVQ(prototypes_per_class=4, max_epochs=1, random_state=0).fit(X, y)
+    many = np.lib.format.open_memmap(tmp_path / "many.npy", "w+", float, (200_000, 3, 3))
+    many[:] = np.resize(X, many.shape)
+    wanted = np.resize(model.predict(X), len(many))
+    tracemalloc.start()
+    found = model.predict(many)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert_array_equal(found, wanted)
+    assert peak < 2 * chunks.BUDGET_BYTES

@@ -216,6 +216,7 @@ def test_groups_travel_through_a_pipeline() -> None:
         pipeline.predict(mixed)
 
 
+@pytest.mark.skipif(sklearn.__version__.startswith(("1.6", "1.7")), reason="scikit-learn 1.8 hands groups to scorers")
 @pytest.mark.usefixtures("routing")
 def test_cross_validation_meets_each_session_as_a_new_one() -> None:
     X, y = make_syn1(n_per_class=8, random_state=0)

@@ -1,6 +1,9 @@
-"""Costs: one file each, all of them meeting :class:`rplvq.protocols.Cost`."""
+"""Costs: one file each, all of them meeting :class:`rplvq.protocols.Cost`; they add and scale."""
 
+from rplvq.costs.algebra import ScaledCost, SummedCost
+from rplvq.costs.glvq import GLVQ
 from rplvq.costs.plvq import PLVQ
+from rplvq.costs.representability import Representability
 from rplvq.costs.rslvq import RSLVQ
 
-__all__ = ["PLVQ", "RSLVQ"]
+__all__ = ["GLVQ", "PLVQ", "RSLVQ", "Representability", "ScaledCost", "SummedCost"]

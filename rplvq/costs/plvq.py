@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from rplvq.costs.algebra import Combinable
 from rplvq.costs.mixture import class_groups, class_log_proba, class_log_sum_exp, log_prior, log_sum_exp, mixture_logits
 from rplvq.costs.rslvq import RSLVQ, check_priors, to_priors
 from rplvq.protocols import Array, Evaluation
@@ -13,7 +14,7 @@ __all__ = ["PLVQ"]
 
 
 @attrs.frozen
-class PLVQ:
+class PLVQ(Combinable):
     """Cross-entropy between soft labels t and the mixture's class posterior.
 
     ``loss = -sum_c t_c log p(c | X)`` and ``slope_k = p_k (t_{c_k} / p(c_k) - 1) / (2 sigma2)`` (Tang et al.,

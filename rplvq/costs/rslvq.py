@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from rplvq.costs.algebra import Combinable
 from rplvq.costs.mixture import class_log_proba, log_prior, log_sum_exp, mixture_logits
 from rplvq.protocols import Array, Evaluation
 
@@ -76,7 +77,7 @@ def to_priors(value: Any) -> tuple[float, ...] | None:
 
 
 @attrs.frozen
-class RSLVQ:
+class RSLVQ(Combinable):
     """Likelihood-ratio cost of robust soft learning vector quantization.
 
     With ``p = softmax(-d / (2 sigma2))`` over all prototypes and P the same over those of the sample's

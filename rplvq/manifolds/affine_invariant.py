@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from rplvq.chunks import row_slices
 from rplvq.linalg import adjoint, check_definite, check_hermitian, lower_inverse, precision_of
 from rplvq.manifolds.lower_bound import common_frame, nearest_by_bound
 from rplvq.protocols import Array, Prototypes
@@ -14,7 +15,6 @@ from rplvq.protocols import Array, Prototypes
 __all__ = ["AffineInvariant"]
 
 EPS = np.array(np.finfo(float).eps)
-CHUNK_BYTES = 1 << 25
 ILL_CONDITIONED = 1e8
 """Rounding of a whitened spectrum, in units of eps, beyond which sqdist takes singular values of roots instead."""
 FEW = 3
@@ -174,10 +174,8 @@ class AffineInvariant:
         matrices of condition up to 1e8 is then the same to 1e-8 of itself whichever of the two is the prototype.
         """
         factors = inverse_factors(prototypes)
-        chunk = max(1, CHUNK_BYTES // (2 * factors.nbytes))
         result = np.empty((len(samples), len(factors)))
-        for start in range(0, len(samples), chunk):
-            rows = slice(start, start + chunk)
+        for rows in row_slices(len(samples), 2 * factors.nbytes):
             logs = log_spectrum(np.linalg.eigvalsh(whiten(factors, samples[rows])))
             sharpen(logs, factors, samples[rows])
             result[rows] = np.vecdot(logs, logs)
@@ -202,10 +200,8 @@ class AffineInvariant:
         if len(factors) < FEW:
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors)
-        chunk = max(1, CHUNK_BYTES // (4 * samples[0].nbytes + 32 * len(factors)))
         result = np.empty(len(samples), dtype=np.intp)
-        for start in range(0, len(samples), chunk):
-            rows = slice(start, start + chunk)
+        for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
             part, tied = nearest_by_bound(frame, factors, samples[rows], pair_spectra)
             if tied.any():
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)

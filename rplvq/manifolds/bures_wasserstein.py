@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_hermitian, check_positive, precision_of
+from rplvq.linalg import adjoint, check_definite, check_hermitian, precision_of
 from rplvq.protocols import Array
 
 __all__ = ["BuresWasserstein"]
@@ -109,7 +109,7 @@ class BuresWasserstein:
             At the first matrix that is not positive definite.
         """
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         return np.asarray(np.linalg.cholesky(matrices))
 
     def decode(self, codes: Array) -> Array:
@@ -117,6 +117,11 @@ class BuresWasserstein:
         roots = np.asarray(codes)
         matrices = roots @ adjoint(roots)
         return np.asarray(0.5 * (matrices + adjoint(matrices)))
+
+    def margin(self, prototypes: Array) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        singular = np.linalg.svd(np.asarray(prototypes), compute_uv=False)
+        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances (B, K), from singular values where that is exact, in chunks of bounded memory."""
@@ -131,19 +136,19 @@ class BuresWasserstein:
 
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
         """Move roots along the weighted differences, shortened where the step would leave the cone; (K, n, n)."""
-        steps, roots = self.pull(geodesics, weights), geodesics.roots
-        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
+        roots, steps = geodesics.roots, self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
+        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
         if repelled.any():
             moved[repelled] = self.exp(roots[repelled], steps[repelled])
         return moved
 
     def pull(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
-        """Weighted differences of the turned roots, shape (K, n, n); they add over batches."""
+        """Weighted differences of roots, shape (K, n, n); they add over batches."""
         return np.asarray(np.einsum("bk,bkij->kij", weights, geodesics.turned - geodesics.roots))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Move roots by tangents from :meth:`pull`, shortened where the step would leave the cone; (K, n, n)."""
+        """Move prototypes by tangents from :meth:`pull`, shortened where they would leave the cone; (K, n, n)."""
         roots = np.asarray(prototypes)
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 

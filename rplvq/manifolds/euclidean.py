@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from rplvq.linalg import require_finite
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["EuclideanVectors"]
@@ -44,6 +44,10 @@ class EuclideanVectors:
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
+
+    def nearest(self, prototypes: Array, samples: Array) -> Array:
+        """Index of the nearest prototype, shape (B,), by one matrix product."""
+        return flat_nearest(prototypes, samples)
 
     def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
         """Connect samples (B, d) to prototypes (K, d)."""

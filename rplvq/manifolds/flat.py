@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from rplvq.protocols import Array
 
-__all__ = ["FlatGeodesics", "flat_connect", "flat_exp", "flat_move", "flat_pull", "flat_sqdist"]
+__all__ = ["FlatGeodesics", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist"]
 
 
 class FlatGeodesics(NamedTuple):
@@ -44,6 +44,31 @@ def flat_sqdist(prototypes: Array, samples: Array) -> Array:
         difference = ends - starts
         return np.asarray(np.vecdot(difference, difference)[None])
     return np.asarray(cdist(ends, starts, "sqeuclidean"))
+
+
+def flat_nearest(prototypes: Array, samples: Array) -> Array:
+    """Index (B,) of the smallest squared distance, the first if several, from one matrix product.
+
+    ``|x - w|^2 = |x|^2 - 2 x.w + |w|^2`` loses digits by cancellation. Where two prototypes are within that rounding
+    of each other, differences decide, so that the index is always that of ``flat_sqdist(...).argmin(axis=1)``.
+    """
+    if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
+        prototypes, samples = prototypes.astype(complex), samples.astype(complex)
+    ends, starts = as_vectors(samples), as_vectors(prototypes)
+    if len(starts) == 1:
+        return np.zeros(len(ends), dtype=np.intp)
+    own = np.vecdot(starts, starts)
+    partial = ends @ (-2.0 * starts.T)
+    partial += own
+    rows = np.arange(len(ends))
+    winner = partial.argmin(axis=1)
+    best = partial[rows, winner]
+    partial[rows, winner] = np.inf
+    slack = 16 * ends.shape[1] * np.finfo(float).eps * (np.vecdot(ends, ends) + own.max())
+    tied = ~(partial.min(axis=1) > best + slack)
+    if tied.any():
+        winner[tied] = flat_sqdist(prototypes, samples[tied]).argmin(axis=1)
+    return np.asarray(winner)
 
 
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:

@@ -17,6 +17,8 @@ __all__ = ["LearnedLogEuclidean"]
 
 LONGEST = 0.5
 """Bound on the relative change of Omega in one step."""
+LARGEST = 1 << 28
+"""Bytes that Omega may take: full rank up to 107 x 107 real matrices."""
 
 
 class MetricPrototypes:
@@ -153,13 +155,19 @@ class LearnedLogEuclidean:
         Raises
         ------
         ValueError
-            At the first matrix that is not positive definite, or if ``rank`` exceeds m.
+            At the first matrix that is not positive definite, if ``rank`` exceeds m, or if Omega would take more
+            than 256 MiB.
         """
         codes = LogEuclidean().encode(points)
         n = codes.shape[-1]
         m = n * n if np.iscomplexobj(codes) else n * (n + 1) // 2
         if self.rank is not None and self.rank > m:
             raise ValueError(f"rank must be at most {m} for matrices of size {n}, got {self.rank}")
+        if (size := 8 * m * (self.rank or m)) > LARGEST:
+            raise ValueError(
+                f"X holds matrices of size {n}, whose metric of rank {self.rank or m} on {m} coordinates takes "
+                f"{size / 2**30:.2g} GiB: give a lower rank, or project the matrices first (SPDProjection)"
+            )
         return codes
 
     def decode(self, codes: Prototypes) -> Array:
@@ -170,6 +178,10 @@ class LearnedLogEuclidean:
     def fixed(self) -> LearnedLogEuclidean:
         """The same geometry whose metric no longer moves, for means."""
         return attrs.evolve(self, rate=0.0)
+
+    def margin(self, prototypes: Prototypes) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        return LogEuclidean().margin(prototypes)
 
     def metric(self, prototypes: Prototypes) -> Array:
         """Return Q (m, m) of prototypes as training carries them, of trace m."""

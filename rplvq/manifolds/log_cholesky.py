@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_hermitian, check_positive, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
+from rplvq.linalg import adjoint, check_definite, check_hermitian, precision_of
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["LogCholesky"]
@@ -71,7 +71,7 @@ class LogCholesky:
             At the first matrix that is not positive definite.
         """
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         return map_diagonal(np.log, np.linalg.cholesky(matrices))
 
     def decode(self, codes: Array) -> Array:
@@ -80,9 +80,18 @@ class LogCholesky:
         matrices = lower @ adjoint(lower)
         return np.asarray(0.5 * (matrices + adjoint(matrices)))
 
+    def margin(self, prototypes: Array) -> Array:
+        """Smallest over largest eigenvalue of each prototype, shape (K,)."""
+        eigenvalues = np.linalg.eigvalsh(self.decode(prototypes))
+        return np.asarray(eigenvalues[:, 0] / eigenvalues[:, -1])
+
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
+
+    def nearest(self, prototypes: Array, samples: Array) -> Array:
+        """Index of the nearest prototype, shape (B,), by one matrix product."""
+        return flat_nearest(prototypes, samples)
 
     def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
         """Connect the codes of samples (B, n, n) to those of prototypes (K, n, n)."""

@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.linalg import check_hermitian, check_positive, expm, from_spectrum, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["LogEuclidean"]
@@ -57,6 +57,10 @@ class LogEuclidean:
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
+
+    def nearest(self, prototypes: Array, samples: Array) -> Array:
+        """Index of the nearest prototype, shape (B,), by one matrix product."""
+        return flat_nearest(prototypes, samples)
 
     def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
         """Connect the logarithms of samples (B, n, n) to those of prototypes (K, n, n)."""

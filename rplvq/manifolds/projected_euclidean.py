@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.linalg import PointError, check_hermitian, check_positive, first_bad, from_spectrum, precision_of
-from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_pull, flat_sqdist
+from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
 __all__ = ["ProjectedEuclidean"]
@@ -76,6 +76,10 @@ class ProjectedEuclidean:
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances, shape (B, K)."""
         return flat_sqdist(prototypes, samples)
+
+    def nearest(self, prototypes: Array, samples: Array) -> Array:
+        """Index of the nearest prototype, shape (B,), by one matrix product."""
+        return flat_nearest(prototypes, samples)
 
     def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
         """Connect samples (B, n, n) to prototypes (K, n, n)."""

@@ -1,0 +1,105 @@
+"""A whole radar scene, 900 x 1024 Hermitian 3 x 3 matrices against 12 prototypes on two cores.
+
+    OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/radar_scene.py --out radar_scene.json
+
+Measures predict on growing parts of the scene (median of runs in turn), fits the exponent of the time in the number of
+pixels, and the peak memory of the process. ``--million`` adds a million real 3 x 3 matrices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from examples.paper.data import find
+from examples.showing import coherency_matrices
+from rplvq import RiemannianLVQ, __version__
+
+PARTS = (8, 4, 2, 1)
+
+
+def machine() -> dict[str, Any]:
+    """What the figures depend on."""
+    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return {
+        "processor": names[0].split(":")[1].strip() if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "rplvq": __version__,
+        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
+    }
+
+
+def peak_megabytes() -> float:
+    """Largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def scene_and_labels() -> tuple[np.ndarray, np.ndarray]:
+    """Matrices (921600, 3, 3) and labels (921600,)."""
+    data = np.load(find("polsar_sf_airsar_T3.npz"), allow_pickle=False)
+    scene = coherency_matrices(dict(zip(data["plane_names"].tolist(), data["planes"], strict=True)))
+    return scene.reshape(-1, 3, 3), data["labels"].ravel()
+
+
+def seconds(model: RiemannianLVQ, matrices: np.ndarray) -> float:
+    """Wall time of one prediction."""
+    began = time.perf_counter()
+    model.predict(matrices)
+    return time.perf_counter() - began
+
+
+def scaling(model: RiemannianLVQ, matrices: np.ndarray, repeats: int) -> dict[str, Any]:
+    """Median time on parts of the matrices spread over the whole, and the fitted exponent."""
+    parts = [np.ascontiguousarray(matrices[::step]) for step in PARTS]
+    times = np.median([[seconds(model, part) for part in parts] for _ in range(repeats)], axis=0)
+    sizes = [len(part) for part in parts]
+    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    return {"matrices": sizes, "seconds": times.round(3).tolist(), "exponent": round(float(exponent), 3)}
+
+
+def measure(repeats: int, million: bool) -> dict[str, Any]:
+    """All figures."""
+    scene, labels = scene_and_labels()
+    rng = np.random.default_rng(0)
+    train = np.concatenate([rng.choice(np.flatnonzero(labels == kind), 200, replace=False) for kind in range(1, 6)])
+    counts = {1: 2, 2: 2, 3: 3, 4: 3, 5: 2}
+    model = RiemannianLVQ(prototypes_per_class=counts, init="kmeans", max_epochs=3, n_jobs=2, random_state=0)
+    model.fit(scene[train], labels[train])
+    seconds(model, scene[:1000])
+    before = peak_megabytes()
+    result: dict[str, Any] = {"machine": machine(), "prototypes": 12, "whole_scene_seconds": seconds(model, scene)}
+    result |= {"peak_megabytes": peak_megabytes(), "peak_before_predict_megabytes": before}
+    result["scaling"] = scaling(model, scene, repeats)
+    if million:
+        matrices = np.resize(scene.real, (1_000_000, 3, 3))
+        model.fit(scene[train].real, labels[train])
+        result["million_seconds"] = seconds(model, matrices)
+    return result
+
+
+def main() -> None:
+    """Print the figures, and write them where ``--out`` says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each size")
+    parser.add_argument("--million", action="store_true", help="also a million real matrices")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    arguments = parser.parse_args()
+    text = json.dumps(measure(arguments.repeats, arguments.million), indent=2)
+    print(text)
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()
