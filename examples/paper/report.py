@@ -93,6 +93,7 @@ def selected(folder: pathlib.Path) -> str:
     for experiment, score in (
         ("syn1-selection", "accuracy"),
         ("syn2-selection", "accuracy"),
+        ("eth80-selection", "accuracy"),
         ("bci2a-selection", "kappa"),
     ):
         records = [record for record in load(folder, experiment) if "chosen" in record["result"]]
@@ -100,7 +101,7 @@ def selected(folder: pathlib.Path) -> str:
             results = [record["result"] for record in records if record["method"] == method]
             chosen = [result["chosen"] for result in results]
             settings = [
-                f"{np.mean([choice[name] for choice in chosen]):.3g}"
+                f"{np.mean([choice[name] for choice in chosen]):.3g}" if name in chosen[0] else "fixed"
                 for name in ("sigma2", "prototypes_per_class", "max_epochs")
             ]
             rows.append([f"{experiment}, {method}", *settings, f"{score} {spread([r[score] for r in results])}"])
