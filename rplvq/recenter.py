@@ -252,6 +252,11 @@ class Recenter(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (N, n, n)
             As from transform.
+
+        Raises
+        ------
+        ValueError
+            As from fit.
         """
         return self.fit(X, y, groups=groups).transform(X, groups=groups)
 

@@ -114,7 +114,30 @@ class Trainer:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> State:
-        """Choose prototypes and resolve both schedules for codes (N, ...) and targets (N,) or (N, C)."""
+        """Choose prototypes, and resolve both schedules for the data.
+
+        Parameters
+        ----------
+        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+            Encoded samples, and their class indices or probabilities.
+        n_classes : int
+            Number of classes C.
+        rng : numpy.random.Generator
+            Handed to the initializer.
+        sample_weight : ndarray of shape (N,), optional
+            See :func:`rplvq.sweeps.visits`.
+
+        Returns
+        -------
+        State
+            Before the first epoch.
+
+        Raises
+        ------
+        ValueError
+            If a class gets no prototype, or ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
+            of such.
+        """
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -134,7 +157,22 @@ class Trainer:
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
-        """Take one step on samples (B, ...); all weights are computed before any prototype moves."""
+        """Take one step; all weights are computed before any prototype moves.
+
+        Parameters
+        ----------
+        state : State
+            At its epoch: see :meth:`rplvq.steps.State.at_epoch`.
+        samples, targets : ndarray of shape (B, ...) and (B,) or (B, C)
+            The batch.
+        sample_weight : ndarray of shape (B,), optional
+            Factors of the samples' slopes.
+
+        Returns
+        -------
+        Step
+            Moved prototypes; distances (B, K) and losses (B,) before the step; how many weights were capped.
+        """
         return Step(*next(self._steps(state, samples, targets, sample_weight, len(samples))))
 
     def _steps(
@@ -177,7 +215,27 @@ class Trainer:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[State, Score, int]:
-        """Visit every sample once, in random order: the new state, its running score, weights capped.
+        """Visit every sample once, in random order.
+
+        Parameters
+        ----------
+        state : State
+            At its epoch.
+        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+            Encoded samples, and their class indices or probabilities.
+        rng : numpy.random.Generator
+            Source of the order.
+        sample_weight : ndarray of shape (N,), optional
+            See :func:`rplvq.sweeps.visits`.
+
+        Returns
+        -------
+        state : State
+            With the moved prototypes.
+        score : Score
+            Mean cost and training error as met on the way.
+        n_capped : int
+            Weights cut and steps shortened.
 
         Raises
         ------
@@ -291,7 +349,18 @@ class Trainer:
         sample_weight: Array | None = None,
         validation: tuple[Array, Array, Array | None] | None = None,
     ) -> Progress:
-        """Return where a run from ``state`` stands before its first epoch; arguments as for :meth:`run`."""
+        """Return where a run from ``state`` stands before its first epoch.
+
+        Parameters
+        ----------
+        state, codes, targets, rng, sample_weight, validation
+            As for :meth:`run`.
+
+        Returns
+        -------
+        Progress
+            For :meth:`epochs`.
+        """
         rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
             rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
@@ -368,7 +437,27 @@ class Trainer:
         sample_weight: Array | None = None,
         validation: tuple[Array, Array, Array | None] | None = None,
     ) -> tuple[State, dict[str, float]]:
-        """Sweep once and write the epoch's line of the history."""
+        """Sweep once and write the epoch's line of the history.
+
+        Parameters
+        ----------
+        state, codes, targets, rng, sample_weight
+            As for :meth:`sweep`.
+        validation : tuple of (codes, targets, sample_weight), optional
+            As for :meth:`run`.
+
+        Returns
+        -------
+        state : State
+            After the sweep.
+        row : dict of str to float
+            One value for each column of the history.
+
+        Raises
+        ------
+        FloatingPointError
+            If training diverges.
+        """
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
         seconds = time.perf_counter() - began
