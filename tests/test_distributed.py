@@ -54,7 +54,9 @@ def relative(a, b):
 @pytest.mark.parametrize("sizes", [100, 30, (1, 2, 97), (50, 50)])
 def test_full_batches_give_the_prototypes_of_the_estimator(manifold, sizes):
     X, y = data()
-    model = RiemannianLVQ(manifold, batch_size=None, max_epochs=5, step_size=0.8, monitor="epoch", random_state=3)
+    model = RiemannianLVQ(
+        manifold, batch_size=None, max_epochs=5, sigma2=2.0, step_size=0.8, monitor="epoch", random_state=3
+    )
     found, wanted = DistributedLVQ(model).fit(cut(X, sizes), y), model.fit(X, y)
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
     assert found.sigma2_ == pytest.approx(wanted.sigma2_, rel=1e-10)

@@ -7,10 +7,11 @@ import pytest
 from cases import EVERY
 from numpy.testing import assert_allclose
 from problems import counted_decompositions, distances, refuse, spd_classes, vector_classes
+from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, Constant, RiemannianLVQ
+from rplvq import PLVQ, RSLVQ, Constant, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.datasets import make_syn2
 from rplvq.sigma2 import Start, auto_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 
@@ -158,3 +159,11 @@ def test_default_training_does_not_end_below_the_class_means_where_the_half_medi
 
     means, auto, half = score(max_epochs=0), score(max_epochs=10), score(max_epochs=10, sigma2="half_median")
     assert auto > means > half + 0.01
+
+
+@pytest.mark.parametrize(("sigma2", "step"), [("auto", None), (None, None), ("half_median", None), (1e-3, 0.03)])
+def test_the_default_step_is_at_most_half_of_a_sigma2_that_sets_itself(sigma2, step):
+    X, y = 1e-3 * vector_classes(per_class=30)[0] + 5.0, vector_classes(per_class=30)[1]
+    manifold = FromPymanopt(Euclidean(3))  # no unit: the step does not follow the data
+    state = Trainer(manifold, sigma2=sigma2).init(manifold.encode(X), y, 2, np.random.default_rng(0))
+    assert state.step_size == (state.sigma2 / 2 if step is None else step)
