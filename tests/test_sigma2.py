@@ -11,7 +11,7 @@ from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, Constant, FromPymanopt, RiemannianLVQ, Trainer
+from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.datasets import make_syn2
 from rplvq.sigma2 import Start, auto_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 
@@ -161,9 +161,20 @@ def test_default_training_does_not_end_below_the_class_means_where_the_half_medi
     assert auto > means > half + 0.01
 
 
-@pytest.mark.parametrize(("sigma2", "step"), [("auto", None), (None, None), ("half_median", None), (1e-3, 0.03)])
-def test_the_default_step_is_at_most_half_of_a_sigma2_that_sets_itself(sigma2, step):
-    X, y = 1e-3 * vector_classes(per_class=30)[0] + 5.0, vector_classes(per_class=30)[1]
-    manifold = FromPymanopt(Euclidean(3))  # no unit: the step does not follow the data
-    state = Trainer(manifold, sigma2=sigma2).init(manifold.encode(X), y, 2, np.random.default_rng(0))
-    assert state.step_size == (state.sigma2 / 2 if step is None else step)
+@pytest.mark.parametrize("sigma2", ["auto", None, "half_median"])
+@pytest.mark.parametrize(("per_class", "share"), [(30, 2 / 60), (2, 0.5)])
+def test_the_default_step_gives_a_sample_its_share_of_a_mean_where_sigma2_sets_itself(sigma2, per_class, share):
+    X, y = vector_classes(per_class=per_class)
+    manifold = FromPymanopt(Euclidean(3))  # no unit: the paper's step does not follow the data
+    codes = manifold.encode(1e-3 * X + 5.0)
+    state = Trainer(manifold, sigma2=sigma2).init(codes, y, 2, np.random.default_rng(0))
+    assert state.step_size == pytest.approx(state.sigma2 * share)
+    twice = Trainer(manifold, sigma2=sigma2).init(codes, y, 2, np.random.default_rng(0), np.full(len(y), 2.0))
+    assert twice.step_size == pytest.approx(twice.sigma2 * min(share, 1 / len(y)))
+
+
+def test_the_default_step_is_the_papers_where_sigma2_is_given_or_large():
+    X, y = spd_classes()
+    for sigma2 in (1e-3, 1e3, Constant(2.0)):
+        state = Trainer(AffineInvariant(), sigma2=sigma2).init(X, y, 2, np.random.default_rng(0))
+        assert state.step_size == pytest.approx(0.03)
