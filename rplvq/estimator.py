@@ -57,7 +57,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         the choice of the paper's authors.
     step_size : float, Schedule or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
-        a class, in squared units of the data where distances carry units.
+        a class, in squared units of the data where distances carry units; where "auto" or "half_median" sets sigma2,
+        it starts at K sigma2 / N at most: no sample weighs more than its share in the mean of its prototype's samples.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"

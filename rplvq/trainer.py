@@ -53,7 +53,8 @@ class Trainer:
         prototypes, "half_median" half the median squared distance to them.
     step_size : float, Schedule or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
-        units.
+        units; where a name sets sigma2, it starts at K sigma2 / N at most: no sample then weighs more than its
+        share in the mean of its prototype's samples, nor more than a half.
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
@@ -149,10 +150,12 @@ class Trainer:
             # Distances are about 1e-16 units between equal points that went through different arithmetic.
             return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
 
-        start = 1.0
+        sigma2, start = resolve_sigma2(self.sigma2, look), 1.0
         if wants_default(self.step_size):
             start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
-        sigma2 = resolve_sigma2(self.sigma2, look)
+            if self.sigma2 is None or isinstance(self.sigma2, str):
+                total = len(codes) if sample_weight is None else float(sample_weight.sum())
+                start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
 
