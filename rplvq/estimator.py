@@ -55,10 +55,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
         latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
         the choice of the paper's authors.
-    step_size : float, Schedule or None, default=None
+    step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
-        a class, in squared units of the data where distances carry units; where "auto" or "half_median" sets sigma2,
-        it starts at K sigma2 / N at most: no sample weighs more than its share in the mean of its prototype's samples.
+        a class, in squared units of the data where distances carry units. "auto" is the same from a start of
+        K sigma2 / N at most, for K prototypes and N samples: no sample weighs more than its share in the mean of its
+        prototype's samples, which is safer where samples are few or classes overlap.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
@@ -135,7 +136,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         cost: str | Cost = "rslvq",
         *,
         sigma2: float | Schedule | str | None = "auto",
-        step_size: float | Schedule | None = None,
+        step_size: float | Schedule | str | None = None,
         prototypes_per_class: int | Mapping[Any, int] = 1,
         init: str | Initializer | tuple[Any, Any] = "mean",
         max_epochs: int = 100,

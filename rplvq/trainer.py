@@ -51,9 +51,9 @@ class Trainer:
     sigma2 : float, Schedule, "auto", "half_median" or None
         Variance of the mixture's components; "auto" is :func:`rplvq.sigma2.auto_sigma2` of the initial
         prototypes, "half_median" half the median squared distance to them.
-    step_size : float, Schedule or None
+    step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
-        units; where a name sets sigma2, it starts at K sigma2 / N at most: no sample then weighs more than its
+        units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its
         share in the mean of its prototype's samples, nor more than a half.
     max_epochs : int, default=100
         Sweeps over the data.
@@ -95,7 +95,7 @@ class Trainer:
     cost: Cost = attrs.field(factory=RSLVQ)
     initializer: Initializer = attrs.field(factory=ClassMeans)
     sigma2: float | Schedule | str | None = "auto"
-    step_size: float | Schedule | None = None
+    step_size: float | Schedule | str | None = None
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
     max_weight: float | None = attrs.field(default=1.0, kw_only=True, validator=positive_or_none)
@@ -153,7 +153,7 @@ class Trainer:
         sigma2, start = resolve_sigma2(self.sigma2, look), 1.0
         if wants_default(self.step_size):
             start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
-            if self.sigma2 is None or isinstance(self.sigma2, str):
+            if isinstance(self.step_size, str):  # "auto"; resolve refuses any other
                 total = len(codes) if sample_weight is None else float(sample_weight.sum())
                 start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")

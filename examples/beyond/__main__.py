@@ -25,6 +25,7 @@ def _report(folder: pathlib.Path) -> None:
 EXPERIMENTS = Experiments(
     "examples.beyond",
     {
+        "sigma2": (("sigma2",), ()),
         "recentering": (("recentering",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },

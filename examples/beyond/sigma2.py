@@ -26,6 +26,7 @@ __all__ = ["METHODS", "jobs", "smoke", "train"]
 METHODS: dict[str, dict[str, Any]] = {
     "start": {"max_epochs": 0},
     "auto": {},
+    "auto, step auto": {"step_size": "auto"},
     "half-median": {"sigma2": "half_median"},
 }
 
