@@ -174,6 +174,13 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (N, C)
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At a sample that the estimator refuses.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))

@@ -200,7 +200,7 @@ class LearnedLogEuclidean:
         return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
 
     def move(self, geodesics: MetricGeodesics, weights: Array) -> MetricPrototypes:
-        """Move prototypes (K, n, n) by the weighted differences, and Omega (m, m) by its gradient."""
+        """Move prototypes (K, n, n) by the weighted differences, and Omega (r, m) by its gradient."""
         sqdist, prototypes, samples, omega = geodesics
         moved = flat_move(FlatGeodesics(sqdist, prototypes, samples), weights)
         if self.rate == 0 or not weights.any():
