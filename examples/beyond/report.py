@@ -7,20 +7,46 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, paired, spread, table
 from examples.paper.runner import load
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
+TITLES = {
+    "syn1": "SynI",
+    "syn2": "SynII",
+    "full256": "ETH-80, whole image",
+    "mask256": "ETH-80, mask",
+    "bci2a": "BCI 2a",
+    "digits": "digits",
+}
 DATA = {"bci2a": "BCI 2a", "eth80": "ETH-80"}
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/beyond.md from the results in ``folder``."""
     text = (pathlib.Path(__file__).parent / "beyond.template.md").read_text(encoding="utf-8")
-    parts = {"recentering": recentering(folder), "rejection": rejection(folder), "calibration": calibration(folder)}
+    parts = {
+        "sigma2": sigma2(folder),
+        "recentering": recentering(folder),
+        "rejection": rejection(folder),
+        "calibration": calibration(folder),
+    }
     for name, part in parts.items():
         text = text.replace("{{ " + name + " }}", part)
     (docs / "beyond.md").write_text(text, encoding="utf-8")
+
+
+def sigma2(folder: pathlib.Path) -> str:
+    """Accuracy of each rule by data set, and p against the start."""
+    rows = []
+    for data, title in TITLES.items():
+        records = load(folder, f"sigma2-{data}")
+        found = by_method(records, "mean_accuracy" if data == "bci2a" else "accuracy")
+        for name in (name for name in METHODS if name in found):
+            p = "" if name == "start" else paired(found, name, "start")
+            rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), p])
+    return table(["data, rule", "accuracy [repetitions]", "p, against the start"], rows)
 
 
 def recentering(folder: pathlib.Path) -> str:
