@@ -12,7 +12,7 @@ import numpy as np
 from showing import show
 from sklearn.model_selection import cross_validate
 
-from rplvq import GeometricDecay, RiemannianLVQ
+from rplvq import RiemannianLVQ
 from rplvq.features import trial_covariances
 from rplvq.plotting import plot_prototypes
 
@@ -51,12 +51,12 @@ def matrices(delays: int) -> np.ndarray:
     return np.stack(found)
 
 
-# %% The same classifier on all, in the same folds; steps are small because distances between the classes are
+# %% The same classifier on all, in the same folds; "auto" keeps steps small where the classes are close
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=[1, 3])
 names = ["plain", "1 step back", "2 steps back"]
 for delays, name in enumerate(names):
     X = matrices(delays)
-    model = RiemannianLVQ(step_size=GeometricDecay(0.002), max_epochs=20, random_state=0)
+    model = RiemannianLVQ(step_size="auto", max_epochs=20, random_state=0)
     scores = cross_validate(model, X, kinds, cv=5)["test_score"]
     print(f"{name:12s} n = {X.shape[1]}: accuracy {scores.mean():.3f} +- {scores.std(ddof=1):.3f} (chance is .333)")
     left.errorbar(delays, scores.mean(), scores.std(ddof=1), fmt="o", color="#0072B2", capsize=4)
