@@ -26,7 +26,7 @@ TOPICS = {
     "Start": ["first_classifier", "eeg_trials", "images"],
     "Choose": ["three_metrics", "learned_metric", "sigma2_sensitivity", "pyriemann_drop_in"],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
-    "Use": ["soft_labels", "rejection", "streaming"],
+    "Use": ["time_series", "soft_labels", "rejection", "streaming"],
     "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene"],
 }
 

@@ -20,6 +20,7 @@ from rplvq.manifolds import (
 from rplvq.persistence import load_model
 from rplvq.projection import SPDProjection
 from rplvq.recenter import Recenter
+from rplvq.rejection import RejectOption
 from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.trainer import Trainer
 
@@ -42,6 +43,7 @@ __all__ = [
     "LogEuclidean",
     "ProjectedEuclidean",
     "Recenter",
+    "RejectOption",
     "Representability",
     "RiemannianLVQ",
     "SPDProjection",

@@ -49,15 +49,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ("euclid": Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein"
         ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
-        "rslvq", "plvq" or an object.
+        "rslvq", "plvq", "glvq" or an object.
     sigma2 : float, Schedule, "auto", "half_median" or None, default="auto"
         Variance of the mixture, in squared distances. "auto" (:func:`rplvq.sigma2.auto_sigma2`) lies between the
         likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
         latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
         the choice of the paper's authors.
-    step_size : float, Schedule or None, default=None
+    step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
-        a class, in squared units of the data where distances carry units.
+        a class, in squared units of the data where distances carry units. "auto" is the same from a start of
+        K sigma2 / N at most, for K prototypes and N samples: no sample weighs more than its share in the mean of its
+        prototype's samples, which is safer where samples are few or classes overlap.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
@@ -134,7 +136,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         cost: str | Cost = "rslvq",
         *,
         sigma2: float | Schedule | str | None = "auto",
-        step_size: float | Schedule | None = None,
+        step_size: float | Schedule | str | None = None,
         prototypes_per_class: int | Mapping[Any, int] = 1,
         init: str | Initializer | tuple[Any, Any] = "mean",
         max_epochs: int = 100,
@@ -287,6 +289,19 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ValueError
             As for fit; also at a label that is not among the classes, or a class without a sample in the
             first batch, unless ``init`` gives its prototypes.
+        FloatingPointError
+            As for fit.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> from rplvq.datasets import make_syn1
+        >>> X, y = make_syn1(n_per_class=20, random_state=0)
+        >>> model = RiemannianLVQ(random_state=0)
+        >>> for rows in (slice(0, 80, 2), slice(1, 80, 2)):
+        ...     model = model.partial_fit(X[rows], y[rows])
+        >>> model.n_epochs_
+        2
         """
         first = not hasattr(self, "_state")
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, self._known_classes(classes))
@@ -320,6 +335,21 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             Before fit.
         ValueError
             If a part cannot be stored: see :mod:`rplvq.persistence`.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from rplvq import RiemannianLVQ, load_model
+        >>> from rplvq.datasets import make_syn1
+        >>> X, y = make_syn1(n_per_class=5, random_state=0)
+        >>> model = RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.npz")
+        ...     again = load_model(f"{folder}/model.npz")
+        >>> bool((again.predict(X) == model.predict(X)).all())
+        True
         """
         save_model(self, path)
 

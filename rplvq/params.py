@@ -21,7 +21,23 @@ class PartsMixin(BaseEstimator):
     """Parameters of parts that are attrs classes, which are replaced as a whole because they are frozen."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with ``deep`` also ``name__field`` for each field of each attrs part."""
+        """Return the parameters; with ``deep`` also ``name__field`` for each field of each attrs part.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to look into parts and nested estimators.
+
+        Returns
+        -------
+        dict of str to object
+
+        Examples
+        --------
+        >>> from rplvq import Annealed, RiemannianLVQ
+        >>> RiemannianLVQ(sigma2=Annealed(2.0)).get_params()["sigma2__start"]
+        2.0
+        """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name in list(super().get_params(deep=False)):
@@ -31,10 +47,25 @@ class PartsMixin(BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, ``name__field`` for a field of a part; nothing is changed if one is invalid.
 
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+
+        Returns
+        -------
+        self : estimator
+
         Raises
         ------
         ValueError
             If a parameter or field does not exist, or a value is refused by its part.
+
+        Examples
+        --------
+        >>> from rplvq import Annealed, RiemannianLVQ
+        >>> RiemannianLVQ(sigma2=Annealed(2.0)).set_params(sigma2__start=1.0).sigma2.start
+        1.0
         """
         own = super().get_params(deep=False)
         whole = {name: value for name, value in params.items() if name in own}

@@ -35,7 +35,33 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     _fitted_trainer: Any
 
     def predict(self, X: Any) -> Array:
-        """Predict labels (N,) of samples (N, n, n): the nearest prototype's, or the most probable."""
+        """Predict labels: each sample's is that of the nearest prototype, or the most probable one.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Labels, of the type of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict([[0.2], [3.0]])
+        array(['low', 'high'], dtype='<U4')
+        """
         if self._by_posterior():
             found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
             return np.asarray(self.classes_[found])
@@ -43,27 +69,127 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return np.asarray(self.prototype_labels_[found])
 
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities (N, C) of samples (N, n, n), columns in the order of ``classes_``."""
+        """Class probabilities: the softmax of ``-sqdist / 2 sigma2_`` summed by class, unless the cost has its own.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+            Columns in the order of ``classes_``; rows sum to one.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict_proba([[2.5], [3.0]]).round(3)  # classes_ are "high", "low"
+        array([[0.5  , 0.5  ],
+               [0.881, 0.119]])
+        """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the class probabilities, exact where the probabilities underflow."""
+        """Logarithms of the class probabilities, exact where the probabilities underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+            Columns in the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict_log_proba([[1000.0]])  # the probability of "low" is 0 in double precision
+        array([[    0., -3990.]])
+        """
         return self._over(X, self._log_proba)
 
     def decision_function(self, X: Any) -> Array:
         """Scores whose largest is the predicted class.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
 
         Returns
         -------
         ndarray of shape (N, C), or (N,) for two classes
             Minus the squared distance to the nearest prototype of each class, or the class log-posterior
             if ``decision="posterior"``; for two classes the second score minus the first.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.decision_function([[0.5], [3.0]])  # above 0 is classes_[1], "low"
+        array([16., -4.])
         """
         scores = self._over(X, self._log_proba if self._by_posterior() else self._nearness)
         return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
-        """Distances (N, K), not squared, of samples (N, n, n) to the prototypes."""
+        """Distances, not squared, of samples to the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            In the order of ``prototype_labels_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.transform([[1.0], [5.0]])
+        array([[3.5, 0.5],
+               [0.5, 4.5]])
+        """
         return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
 
     def _by_posterior(self) -> bool:

@@ -33,6 +33,11 @@ class Recenter(TransformerMixin, BaseEstimator):
         Tolerance of the mean: length of the mean logarithm over the root mean squared distance.
     max_iter : int, default=200
         Bound on passes over the data for a mean.
+    online : bool, default=False
+        How a group is re-centred that fit did not meet: at the mean of its samples in the call (False,
+        transductive), or each sample at a running mean of the samples before it (True), see the notes.
+    prior_weight : float, default=10
+        Number of samples that the running mean's start counts for.
 
     Attributes
     ----------
@@ -40,6 +45,10 @@ class Recenter(TransformerMixin, BaseEstimator):
         Groups met in fit, sorted; one None where fit was given no groups.
     means_ : ndarray of shape (G, n, n)
         Their means, in the units of X.
+    start_ : ndarray of shape (n, n)
+        With ``online``: where running means start, the mean of ``means_`` weighted by the groups' sizes.
+    running_ : dict
+        With ``online``: running mean (n, n) and number of samples of each group that partial_fit met.
     n_features_in_ : int
         n.
 
@@ -51,6 +60,12 @@ class Recenter(TransformerMixin, BaseEstimator):
     stand for the session (a group of one sample becomes the identity). Report such results apart from
     those that use past samples only. The mean also depends on the shares of the classes: sessions should
     hold them in like shares.
+
+    With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
+    moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_{1 / (w + t)} X_t`` with w the prior weight;
+    sample t is re-centred by A_{t-1}, which does not hold it. Order matters. transform runs through the
+    samples of a call in their order and forgets; partial_fit remembers, so that a stream sample by sample (transform,
+    then partial_fit) gives what one call of transform gives for all.
 
     The result is as exact as A^-1/2: to about 1e-10 where A has condition number 1e6, 1e-4 at 1e12.
 
@@ -81,9 +96,13 @@ class Recenter(TransformerMixin, BaseEstimator):
     (20,)
     """
 
-    def __init__(self, *, tol: float = 1e-9, max_iter: int = 200) -> None:
+    def __init__(
+        self, *, tol: float = 1e-9, max_iter: int = 200, online: bool = False, prior_weight: float = 10.0
+    ) -> None:
         self.tol = tol
         self.max_iter = max_iter
+        self.online = online
+        self.prior_weight = prior_weight
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Learn the mean of each group.
@@ -120,10 +139,55 @@ class Recenter(TransformerMixin, BaseEstimator):
         means = np.stack([self._mean(codes[index == g], name) for g, name in enumerate(names.tolist())])
         validate_data(self, X, skip_check_array=True)
         self.groups_, self.means_ = names, means
+        if self.online:
+            sizes = np.bincount(index).astype(float)
+            self.start_ = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
+            self.running_: dict[Any, tuple[Array, int]] = {}
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Move the running means of new groups by their next samples; needs ``online=True`` and a fit before.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n)
+            Symmetric or Hermitian positive definite matrices, in the order in which they came.
+        y : None
+            Ignored.
+        groups : array-like of shape (N,)
+            Session or subject of each sample, none of those that fit met.
+
+        Returns
+        -------
+        self : Recenter
+
+        Raises
+        ------
+        NotFittedError
+            If fit was not called.
+        ValueError
+            If ``online`` is False, a matrix is not positive definite or of another size, or a group was met in fit;
+            nothing is changed then.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "running_"):
+            raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running mean")
+        codes = AffineInvariant().encode(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        names, index = _check_groups(groups, len(codes))
+        met = [name for name in names.tolist() if name in self.groups_.tolist()]
+        if met:
+            raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
+        running = dict(self.running_)
+        for g, name in enumerate(names.tolist()):
+            for code in codes[index == g]:
+                mean, count = running.get(name, (self.start_, 0))
+                running[name] = self._next(mean, count, code)
+        self.running_ = running
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre samples: at the stored mean of their group, or a new group at its own mean.
+        """Re-centre samples: at the stored mean of their group, or a new group at its own or its running mean.
 
         Parameters
         ----------
@@ -164,8 +228,12 @@ class Recenter(TransformerMixin, BaseEstimator):
         result = np.empty_like(codes, dtype=np.result_type(codes, self.means_))
         for g, name in enumerate(names.tolist()):
             members = codes[index == g]
-            mean = known[name] if name in known else self._mean(members, name)
-            result[index == g] = _whiten(members, mean)
+            if name in known:
+                result[index == g] = _whiten(members, known[name])
+            elif self.online:
+                result[index == g] = self._run_through(members, *self.running_.get(name, (self.start_, 0)))
+            else:
+                result[index == g] = _whiten(members, self._mean(members, name))
         return result
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
@@ -184,6 +252,11 @@ class Recenter(TransformerMixin, BaseEstimator):
         -------
         ndarray of shape (N, n, n)
             As from transform.
+
+        Raises
+        ------
+        ValueError
+            As from fit.
         """
         return self.fit(X, y, groups=groups).transform(X, groups=groups)
 
@@ -197,6 +270,24 @@ class Recenter(TransformerMixin, BaseEstimator):
             raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+        if not isinstance(self.online, (bool, np.bool_)):
+            raise ValueError(f"online must be True or False, got {self.online!r}")
+        if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
+            raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
+
+    def _run_through(self, codes: Array, mean: Array, count: int) -> Array:
+        """Re-centre samples (N, n, n) in their order, each at the running mean before it."""
+        result = np.empty_like(codes, dtype=np.result_type(codes, mean))
+        for i, code in enumerate(codes):
+            result[i] = _whiten(code, mean)
+            mean, count = self._next(mean, count, code)
+        return result
+
+    def _next(self, mean: Array, count: int, code: Array) -> tuple[Array, int]:
+        """Return the running mean (n, n) and the number of samples after one more."""
+        manifold = AffineInvariant()
+        share = np.array([[1.0 / (self.prior_weight + count + 1)]])
+        return np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0], count + 1
 
     def _mean(self, codes: Array, name: Any) -> Array:
         """Mean (n, n) of the samples (N, n, n) of one group."""

@@ -48,7 +48,7 @@ class Constant:
     value: float = attrs.field(converter=number, validator=positive)
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Return the value."""
+        """Return the value, the same in every epoch."""
         return self.value
 
 

@@ -51,9 +51,10 @@ class Trainer:
     sigma2 : float, Schedule, "auto", "half_median" or None
         Variance of the mixture's components; "auto" is :func:`rplvq.sigma2.auto_sigma2` of the initial
         prototypes, "half_median" half the median squared distance to them.
-    step_size : float, Schedule or None
+    step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
-        units.
+        units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its
+        share in the mean of its prototype's samples, nor more than a half.
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
@@ -94,7 +95,7 @@ class Trainer:
     cost: Cost = attrs.field(factory=RSLVQ)
     initializer: Initializer = attrs.field(factory=ClassMeans)
     sigma2: float | Schedule | str | None = "auto"
-    step_size: float | Schedule | None = None
+    step_size: float | Schedule | str | None = None
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
     max_weight: float | None = attrs.field(default=1.0, kw_only=True, validator=positive_or_none)
@@ -114,7 +115,30 @@ class Trainer:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> State:
-        """Choose prototypes and resolve both schedules for codes (N, ...) and targets (N,) or (N, C)."""
+        """Choose prototypes, and resolve both schedules for the data.
+
+        Parameters
+        ----------
+        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+            Encoded samples, and their class indices or probabilities.
+        n_classes : int
+            Number of classes C.
+        rng : numpy.random.Generator
+            Handed to the initializer.
+        sample_weight : ndarray of shape (N,), optional
+            See :func:`rplvq.sweeps.visits`.
+
+        Returns
+        -------
+        State
+            Before the first epoch.
+
+        Raises
+        ------
+        ValueError
+            If a class gets no prototype, or ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
+            of such.
+        """
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -126,15 +150,32 @@ class Trainer:
             # Distances are about 1e-16 units between equal points that went through different arithmetic.
             return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
 
-        start = 1.0
+        sigma2, start = resolve_sigma2(self.sigma2, look), 1.0
         if wants_default(self.step_size):
             start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
-        sigma2 = resolve_sigma2(self.sigma2, look)
+            if isinstance(self.step_size, str):  # "auto"; resolve refuses any other
+                total = len(codes) if sample_weight is None else float(sample_weight.sum())
+                start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
         step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
         return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
-        """Take one step on samples (B, ...); all weights are computed before any prototype moves."""
+        """Take one step; all weights are computed before any prototype moves.
+
+        Parameters
+        ----------
+        state : State
+            At its epoch: see :meth:`rplvq.steps.State.at_epoch`.
+        samples, targets : ndarray of shape (B, ...) and (B,) or (B, C)
+            The batch.
+        sample_weight : ndarray of shape (B,), optional
+            Factors of the samples' slopes.
+
+        Returns
+        -------
+        Step
+            Moved prototypes; distances (B, K) and losses (B,) before the step; how many weights were capped.
+        """
         return Step(*next(self._steps(state, samples, targets, sample_weight, len(samples))))
 
     def _steps(
@@ -177,7 +218,27 @@ class Trainer:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[State, Score, int]:
-        """Visit every sample once, in random order: the new state, its running score, weights capped.
+        """Visit every sample once, in random order.
+
+        Parameters
+        ----------
+        state : State
+            At its epoch.
+        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+            Encoded samples, and their class indices or probabilities.
+        rng : numpy.random.Generator
+            Source of the order.
+        sample_weight : ndarray of shape (N,), optional
+            See :func:`rplvq.sweeps.visits`.
+
+        Returns
+        -------
+        state : State
+            With the moved prototypes.
+        score : Score
+            Mean cost and training error as met on the way.
+        n_capped : int
+            Weights cut and steps shortened.
 
         Raises
         ------
@@ -291,7 +352,18 @@ class Trainer:
         sample_weight: Array | None = None,
         validation: tuple[Array, Array, Array | None] | None = None,
     ) -> Progress:
-        """Return where a run from ``state`` stands before its first epoch; arguments as for :meth:`run`."""
+        """Return where a run from ``state`` stands before its first epoch.
+
+        Parameters
+        ----------
+        state, codes, targets, rng, sample_weight, validation
+            As for :meth:`run`.
+
+        Returns
+        -------
+        Progress
+            For :meth:`epochs`.
+        """
         rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
             rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
@@ -368,7 +440,27 @@ class Trainer:
         sample_weight: Array | None = None,
         validation: tuple[Array, Array, Array | None] | None = None,
     ) -> tuple[State, dict[str, float]]:
-        """Sweep once and write the epoch's line of the history."""
+        """Sweep once and write the epoch's line of the history.
+
+        Parameters
+        ----------
+        state, codes, targets, rng, sample_weight
+            As for :meth:`sweep`.
+        validation : tuple of (codes, targets, sample_weight), optional
+            As for :meth:`run`.
+
+        Returns
+        -------
+        state : State
+            After the sweep.
+        row : dict of str to float
+            One value for each column of the history.
+
+        Raises
+        ------
+        FloatingPointError
+            If training diverges.
+        """
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
         seconds = time.perf_counter() - began

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import rplvq
+import rplvq.protocols
 from rplvq.comparison import Comparison
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,11 +40,19 @@ def load(name):
 def members(cls):
     """Public methods that this library defines, also in bases, by qualified name."""
     for name, member in inspect.getmembers(cls, inspect.isfunction):
-        if not name.startswith("_") and member.__module__.startswith("rplvq"):
+        if (name == "__call__" or not name.startswith("_")) and member.__module__.startswith("rplvq"):
             yield name, member
 
 
-CLASSES = [part for part in [*PUBLIC, Comparison] if inspect.isclass(part)]
+DISTRIBUTED = []  # needs Dask
+if importlib.util.find_spec("dask"):
+    DISTRIBUTED = [importlib.import_module("rplvq.distributed").DistributedLVQ]
+CLASSES = [part for part in [*PUBLIC, Comparison, *DISTRIBUTED] if inspect.isclass(part)]
+CALLED_DIRECTLY = {
+    *("Comparison", "DistributedLVQ", "Recenter", "RejectOption"),
+    *("RiemannianLVQ", "SPDProjection", "Trainer"),
+}
+"""Classes whose methods users call; those of parts (manifolds, costs, schedules) are called by the trainer."""
 METHODS = [pytest.param(m, id=f"{c.__name__}.{name}") for c in CLASSES for name, m in members(c)]
 
 
@@ -73,10 +82,42 @@ def test_public_names_are_in_the_reference_with_sections_and_an_example(part):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_public_methods_say_what_they_take_and_give(method):
+def test_public_methods_begin_with_a_sentence(method):
     text = inspect.getdoc(method) or ""
     assert len(text) > 20, "no docstring"
     assert text.splitlines()[0].rstrip().endswith((".", ":")), "the first line is a sentence"
+
+
+@pytest.mark.parametrize("method", [part for part in METHODS if part.id.split(".")[0] in CALLED_DIRECTLY])
+def test_methods_that_users_call_have_sections(method):
+    text, signature = inspect.getdoc(method) or "", inspect.signature(method)
+    takes = [name for name in signature.parameters if name != "self"]
+    if takes:
+        described = text.partition("Parameters\n---")[2].partition("\n\n")[0]
+        for name in takes:
+            assert re.search(rf"^([*\w, ]*[\s,*])?{name}\b", described, flags=re.M), f"{name} is not described"
+    if signature.return_annotation not in (None, "None"):
+        assert "Returns\n---" in text or "Yields\n---" in text
+    if "X" in takes or "    raise " in inspect.getsource(method):
+        assert "Raises\n---" in text
+
+
+@pytest.mark.parametrize("method", [part for part in METHODS if part.id.split(".")[0] not in CALLED_DIRECTLY])
+def test_methods_of_parts_name_their_shapes_and_errors(method):
+    """What they take stands in rplvq/protocols.py, once for all parts."""
+    text, gives = inspect.getdoc(method) or "", str(inspect.signature(method).return_annotation)
+    if re.search("Array|Evaluation|Prototypes|InverseFactors|Geodesics", gives):
+        assert re.search(r"\((\w+|\.\.\.)(, (\w+|\.\.\.))*,?\)", text), "no shape"
+    if "    raise " in inspect.getsource(method) or method.__name__ == "encode":
+        assert re.search("raise|Raises", text), "its errors are not told"
+
+
+def test_protocols_have_sections():
+    for part in (rplvq.protocols.Cost, rplvq.protocols.Initializer):
+        text = inspect.getdoc(part.__call__)
+        assert all(f"{name}\n---" in text for name in ("Parameters", "Returns"))
+    for name in ("encode", "decode", "sqdist", "connect", "move"):
+        assert "(" in inspect.getdoc(getattr(rplvq.protocols.Manifold, name))
 
 
 @pytest.mark.parametrize("page", PAGES)

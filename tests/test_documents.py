@@ -23,7 +23,7 @@ def test_python_blocks_run_in_order(name, capsys, monkeypatch):
     for block in found:
         exec(compile(block, name, "exec"), module.__dict__)
     if name == "README.md":
-        assert capsys.readouterr().out.startswith("0.73\n(20, 5, 5)\n")
+        assert capsys.readouterr().out.startswith("0.77\n(20, 5, 5)\n")
 
 
 def test_readme_has_exactly_two_commands_that_set_themselves_up():

@@ -173,7 +173,7 @@ def test_non_finite_samples_are_named(bad, text):
     x = signals(9, is_complex=isinstance(bad, complex))
     x[1, 2, 7] = bad
     x[2, 0, 0] = np.nan
-    with pytest.raises(ValueError, match=rf"X\[1\].*\(1, 2, 7\) is {text}"):
+    with pytest.raises(ValueError, match=rf"X\[1\].*\[2, 7\] is {text}"):
         trial_covariances(x)
 
 

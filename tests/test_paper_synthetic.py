@@ -60,6 +60,7 @@ def test_the_others_learn_from_training_data_alone(problem, method):
     assert result["kappa"] == pytest.approx((result["accuracy"] - 0.25) / 0.75)  # balanced classes
 
 
+@pytest.mark.filterwarnings("ignore:steps were cut")  # two hundred times the step, to see a difference at once
 def test_the_rate_multiplies_the_papers_step(problem):
     usual, double = (
         synthetic.table_entry(repetition=3, method="PLRSQ-Const, remark", rate=rate, **SMALL, **TRAINED)

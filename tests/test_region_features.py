@@ -176,7 +176,7 @@ def test_small_regions_are_singular_unless_shrinkage_repairs_them():
 def test_non_finite_intensities_are_named():
     images = pictures(4, 3, 5, 5).astype(float)
     images[2, 3, 1] = np.inf
-    with pytest.raises(ValueError, match=r"images\[2\].*\(2, 3, 1\) is inf"):
+    with pytest.raises(ValueError, match=r"images\[2\].*\[3, 1\] is inf"):
         region_covariances(images)
 
 

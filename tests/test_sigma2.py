@@ -7,10 +7,11 @@ import pytest
 from cases import EVERY
 from numpy.testing import assert_allclose
 from problems import counted_decompositions, distances, refuse, spd_classes, vector_classes
+from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, Constant, RiemannianLVQ
+from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.datasets import make_syn2
 from rplvq.sigma2 import Start, auto_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 
@@ -158,3 +159,29 @@ def test_default_training_does_not_end_below_the_class_means_where_the_half_medi
 
     means, auto, half = score(max_epochs=0), score(max_epochs=10), score(max_epochs=10, sigma2="half_median")
     assert auto > means > half + 0.01
+
+
+@pytest.mark.parametrize("sigma2", ["auto", None, "half_median", 1e-6, Constant(1e-6)])
+@pytest.mark.parametrize(("per_class", "share"), [(30, 2 / 60), (2, 0.5)])
+def test_the_auto_step_gives_a_sample_its_share_of_a_mean(sigma2, per_class, share):
+    X, y = vector_classes(per_class=per_class)
+    manifold = FromPymanopt(Euclidean(3))  # no unit: the paper's step does not follow the data
+    codes = manifold.encode(1e-3 * X + 5.0)
+    trainer = Trainer(manifold, sigma2=sigma2, step_size="auto")
+    state = trainer.init(codes, y, 2, np.random.default_rng(0))
+    assert state.step_size == pytest.approx(state.sigma2 * share)
+    twice = trainer.init(codes, y, 2, np.random.default_rng(0), np.full(len(y), 2.0))
+    assert twice.step_size == pytest.approx(twice.sigma2 * min(share, 1 / len(y)))
+
+
+def test_the_default_step_is_the_papers_and_so_is_the_auto_step_where_sigma2_is_large():
+    X, y = spd_classes()
+    for sigma2, step in ((1e-3, None), (1e3, None), ("auto", None), (1e3, "auto"), (Constant(1e3), "auto")):
+        state = Trainer(AffineInvariant(), sigma2=sigma2, step_size=step).init(X, y, 2, np.random.default_rng(0))
+        assert state.step_size == pytest.approx(0.03)
+
+
+def test_other_words_for_the_step_are_refused():
+    X, y = spd_classes()
+    with pytest.raises(ValueError, match="step_size must be a positive number, a Schedule, None or 'auto', got 'slow'"):
+        RiemannianLVQ(step_size="slow").fit(X, y)

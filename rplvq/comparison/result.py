@@ -98,7 +98,23 @@ class Comparison:
         return "\n\n".join(blocks)
 
     def of(self, metric: str) -> Array:
-        """Return the scores (E, F) by one metric, a row an estimator; raise ValueError if it was not used."""
+        """Return the scores by one metric.
+
+        Parameters
+        ----------
+        metric : str
+            One of ``metrics``.
+
+        Returns
+        -------
+        ndarray of shape (E, F)
+            A row an estimator, a column a fold.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not scored.
+        """
         if metric not in self.metrics:
             raise ValueError(f"metric={metric!r} was not scored; choose from {list(self.metrics)}")
         return np.asarray(self.scores[:, self.metrics.index(metric)])
@@ -162,6 +178,14 @@ class Comparison:
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
+
+        Examples
+        --------
+        >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+        >>> seconds = np.full((2, 3), 0.5)
+        >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+        >>> result.p_values(test="wilcoxon")
+        {('a', 'b'): 0.25}
         """
         if test not in ("wilcoxon", "corrected_t"):
             raise ValueError(f"test must be 'wilcoxon' or 'corrected_t', got {test!r}")
@@ -176,7 +200,23 @@ class Comparison:
         return {(self.names[i], self.names[j]): float(p) for (i, j), p in zip(pairs, final, strict=True)}
 
     def to_frame(self, *, folds: bool = False) -> Any:
-        """Return ``rows`` (or ``fold_rows``) as a pandas DataFrame; raise ImportError without pandas."""
+        """Return the summary as a pandas DataFrame.
+
+        Parameters
+        ----------
+        folds : bool, default=False
+            Whether to return ``fold_rows``, all raw scores, in place of ``rows``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row an estimator, or a row an estimator and fold.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
         try:
             import pandas
         except ImportError as error:
@@ -184,7 +224,20 @@ class Comparison:
         return pandas.DataFrame(self.fold_rows if folds else self.rows)
 
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
-        """Write ``rows`` (or ``fold_rows``, all raw scores) to a CSV file with a header, in UTF-8."""
+        """Write the summary to a CSV file with a header, in UTF-8.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old one is replaced.
+        folds : bool, default=False
+            Whether to write ``fold_rows``, all raw scores, in place of ``rows``.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
         rows = self.fold_rows if folds else self.rows
         with open(path, "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, fieldnames=list(rows[0]))
@@ -192,7 +245,13 @@ class Comparison:
             writer.writerows(rows)
 
     def to_markdown(self) -> str:
-        """Return the summary and the p-values of every metric as Markdown tables."""
+        """Return the summary and the p-values of every metric as Markdown tables.
+
+        Returns
+        -------
+        str
+            Without p-values for one estimator or one fold.
+        """
         blocks = [f"{self._heading()}\n\n{markdown(summary_table(self.rows, self.metrics, sign='±'))}"]
         if self._testable():
             for metric in self.metrics:
@@ -202,7 +261,26 @@ class Comparison:
         return "\n\n".join(blocks) + "\n"
 
     def plot(self, ax: Axes | None = None, metric: str | None = None) -> Axes:
-        """Draw the scores: see :func:`rplvq.plotting.plot_comparison`."""
+        """Draw the scores: see :func:`rplvq.plotting.plot_comparison`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default a new figure.
+        metric : str, optional
+            One of ``metrics``; the first by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ImportError
+            Without matplotlib.
+        ValueError
+            If the metric was not scored.
+        """
         from rplvq.plotting import plot_comparison
 
         return plot_comparison(self, metric, ax)

@@ -114,19 +114,95 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Labels (N,) of samples (N, n, n), lazily: a Dask array."""
+        """Predict labels, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N,)
+            Labels, in the partitions of X.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
         return self._lazily(X, "predict", ())
 
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities (N, C) of samples (N, n, n), lazily: a Dask array."""
+        """Class probabilities, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N, C)
+            Columns in the order of ``classes_``; rows sum to one.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
         return self._lazily(X, "predict_proba", (len(self.classes_),))
 
     def transform(self, X: Any) -> Any:
-        """Distances (N, K) of samples (N, n, n) to the prototypes, lazily: a Dask array."""
+        """Distances, not squared, of samples to the prototypes, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N, K)
+            In the order of ``prototype_labels_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
         return self._lazily(X, "transform", (len(self.prototype_labels_),))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, the one call here that computes; y (N,) and sample_weight (N,) are of NumPy or Dask."""
+        """Accuracy; of the predicting methods the one that computes at once.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+        y : dask.array.Array or ndarray of shape (N,)
+            Labels.
+        sample_weight : dask.array.Array or ndarray of shape (N,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            Share of the samples whose label is predicted.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If a sample is invalid, or X has partitions of unknown size.
+        """
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return float(np.average(np.asarray(self.predict(X)) == np.asarray(y), weights=weights))
 

@@ -209,14 +209,14 @@ class AffineInvariant:
         return result
 
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
-        """Decompose each whitened pair once: B K eigendecompositions, plus factors if W came bare."""
+        """Decompose each whitened pair (b, k) once: B K eigendecompositions, plus factors if W came bare."""
         factors = inverse_factors(prototypes)
         eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
         logs = log_spectrum(eigenvalues)
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
 
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:
-        """Move along the weighted logarithms.
+        """Move along the logarithms, by weights (B, K).
 
         For one sample the step stays on its geodesic and reuses its spectrum; for more, the whitened
         logarithms are summed and decomposed, one eigendecomposition a prototype.

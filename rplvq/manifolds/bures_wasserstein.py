@@ -130,7 +130,7 @@ class BuresWasserstein:
         return np.concatenate(parts)
 
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
-        """Turn the root of each sample towards that of each prototype: B K decompositions."""
+        """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n): B K decompositions."""
         turned = turn(prototypes, samples[:, None])
         return BuresWassersteinGeodesics(squares(turned - prototypes), turned, prototypes)
 

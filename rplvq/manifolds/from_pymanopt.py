@@ -131,7 +131,7 @@ class FromPymanopt:
         return self.connect(prototypes, samples).sqdist
 
     def connect(self, prototypes: Array, samples: Array) -> TangentGeodesics:
-        """Take the logarithm of each sample at each prototype."""
+        """Take the logarithm of each sample (B, ...) at each prototype (K, ...)."""
         prototypes = np.asarray(prototypes)
         logarithms = np.array([[self._log(base, point) for base in prototypes] for point in samples])
         sqdist = np.array(

@@ -184,7 +184,7 @@ class LearnedLogEuclidean:
         return LogEuclidean().margin(prototypes)
 
     def metric(self, prototypes: Prototypes) -> Array:
-        """Return Q (m, m) of prototypes as training carries them, of trace m."""
+        """Return Q = Omega^T Omega of shape (m, m) and trace m, for K prototypes as training carries them."""
         omega = self._omega(prototypes)
         return np.asarray(omega.T @ omega)
 
@@ -200,7 +200,7 @@ class LearnedLogEuclidean:
         return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
 
     def move(self, geodesics: MetricGeodesics, weights: Array) -> MetricPrototypes:
-        """Move prototypes by the weighted differences, and Omega by its gradient."""
+        """Move prototypes (K, n, n) by the weighted differences, and Omega (r, m) by its gradient."""
         sqdist, prototypes, samples, omega = geodesics
         moved = flat_move(FlatGeodesics(sqdist, prototypes, samples), weights)
         if self.rate == 0 or not weights.any():

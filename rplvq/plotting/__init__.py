@@ -4,6 +4,7 @@ Every function takes matplotlib ``ax`` and returns what it drew on, as scikit-le
 matrix is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
 """
 
+from rplvq.plotting.certainty import plot_accuracy_reject, plot_reliability
 from rplvq.plotting.comparison import plot_comparison, save_comparison
 from rplvq.plotting.data import plot_distances, plot_spectra
 from rplvq.plotting.history import plot_history
@@ -11,11 +12,13 @@ from rplvq.plotting.prototypes import plot_ellipses, plot_prototypes
 from rplvq.plotting.sensitivity import plot_sigma2
 
 __all__ = [
+    "plot_accuracy_reject",
     "plot_comparison",
     "plot_distances",
     "plot_ellipses",
     "plot_history",
     "plot_prototypes",
+    "plot_reliability",
     "plot_sigma2",
     "plot_spectra",
     "save_comparison",

@@ -1,0 +1,119 @@
+"""Refusing to answer: errors at 80 % coverage against full coverage, and probabilities before and after calibration.
+
+On BCI 2a (nine subjects, session 1 trains, session 2 tests) and ETH-80 (C = 8, whole images), settings as in the paper.
+Curves come from the test data's own certainties; thresholds set by cross-validation in training are reported with
+the coverage that they reach. For calibration a fifth of the training data is held out, and sigma2 is fitted to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from examples.paper import eth80
+from examples.paper.bci2a import PAPER_SETTINGS
+from examples.paper.data import Split, load_bci2a
+from examples.paper.runner import Job, Record
+from rplvq import RejectOption, RiemannianLVQ
+from rplvq.calibration import calibrate_sigma2, reliability
+from rplvq.presets import plrsq_annealed, plrsq_const
+from rplvq.rejection import accuracy_reject_curve
+
+__all__ = ["calibrate", "jobs", "refuse", "smoke"]
+
+CRITERIA = ("posterior", "relative_distance")
+STAGES = ("as trained", "calibrated")
+
+
+def problems(
+    data: str, repetition: int, subjects: list[int], max_epochs: int | None
+) -> list[tuple[RiemannianLVQ, Split]]:
+    """Classifier and data of each subject, or of the one split of ETH-80."""
+    if data == "eth80":
+        return [
+            (plrsq_annealed(0.5, 12, max_epochs or 100, random_state=repetition), eth80.split("full256", 8, repetition))
+        ]
+    chosen = [PAPER_SETTINGS[subject - 1] for subject in subjects]
+    return [
+        (plrsq_const(sigma2, int(count), max_epochs or int(epochs), random_state=repetition), load_bci2a(int(subject)))
+        for subject, count, epochs, sigma2 in chosen
+    ]
+
+
+def refuse(
+    *,
+    repetition: int,
+    method: str,
+    data: str,
+    subjects: list[int],
+    coverage: float = 0.8,
+    max_epochs: int | None = None,
+) -> Record:
+    """Train, order the test samples by certainty, and set a threshold in training; ``method`` is the criterion.
+
+    Returns
+    -------
+    dict
+        Means over the problems: error at full coverage, at ``coverage`` of the test data, area under the curve; and
+        of the threshold set in training the coverage and the error that it gives.
+    """
+    rows = []
+    for model, split in problems(data, repetition, subjects, max_epochs):
+        option = RejectOption(model, coverage=coverage, criterion=method).fit(split.X_train, split.y_train)
+        answers, labels = option.estimator_.predict(split.X_test), option.predict(split.X_test)
+        curve = accuracy_reject_curve(split.y_test, answers, option.certainty(split.X_test))
+        kept = labels == answers
+        rows.append(
+            {
+                "error": 1 - curve.at(1.0),
+                "error_at_coverage": 1 - curve.at(coverage),
+                "area": curve.area,
+                "reached_coverage": float(np.mean(kept)),
+                "reached_error": float(np.mean(labels[kept] != split.y_test[kept])),
+            }
+        )
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def calibrate(*, repetition: int, method: str, data: str, subjects: list[int], max_epochs: int | None = None) -> Record:
+    """Train on four fifths, and score the probabilities before and after fitting sigma2 to the last fifth.
+
+    Returns
+    -------
+    dict
+        log_loss and ece of the test data, means over the problems.
+    """
+    rows = []
+    for model, split in problems(data, repetition, subjects, max_epochs):
+        train, held, y, y_held = train_test_split(
+            split.X_train, split.y_train, test_size=0.2, stratify=split.y_train, random_state=repetition
+        )
+        fitted = model.fit(train, y)
+        fitted = calibrate_sigma2(fitted, held, y_held) if method == "calibrated" else fitted
+        found = reliability(split.y_test, fitted.predict_proba(split.X_test), fitted.classes_)
+        rows.append({"log_loss": found.log_loss, "ece": found.ece, "sigma2": fitted.sigma2_})
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+
+
+def jobs(quick: bool = False) -> list[Job]:
+    """Repetitions of each criterion, and of the probabilities before and after calibration: splits of ETH-80, seeds."""
+    found = []
+    for data in ("bci2a", "eth80"):
+        options: dict[str, Any] = {"data": data, "subjects": list(range(1, 10))} | ({"max_epochs": 2} if quick else {})
+        for seed in range(1 if quick else 5 if data == "eth80" else 2):
+            found += [Job(f"rejection-{data}", criterion, seed, options, refuse) for criterion in CRITERIA]
+            found += [
+                Job(f"calibration-{data}", name, seed, options, calibrate) for name in ("as trained", "calibrated")
+            ]
+    return found
+
+
+def smoke() -> list[Job]:
+    """One subject, one epoch."""
+    options = {"data": "bci2a", "subjects": [3], "max_epochs": 1}
+    return [
+        Job("rejection-bci2a", "posterior", 0, options, refuse),
+        Job("calibration-bci2a", "calibrated", 0, options, calibrate),
+    ]

@@ -1,0 +1,104 @@
+"""The page docs/beyond.md, made from its template and the cached results."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from examples.beyond.sigma2 import METHODS
+from examples.paper.report import by_method, paired, spread, table
+from examples.paper.runner import load
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+TITLES = {
+    "syn1": "SynI",
+    "syn2": "SynII",
+    "full256": "ETH-80, whole image",
+    "mask256": "ETH-80, mask",
+    "bci2a": "BCI 2a",
+    "digits": "digits",
+}
+DATA = {"bci2a": "BCI 2a", "eth80": "ETH-80"}
+
+
+def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
+    """Write docs/beyond.md from the results in ``folder``."""
+    text = (pathlib.Path(__file__).parent / "beyond.template.md").read_text(encoding="utf-8")
+    parts = {
+        "sigma2": sigma2(folder),
+        "recentering": recentering(folder),
+        "rejection": rejection(folder),
+        "calibration": calibration(folder),
+    }
+    for name, part in parts.items():
+        text = text.replace("{{ " + name + " }}", part)
+    (docs / "beyond.md").write_text(text, encoding="utf-8")
+
+
+def sigma2(folder: pathlib.Path) -> str:
+    """Accuracy of each rule by data set, and p against the start."""
+    rows = []
+    for data, title in TITLES.items():
+        records = load(folder, f"sigma2-{data}")
+        found = by_method(records, "mean_accuracy" if data == "bci2a" else "accuracy")
+        for name in (name for name in METHODS if name in found):
+            p = "" if name == "start" else paired(found, name, "start")
+            rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), p])
+    return table(["data, rule", "accuracy [repetitions]", "p, against the start"], rows)
+
+
+def recentering(folder: pathlib.Path) -> str:
+    """Mean kappa of each setting in each view, the mean kappas of the subjects, and p against no re-centring."""
+    records = load(folder, "recentering")
+    means = by_method(records, "mean_kappa")
+    subjects = {name: np.array(list(runs.values())) for name, runs in by_method(records, "kappa").items()}
+    rows = []
+    for name in sorted(means, key=lambda name: -float(np.mean(list(means[name].values())))):
+        base = f"{name.rsplit(', ', 1)[0]}, as measured"
+        p = "" if name == base else paired(means, name, base)
+        kappas = [f"{value:.2f}" for value in subjects[name].mean(axis=0)]
+        rows.append([name, spread(list(means[name].values()), digits=3), p, *kappas])
+    head = ["settings, view", "mean kappa [seeds]", "p, against as measured", *(f"S{k}" for k in range(1, 10))]
+    return table(head, rows)
+
+
+def rejection(folder: pathlib.Path) -> str:
+    """Errors in percent with and without refusing, by data and criterion."""
+    rows = []
+    for data, title in DATA.items():
+        records = load(folder, f"rejection-{data}")
+        found = {name: by_method(records, name) for name in ("error", "error_at_coverage", "area")}
+        reached = {name: by_method(records, name) for name in ("reached_coverage", "reached_error")}
+        for criterion in found["error"]:
+            whole, fewer = (_values(found[name], criterion) for name in ("error", "error_at_coverage"))
+            rows.append(
+                [
+                    f"{title}, {criterion.replace('_', ' ')}",
+                    spread(whole, 100, 1),
+                    spread(fewer, 100, 1),
+                    f"{np.mean(fewer) / np.mean(whole):.2f}",
+                    f"{np.mean(_values(found['area'], criterion)):.3f}",
+                    f"{100 * np.mean(_values(reached['reached_coverage'], criterion)):.0f}",
+                    f"{100 * np.mean(_values(reached['reached_error'], criterion)):.1f}",
+                ]
+            )
+    head = ["data, criterion", "error, all", "error at 80 %", "ratio", "area", "coverage reached", "error there"]
+    return table(head, rows)
+
+
+def calibration(folder: pathlib.Path) -> str:
+    """Log-loss and expected calibration error before and after."""
+    rows = []
+    for data, title in DATA.items():
+        records = load(folder, f"calibration-{data}")
+        loss, ece, sigma2 = (by_method(records, name) for name in ("log_loss", "ece", "sigma2"))
+        for name in loss:
+            values = [spread(_values(part, name), digits=3) for part in (loss, ece, sigma2)]
+            rows.append([f"{title}, {name}", *values])
+    return table(["data", "log-loss [repetitions]", "ECE", "mean sigma2"], rows)
+
+
+def _values(found: Mapping[str, Mapping[int, float]], method: str) -> list[float]:
+    return list(found[method].values())

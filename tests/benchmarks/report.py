@@ -1,0 +1,199 @@
+"""The pages docs/performance.md and docs/scale.md, made from their templates and the benchmarks' result files.
+
+    python tests/benchmarks/report.py            # writes both pages
+    python tests/benchmarks/report.py --check    # tells whether they are what it would write
+
+A benchmark that was run again (each says how at its top) shows on the pages after this command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parents[1] / "docs"
+RESULTS = HERE / "results"
+PAGES = ("performance", "scale")
+WORKERS = (1, 10, 100)
+MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation, in all and a partition
+
+
+def load(name: str) -> dict[str, Any]:
+    """One result file."""
+    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Markdown table, numbers to the right."""
+    lines = [f"| {' | '.join(head)} |", "| --- |" + " --: |" * (len(head) - 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def machine(record: dict[str, Any]) -> str:
+    """What a file's figures depend on, in a line."""
+    where = record["machine"]
+    if isinstance(where, str):
+        where = {"processor": where, **record.get("versions", {})}
+    parts = [f"{where['processor']}, {where['cores']} cores" if "cores" in where else str(where["processor"])]
+    names = {"python": "Python", "numpy": "NumPy", "scipy": "SciPy", "scikit-learn": "scikit-learn"}
+    names |= {"pyriemann": "pyRiemann", "numba": "numba"}
+    parts += [f"{title} {where[name]}" for name, title in names.items() if name in where]
+    if str(where.get("blas_threads")) == "1":
+        parts.append("one BLAS thread")
+    return ", ".join(parts)
+
+
+def training() -> str:
+    """Epochs of training: the file of results, or the table that the benchmark printed where there is none."""
+    if not (RESULTS / "training.json").is_file():
+        return '```text\n--8<-- "docs/assets/training_epoch.txt"\n```'
+    record = load("training")
+    rows = record.get("cases") or record["rows"]
+    names = list(rows[0])
+    cells = [[f"{row[name]:.3g}" if isinstance(row[name], float) else str(row[name]) for name in names] for row in rows]
+    return f"{table([name.replace('_', ' ') for name in names], cells)}\n\nMeasured on: {machine(record)}."
+
+
+def prediction(metric: str) -> str:
+    """Milliseconds of predicting 1000 matrices, ours and, as multiples of ours, everybody else's."""
+    cases = [case for case in load("predict")["cases"] if case["metric"] == metric]
+    others = [name for name in cases[0]["ratios"] if name != "rplvq"]
+    head = ["data", "n", "K", "rplvq, ms", *(f"{name.replace('pyriemann', 'pyRiemann')}, times" for name in others)]
+    rows = [
+        [case["data"], str(case["n"]), str(case["K"]), f"{1000 * case['seconds']['rplvq']:.1f}"]
+        + [f"{case['ratios'][name]:.2f}" for name in others]
+        for case in cases
+    ]
+    return table(head, rows)
+
+
+def agreement() -> str:
+    """How many labels the classifiers share, at least over the cases."""
+    least = min(case["same_labels"] for case in load("predict")["cases"])
+    return "the same labels" if least == 1 else f"the same labels for at least {least:.2%} of the matrices"
+
+
+def scene() -> str:
+    """The radar scene by the number of pixels."""
+    record = load("radar_scene")
+    sizes, seconds = record["scaling"]["matrices"], record["scaling"]["seconds"]
+    rows = [[f"{size:,}", f"{value:.2f}", f"{size / value:,.0f}"] for size, value in zip(sizes, seconds, strict=True)]
+    return table(["matrices", "seconds", "matrices a second"], rows)
+
+
+def scene_in_words() -> str:
+    """Exponent and memory of the radar scene."""
+    record = load("radar_scene")
+    before, peak = record["peak_before_predict_megabytes"], record["peak_megabytes"]
+    return (
+        f"Time grows as the power {record['scaling']['exponent']:.2f} of the number of matrices. The process holds "
+        f"{before:.0f} MB before `predict`, data and libraries included, and {peak:.0f} MB at its peak."
+    )
+
+
+def predicted(samples: float, partitions: float, workers: float) -> float:
+    """Seconds of a step by the fitted model."""
+    model = load("distributed")["model"]
+    return float(model["latency"] + model["a_partition"] * partitions + model["a_sample"] * samples / workers)
+
+
+def steps() -> str:
+    """Measured steps beside the model's."""
+    record = load("distributed")
+    rows = []
+    for row in record["rows"]:
+        expected = predicted(row["samples"], row["partitions"], record["workers"])
+        cells = [f"{row['samples']:,}", str(row["partitions"]), f"{row['seconds']:.2f}", f"{expected:.2f}"]
+        rows.append([*cells, f"{expected / row['seconds'] - 1:+.0%}", f"{row['bytes_returned']:,}"])
+    return table(["samples N", "partitions P", "seconds", "model", "off by", "bytes up a partition"], rows)
+
+
+def coefficients() -> str:
+    """The model's three numbers."""
+    record = load("distributed")
+    model = record["model"]
+    return (
+        f"a = {model['latency']:.3f} s, b = {1000 * model['a_partition']:.1f} ms a partition, c = "
+        f"{1e6 * model['a_sample']:.0f} µs a sample (n = {record['n']}, K = {record['prototypes']})"
+    )
+
+
+def payload() -> tuple[int, int]:
+    """Bytes of a partition's answer, and of the prototypes that a worker gets."""
+    record = load("distributed")
+    k, n = record["prototypes"], record["n"]
+    return 8 * k * (n * n + 1), 8 * k * n * n
+
+
+def bytes_in_words() -> str:
+    """The formula's bytes beside those measured."""
+    record, (up, down) = load("distributed"), payload()
+    measured = max(row["bytes_returned"] for row in record["rows"])
+    return (
+        f"for n = {record['n']} and K = {record['prototypes']} that is {up:,} bytes up and {down:,} down; a pickled "
+        f"answer was measured at {measured:,}, the rest being its frame"
+    )
+
+
+def extrapolated() -> str:
+    """What the model says of a billion matrices."""
+    (up, down), partitions = payload(), MANY // A_PARTITION
+    rows = []
+    for workers in WORKERS:
+        seconds = predicted(MANY, partitions, workers)
+        computing = load("distributed")["model"]["a_sample"] * MANY / workers / seconds
+        moved = (partitions * up + workers * down) / 1e6
+        rows.append([str(workers), f"{seconds:,.0f}", f"{seconds / 3600:.1f}", f"{computing:.0%}", f"{moved:.1f}"])
+    return table(["workers W", "seconds a step", "hours", "of which computing", "MB moved a step"], rows)
+
+
+FIELDS: dict[str, Callable[[], str]] = {
+    "training": training,
+    "predict affine_invariant": lambda: prediction("affine_invariant"),
+    "predict log_euclidean": lambda: prediction("log_euclidean"),
+    "predict machine": lambda: machine(load("predict")),
+    "agreement": agreement,
+    "scene": scene,
+    "scene seconds": lambda: f"{load('radar_scene')['whole_scene_seconds']:.1f}",
+    "scene words": scene_in_words,
+    "scene machine": lambda: machine(load("radar_scene")),
+    "steps": steps,
+    "coefficients": coefficients,
+    "bytes": bytes_in_words,
+    "workers": lambda: str(load("distributed")["workers"]),
+    "distributed machine": lambda: machine(load("distributed")),
+    "extrapolated": extrapolated,
+}
+
+
+def page(name: str) -> str:
+    """Text of one page."""
+    text = (HERE / f"{name}.template.md").read_text(encoding="utf-8")
+    for field, make in FIELDS.items():
+        if (place := "{{ " + field + " }}") in text:
+            text = text.replace(place, make())
+    if "{{ " in text:
+        raise ValueError(f"{name}.template.md has a place that no field fills: {text[text.index('{{ ') :][:40]!r}")
+    return text
+
+
+def main() -> None:
+    """Write the pages, or check them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a page is stale")
+    check = parser.parse_args().check
+    stale = [name for name in PAGES if (DOCS / f"{name}.md").read_text(encoding="utf-8") != page(name)] if check else []
+    for name in PAGES if not check else ():
+        (DOCS / f"{name}.md").write_text(page(name), encoding="utf-8")
+    if stale:
+        sys.exit(f"stale: {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    main()

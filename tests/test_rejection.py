@@ -1,0 +1,244 @@
+"""Refusing to answer, and probabilities that mean what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from rplvq import RejectOption, RiemannianLVQ
+from rplvq.calibration import calibrate_sigma2, reliability
+from rplvq.datasets import load_digits_covariances, make_syn1
+from rplvq.plotting import plot_accuracy_reject, plot_reliability
+from rplvq.rejection import accuracy_reject_curve
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits_covariances()
+    return X[:900], y[:900], X[900:], y[900:]
+
+
+def model(**settings):
+    return RiemannianLVQ(max_epochs=5, random_state=0, **settings)
+
+
+# --- RejectOption
+
+
+@pytest.mark.parametrize("criterion", ["posterior", "relative_distance"])
+def test_coverage_holds_on_new_data_and_errors_fall(digits, criterion):
+    X, y, X_test, y_test = digits
+    option = RejectOption(model(), coverage=0.7, criterion=criterion).fit(X, y)
+    labels = option.predict(X_test)
+    kept = labels != -1
+    assert abs(kept.mean() - 0.7) < 0.05
+    error, error_kept = 1 - option.estimator_.score(X_test, y_test), 1 - np.mean(labels[kept] == y_test[kept])
+    assert error_kept < 0.7 * error
+    assert_array_equal(labels[kept], option.estimator_.predict(X_test)[kept])
+
+
+def test_a_threshold_is_taken_as_it_is(digits):
+    X, y, X_test, _ = digits
+    option = RejectOption(model(), threshold=0.6).fit(X, y)
+    sure = option.predict_proba(X_test).max(axis=1)
+    assert_array_equal(option.certainty(X_test), sure)
+    assert_array_equal(option.predict(X_test) == -1, sure < 0.6)
+    assert_array_equal(
+        RejectOption(model(), threshold=0.0).fit(X, y).predict(X_test), option.estimator_.predict(X_test)
+    )
+
+
+def test_full_coverage_rejects_no_more_than_unseen_doubt(digits):
+    X, y, X_test, _ = digits
+    option = RejectOption(model(), coverage=1.0).fit(X, y)
+    assert np.mean(option.predict(X_test) == -1) < 0.01
+
+
+def test_relative_distance_by_hand():
+    init = (np.array([[0.0], [4.0], [0.5]]), [0, 1, 0])
+    plain = RiemannianLVQ("euclidean_vectors", init=init, max_epochs=0)
+    option = RejectOption(plain, threshold=0.5, criterion="relative_distance").fit([[0.0], [4.0]], [0, 1])
+    assert_allclose(option.certainty([[0.0], [1.0], [2.0], [4.0]]), [1.0, 8.75 / 9.25, 1.75 / 6.25, 1.0])
+    assert_array_equal(option.predict([[0.0], [1.0], [2.0], [4.0]]), [0, 0, -1, 1])
+
+
+def test_a_sample_on_two_prototypes_of_different_classes_is_not_certain():
+    init = (np.zeros((2, 1)), [0, 1])
+    plain = RiemannianLVQ("euclidean_vectors", init=init, max_epochs=0, sigma2=1.0)
+    option = RejectOption(plain, threshold=0.1, criterion="relative_distance").fit([[0.0], [4.0]], [0, 1])
+    assert_array_equal(option.certainty([[0.0]]), [0.0])
+
+
+def test_labels_of_other_kinds():
+    X, y = make_syn1(n_per_class=12, n=4, random_state=0)
+    words = np.array(["a", "bb", "c", "d"])[y]
+    option = RejectOption(model(), coverage=0.5).fit(X, words)
+    assert set(option.predict(X)) <= {"a", "bb", "c", "d", "rejected"}
+    assert "rejected" in option.predict(X)
+    kept = RejectOption(model(), coverage=0.5, reject_label="?").fit(X, words).predict(X)
+    assert set(kept) <= {"a", "bb", "c", "d", "?"}
+    with pytest.raises(ValueError, match="reject_label='a' is one of the classes"):
+        RejectOption(model(), coverage=0.5, reject_label="a").fit(X, words)
+    with pytest.raises(ValueError, match="reject_label=-1 is one of the classes"):
+        RejectOption(model(), coverage=0.5).fit(X, y - 1)
+    with pytest.raises(ValueError, match="labels of type bool have no default"):
+        RejectOption(model(), coverage=0.5).fit(X, y > 1)
+
+
+@pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression(max_iter=500)], ids=repr)
+def test_any_classifier_with_probabilities_can_refuse(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 2)) + np.repeat([[0.0], [1.5]], 100, axis=0), np.repeat([0, 1], 100)
+    option = RejectOption(estimator, coverage=0.6).fit(X, y)
+    assert abs(np.mean(option.predict(X) == -1) - 0.4) < 0.08
+    with pytest.raises(ValueError, match="needs transform"):
+        RejectOption(estimator, coverage=0.6, criterion="relative_distance").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "give threshold or coverage, not both or none"),
+        ({"threshold": 0.5, "coverage": 0.5}, "not both or none"),
+        ({"coverage": 0}, "coverage must be above 0"),
+        ({"coverage": 1.2}, "at most 1, got 1.2"),
+        ({"coverage": True}, "coverage must be"),
+        ({"threshold": np.nan}, "threshold must be finite"),
+        ({"threshold": 0.5, "criterion": "entropy"}, "criterion must be one of"),
+    ],
+)
+def test_wrong_parameters_are_named(settings, message):
+    X, y = make_syn1(n_per_class=6, n=3, random_state=0)
+    with pytest.raises(ValueError, match=message):
+        RejectOption(model(), **settings).fit(X, y)
+
+
+def test_what_the_estimator_lacks_is_named():
+    with pytest.raises(ValueError, match="needs predict_proba"):
+        RejectOption(LinearSVC(), threshold=0.5).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_it_clones_and_keeps_its_estimator():
+    inner = model()
+    option = RejectOption(inner, coverage=0.9, criterion="relative_distance", cv=3)
+    again = clone(option)
+    assert again.get_params(deep=False).keys() == option.get_params(deep=False).keys()
+    assert again.set_params(estimator__max_epochs=2).estimator.max_epochs == 2
+    X, y = make_syn1(n_per_class=6, n=3, random_state=0)
+    option.fit(X, y)
+    assert not hasattr(inner, "classes_")
+    assert_array_equal(option.classes_, [0, 1, 2, 3])
+
+
+# --- the curve
+
+
+def test_the_curve_by_hand_with_ties():
+    curve = accuracy_reject_curve([1, 1, 0, 0, 1], [1, 0, 0, 1, 1], [0.9, 0.7, 0.7, 0.2, 0.9])
+    assert_allclose(curve.coverage, [0.4, 0.8, 1.0])
+    assert_allclose(curve.accuracy, [1.0, 0.75, 0.6])
+    assert_allclose(curve.area, 0.4 + 0.4 * 0.875 + 0.2 * 0.675)
+    assert curve.at(0.5) == 0.75
+    assert curve.at(0.8) == 0.75
+    assert curve.at(1.0) == 0.6
+
+
+def test_the_curve_does_not_depend_on_the_order_and_ends_at_the_accuracy():
+    rng = np.random.default_rng(0)
+    y, p, c = rng.integers(0, 3, 50), rng.integers(0, 3, 50), rng.integers(0, 9, 50) / 9
+    curve, order = accuracy_reject_curve(y, p, c), rng.permutation(50)
+    again = accuracy_reject_curve(y[order], p[order], c[order])
+    for one, other in zip(curve, again, strict=True):
+        assert_allclose(one, other)
+    assert curve.accuracy[-1] == np.mean(y == p)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], [], []), r"one shape \(N,\)"),
+        (([0, 1], [0, 1], [0.5]), r"one shape \(N,\)"),
+        (([0, 1], [0, 1], [0.5, np.nan]), r"certainty\[1\] is nan"),
+    ],
+)
+def test_curves_of_nothing_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        accuracy_reject_curve(*arguments)
+
+
+# --- calibration
+
+
+def test_reliability_by_hand():
+    proba = np.array([[0.55, 0.45], [0.55, 0.45], [0.05, 0.95], [0.0, 1.0]])
+    found = reliability([0, 1, 1, 1], proba, [0, 1])
+    assert_allclose(found.probability, [0.55, 0.975])
+    assert_allclose(found.accuracy, [0.5, 1.0])
+    assert_array_equal(found.n_samples, [2, 2])
+    assert_allclose(found.ece, (0.05 + 0.025) / 2)
+
+
+def test_probabilities_that_mean_what_they_say_have_no_error():
+    rng = np.random.default_rng(0)
+    proba = softmax(3 * rng.normal(size=(40000, 3)), axis=1)
+    y = (rng.uniform(size=(40000, 1)) > np.cumsum(proba, axis=1)).sum(axis=1)
+    assert reliability(y, proba, [0, 1, 2]).ece < 0.01
+    assert reliability(y, softmax(3 * np.log(proba), axis=1), [0, 1, 2]).ece > 0.05
+
+
+def test_reliability_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"proba must have shape \(2, 3\), got \(2, 2\)"):
+        reliability([0, 1], np.full((2, 2), 0.5), [0, 1, 2])
+    with pytest.raises(ValueError, match="n_bins must be a positive integer"):
+        reliability([0, 1], np.full((2, 2), 0.5), [0, 1], n_bins=0)
+
+
+def test_calibrating_sigma2_lowers_the_loss_and_moves_no_label(digits):
+    X, y, X_test, y_test = digits
+    wide = model(sigma2=5.0).fit(X, y)
+    found = calibrate_sigma2(wide, X_test[:400], y_test[:400])
+    assert wide.sigma2_ == 5.0
+    assert_array_equal(found.predict(X_test), wide.predict(X_test))
+    before, after = (reliability(y_test[400:], m.predict_proba(X_test[400:]), m.classes_) for m in (wide, found))
+    assert after.log_loss < 0.8 * before.log_loss
+    assert after.ece < 0.5 * before.ece
+
+
+def test_the_calibrated_sigma2_is_where_the_derivative_vanishes(digits):
+    X, y, X_test, y_test = digits
+    found = calibrate_sigma2(model().fit(X, y), X_test, y_test)
+    sqdist, targets = found.transform(X_test) ** 2, np.searchsorted(found.classes_, y_test)
+    cost, labels = found._fitted_trainer.cost, found._state.labels
+    slope = cost(sqdist, targets, labels, found.sigma2_).slope
+    assert abs((slope * sqdist).sum()) < 1e-3 * np.abs(slope * sqdist).sum()
+
+
+def test_unknown_labels_are_named(digits):
+    X, y, *_ = digits
+    fitted = model().fit(X[y < 5], y[y < 5])
+    with pytest.raises(ValueError, match=r"y\[1\] is .*7.*, which is not among the classes"):
+        calibrate_sigma2(fitted, X[:2], [0, 7])
+    with pytest.raises(ValueError, match="y has 1 labels for 2 samples"):
+        calibrate_sigma2(fitted, X[:2], [0])
+
+
+# --- pictures
+
+
+def test_pictures_show_the_curves():
+    pytest.importorskip("matplotlib")
+    curve = accuracy_reject_curve([1, 1, 0, 0, 1], [1, 0, 0, 1, 1], [0.9, 0.7, 0.7, 0.2, 0.9])
+    ax = plot_accuracy_reject(curve, label="a")
+    assert_allclose(ax.lines[0].get_xdata()[1:], curve.coverage)
+    assert ax.get_legend_handles_labels()[1] == [f"a (area {curve.area:.3f})"]
+    found = reliability([0, 1, 1], [[0.9, 0.1], [0.1, 0.9], [0.6, 0.4]], [0, 1])
+    ax = plot_reliability(found, label="b")
+    assert_allclose(ax.lines[1].get_ydata(), found.accuracy)
+    assert plot_reliability(found).get_legend() is None
+    assert plot_accuracy_reject(curve).get_ylabel() == "accuracy of the answers"
