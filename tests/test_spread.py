@@ -101,6 +101,20 @@ def test_large_variances_by_the_determinant(n):
     assert_allclose(np.diff(found), np.diff(wanted), rtol=1e-9)
 
 
+# By the Pfaffian's formula in twice the digits that it needs: n, and the excess at variances of .01, .3 and 2.
+IN_MANY_DIGITS = [
+    (7, [0.0788451095917773, 2.44665687587856, 18.914593262117794]),
+    (10, [0.22541228866947338, 7.113357136118089, 57.633380514815585]),
+    (22, [2.3200043583630956, 77.89318243054765, 685.2694639908503]),
+    (32, [7.071726817161187, 248.28493355109165, 2215.9720104143594]),
+]
+
+
+@pytest.mark.parametrize(("n", "wanted"), IN_MANY_DIGITS)
+def test_the_table_is_what_many_digits_give(n, wanted):
+    assert_allclose(excess(RiemannianGaussian(n), [0.01, 0.3, 2.0]), wanted, rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("n", range(1, 33))
 @pytest.mark.parametrize("hermitian", [False, True])
 def test_small_variances_are_flat(n, hermitian):
