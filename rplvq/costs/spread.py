@@ -52,7 +52,8 @@ class SpreadRSLVQ(Combinable):
 
     sigma2 keeps its meaning, the variance of a class of middling spread. At ``sigma2 = m`` the probabilities are those
     of the Gaussians; above, they are flatter, by the power m / sigma2 of every density. The variances do not change in
-    training. Nearest prototypes know nothing of spread: give the estimator ``decision="posterior"``.
+    training. Nearest prototypes know nothing of spread, and after training may be wrong on most samples: give the model
+    ``decision="posterior"``.
 
     Parameters
     ----------
