@@ -175,5 +175,13 @@ def test_tables_of_results_are_made_from_files(tmp_path, monkeypatch):
     assert included.expand("{{ results: trial }}").splitlines()[-1] == "| A | 0.6000 | 0.1414 | 2 |"
     with pytest.raises(ValueError, match="no result files"):
         included.results("nowhere")
+    monkeypatch.setattr(included, "BEYOND", tmp_path)
+    with pytest.raises(ValueError, match="no result files with sigma2"):
+        included.rules("sigma2")
+    (tmp_path / "sigma2-syn2").mkdir()
+    for number, value in enumerate((0.25, 0.5)):
+        record = f'{{"experiment": "sigma2-syn2", "method": "auto", "result": {{"sigma2": {value}}}}}'
+        (tmp_path / "sigma2-syn2" / f"auto-{number:03d}.json").write_text(record)
+    assert included.expand("{{ rules: sigma2 }}").splitlines()[-1] == "| SynII | 0.25 to 0.5 |  |"
     with pytest.raises(ValueError, match="no Python block"):
         included.code("Nothing")
