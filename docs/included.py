@@ -1,8 +1,8 @@
 """Mkdocs hook: parts of pages that come from other files of the repository, so that no text is kept twice.
 
 ``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
-table of the result files in examples/paper/results/full/syn1, and ``{{ rules: sigma2 }}`` one of the values of sigma2 in
-examples/beyond/results/full/sigma2-*.
+table of the result files in examples/paper/results/full/syn1, and ``{{ rules: sigma2 }}`` one of the values of sigma2
+in examples/beyond/results/full/sigma2-*.
 """
 
 from __future__ import annotations
