@@ -80,7 +80,7 @@ def run(name: str) -> dict[str, Any]:
 def page(name: str, outcome: dict[str, Any]) -> str:
     """Markdown of one example's page."""
     title, story, code = split((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8"))
-    picture = f"![Figure of the example: {title}]({name}.png)" if outcome["figure"] else ""
+    picture = f"[![Figure of the example: {title}]({name}.png)]({name}.png)" if outcome["figure"] else ""
     return f"""---
 title: "{title}"
 ---
