@@ -1,7 +1,8 @@
 """Mkdocs hook: parts of pages that come from other files of the repository, so that no text is kept twice.
 
-``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, and ``{{ results: syn1 }}`` a
-table of the result files in examples/paper/results/full/syn1.
+``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
+table of the result files in examples/paper/results/full/syn1, and ``{{ rules: sigma2 }}`` one of the values of sigma2
+in examples/beyond/results/full/sigma2-*.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "examples" / "paper" / "results" / "full"
-DIRECTIVE = re.compile(r"^\{\{ (code|results): (.+?) \}\}$", flags=re.M)
+BEYOND = ROOT / "examples" / "beyond" / "results" / "full"
+TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "mask256": "ETH-80, mask"}
+TITLES |= {"bci2a": "EEG, nine subjects", "digits": "digits"}
+DIRECTIVE = re.compile(r"^\{\{ (code|results|rules): (.+?) \}\}$", flags=re.M)
 
 
 def code(heading: str) -> str:
@@ -52,9 +56,34 @@ def results(experiment: str) -> str:
     return "\n".join(lines)
 
 
+def rules(name: str) -> str:
+    """Markdown table of what rules chose: a row a data set, smallest and largest value over its repetitions."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for path in sorted(BEYOND.glob(f"{name}-*/*.json")):
+        record = json.loads(path.read_text(encoding="utf-8"))
+        value = record["result"].get(name)
+        if value is not None:
+            data = record["experiment"].removeprefix(f"{name}-")
+            found[data][record["method"]] += value if isinstance(value, list) else [value]
+    if not found:
+        raise ValueError(f"no result files with {name} in {BEYOND}")
+    lines = ["| data | auto | half-median |", "| --- | --: | --: |"]
+    for data in sorted(found, key=list(TITLES).index):
+        cells = [span(found[data].get(rule, [])) for rule in ("auto", "half-median")]
+        lines.append(f"| {TITLES[data]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def span(values: list[float]) -> str:
+    """Smallest and largest of some values, or the one where they print the same."""
+    ends = list(dict.fromkeys(f"{value:.2g}" for value in (min(values), max(values)))) if values else []
+    return " to ".join(ends)
+
+
 def expand(markdown: str) -> str:
     """Replace all directives of a page."""
-    return DIRECTIVE.sub(lambda match: {"code": code, "results": results}[match[1]](match[2]), markdown)
+    makers = {"code": code, "results": results, "rules": rules}
+    return DIRECTIVE.sub(lambda match: makers[match[1]](match[2]), markdown)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

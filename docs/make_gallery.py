@@ -24,7 +24,7 @@ SECONDS = 300
 
 TOPICS = {
     "Start": ["first_classifier", "eeg_trials", "images"],
-    "Choose": ["three_metrics", "learned_metric", "sigma2_sensitivity", "pyriemann_drop_in"],
+    "Choose": ["three_metrics", "learned_metric", "composed_cost", "sigma2_sensitivity", "pyriemann_drop_in"],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["time_series", "soft_labels", "rejection", "streaming"],
     "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene"],
@@ -80,7 +80,7 @@ def run(name: str) -> dict[str, Any]:
 def page(name: str, outcome: dict[str, Any]) -> str:
     """Markdown of one example's page."""
     title, story, code = split((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8"))
-    picture = f"![Figure of the example: {title}]({name}.png)" if outcome["figure"] else ""
+    picture = f"[![Figure of the example: {title}]({name}.png)]({name}.png)" if outcome["figure"] else ""
     return f"""---
 title: "{title}"
 ---

@@ -91,8 +91,10 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """Set the sigma2 of a fitted classifier's probabilities by the likelihood of held-out data.
 
     Prototypes and labels predicted by the nearest prototype stay as they are. With one prototype a class this is
-    temperature scaling: the logits are ``-d / (2 sigma2)``. (For other classifiers, and in cross-validation, there is
-    scikit-learn's ``CalibratedClassifierCV(method="temperature")``.)
+    temperature scaling: the logits are ``-d / (2 sigma2)``, and scikit-learn's (from 1.8)
+    ``CalibratedClassifierCV(FrozenEstimator(model), method="temperature", ensemble=False)`` gives the same
+    probabilities. With several a class it differs, since sigma2 then also weighs the prototypes of a class. Other
+    classifiers, and cross-validation, are for scikit-learn's.
 
     Parameters
     ----------

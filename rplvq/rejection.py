@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.metrics import auc
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.protocols import Array
@@ -16,6 +17,8 @@ from rplvq.protocols import Array
 __all__ = ["AccuracyReject", "RejectOption", "accuracy_reject_curve"]
 
 CRITERIA = ("posterior", "relative_distance")
+DEFAULTS: dict[str, Any] = {"number": -1, "text": "rejected", "bytes": b"rejected"}
+"""Label of rejected samples, by the kind of the classes."""
 
 
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -42,7 +45,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     criterion : {"posterior", "relative_distance"}, default="posterior"
         How certainty is measured.
     reject_label : optional
-        Label of a rejected sample: by default -1 for numbers and "rejected" for strings; must not be a class.
+        Label of a rejected sample: by default -1 for numbers and "rejected" for strings; of the kind of the classes,
+        and none of them.
     cv : int, default=5
         Folds for ``coverage``; stratified, in the order of the samples.
 
@@ -103,7 +107,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, the reject label is a class, or a class has fewer samples than ``cv``.
+            If a parameter is invalid, the reject label is a class or of another kind than they are, or a class has
+            fewer samples than ``cv``.
         """
         self._check_parameters()
         labels = np.asarray(y)
@@ -207,7 +212,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _threshold(self, X: Any, labels: Array) -> float:
         """Quantile of the certainties of held-out folds."""
-        samples = np.asarray(X)
+        (samples,) = indexable(X)
+        if not issparse(samples):
+            samples = np.asarray(samples)
         folds = StratifiedKFold(self.cv).split(np.zeros(len(labels)), labels)
         found = [
             _certainty(clone(self.estimator).fit(samples[train], labels[train]), samples[test], self.criterion)
@@ -219,16 +226,28 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _reject_label(wanted: Any, classes: Array) -> Any:
     """Return the label of rejected samples, of the kind of the classes."""
+    kind = _kind(classes)
     if wanted is None:
-        if classes.dtype.kind in "iuf":
-            wanted = -1
-        elif classes.dtype.kind in "US":
-            wanted = "rejected" if classes.dtype.kind == "U" else b"rejected"
-        else:
+        if kind not in DEFAULTS:
             raise ValueError(f"give reject_label a value: labels of type {classes.dtype} have no default for it")
+        wanted = DEFAULTS[kind]
     if wanted in classes.tolist():
         raise ValueError(f"reject_label={wanted!r} is one of the classes {classes.tolist()}: give it another value")
+    # Numbers beside strings would turn every predicted label into a string, equal to no class any more.
+    if kind in DEFAULTS and _kind(np.asarray([wanted])) != kind:
+        raise ValueError(
+            f"reject_label={wanted!r} is of another kind than the classes {classes.tolist()}: "
+            f"give one like {DEFAULTS[kind]!r}"
+        )
     return wanted
+
+
+def _kind(labels: Array) -> str:
+    """Kind of labels (C,): "number", "text" (also objects that are all strings), "bytes" or the name of their type."""
+    if labels.dtype == object and all(isinstance(label, str) for label in labels.tolist()):
+        return "text"
+    kinds = {"i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
+    return kinds.get(labels.dtype.kind, str(labels.dtype))
 
 
 def _certainty(model: Any, X: Any, criterion: str) -> Array:

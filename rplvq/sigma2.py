@@ -64,6 +64,20 @@ class Start(NamedTuple):
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
     """Half the weighted median of all squared distances (N, K): the choice of the paper's authors' program.
 
+    Parameters
+    ----------
+    sqdist : ndarray of shape (N, K)
+        Squared distances.
+    sample_weight : ndarray of shape (N,), optional
+        Multiplicities.
+    rounding : float, default=0
+        Squared distance that rounding alone puts between equal points.
+
+    Returns
+    -------
+    float
+        In the units of the squared distances.
+
     Raises
     ------
     ValueError
@@ -197,6 +211,16 @@ def auto_sigma2(start: Start) -> float:
 def free_numbers(codes: Array) -> int:
     """Real numbers that set one point with codes (N, ...): those of a symmetric or Hermitian matrix, or all.
 
+    Parameters
+    ----------
+    codes : ndarray of shape (N, ...)
+        Only their shape and type matter.
+
+    Returns
+    -------
+    int
+        n (n + 1) / 2 for real n x n matrices, n^2 for complex ones, else the entries of a code.
+
     Examples
     --------
     >>> free_numbers(np.zeros((1, 3, 3))), free_numbers(np.zeros((1, 3, 3), complex)), free_numbers(np.zeros((1, 5)))
@@ -226,10 +250,21 @@ def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
     look : callable
         Returns the situation before training; only called where a rule asks for it.
 
+    Returns
+    -------
+    Schedule
+        Constant for a number or a name.
+
     Raises
     ------
     ValueError
         If it is none of these, or the rule cannot tell.
+
+    Examples
+    --------
+    >>> start = Start(np.array([[1.0, 2.0], [7.0, 10.0]]), np.array([0, 1]), np.array([0, 1]), 2)
+    >>> resolve_sigma2("half_median", lambda: start)
+    Constant(value=2.25)
     """
     if isinstance(value, str):
         if value not in RULES:

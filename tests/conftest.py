@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+import re
 from collections.abc import Callable
 
 import pytest
@@ -20,9 +22,35 @@ settings.register_profile(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-# python -m pytest --hypothesis-profile=nightly: at least 2000 new examples of every property.
+# HYPOTHESIS_PROFILE=nightly python -m pytest --no-cov -m hypothesis: at least 2000 new examples of every property.
 settings.register_profile("nightly", settings.get_profile("deterministic"), derandomize=False, max_examples=2000)
-settings.load_profile("deterministic")
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
+
+EXAMPLES = pytest.StashKey[dict[str, int]]()
+NIGHTLY = 2000
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[EXAMPLES] = {}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Note how many examples of a property passed, from the statistics that Hypothesis leaves on it."""
+    statistics = getattr(item, "hypothesis_statistics", None)
+    if statistics is not None:
+        item.config.stash[EXAMPLES][item.nodeid] = sum(map(int, re.findall(r"(\d+) passing", statistics)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the number of examples of each property in the nightly profile."""
+    counts = config.stash[EXAMPLES]
+    if settings().max_examples < NIGHTLY or not counts:
+        return
+    terminalreporter.section("examples that passed, by property")
+    for name, count in sorted(counts.items()):
+        terminalreporter.line(f"{count:6d} {name}{'' if count >= NIGHTLY else f'  (fewer than {NIGHTLY})'}")
+    terminalreporter.line(f"{sum(counts.values()):6d} of {len(counts)} properties; fewest: {min(counts.values())}")
 
 
 def find_real_data(name: str) -> pathlib.Path:

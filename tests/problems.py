@@ -9,8 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from rplvq.linalg import expm, sqrtm
+
+FEW = settings(max_examples=20) if settings().max_examples < 2000 else settings()
+"""For properties that train a model in each example: 20 in the tests, all of them at night."""
 
 
 def spd(rng, count, n, spread=0.7, dtype=float):

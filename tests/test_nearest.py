@@ -46,7 +46,7 @@ problems = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=max(300, settings().max_examples))
 @given(problems)
 def test_the_index_is_that_of_the_smallest_distance(problem):
     """Random, ill-conditioned, nearly equal, coincident, real and complex, in any unit."""

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
@@ -16,6 +22,8 @@ from rplvq.calibration import calibrate_sigma2, reliability
 from rplvq.datasets import load_digits_covariances, make_syn1
 from rplvq.plotting import plot_accuracy_reject, plot_reliability
 from rplvq.rejection import accuracy_reject_curve
+
+SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +97,29 @@ def test_labels_of_other_kinds():
         RejectOption(model(), coverage=0.5).fit(X, y - 1)
     with pytest.raises(ValueError, match="labels of type bool have no default"):
         RejectOption(model(), coverage=0.5).fit(X, y > 1)
+
+
+def test_strings_as_objects_are_strings():
+    X, y = make_syn1(n_per_class=12, n=4, random_state=0)
+    words = np.array(["a", "bb", "c", "d"], dtype=object)[y]
+    labels = RejectOption(model(), coverage=0.5).fit(X, words).predict(X)
+    assert "rejected" in labels
+    assert set(labels) <= {"a", "bb", "c", "d", "rejected"}
+
+
+@pytest.mark.parametrize(("reject_label", "names"), [("?", [0, 1, 2, 3]), (-1, ["a", "b", "c", "d"])])
+def test_a_reject_label_of_another_kind_is_refused(reject_label, names):
+    X, y = make_syn1(n_per_class=6, n=3, random_state=0)
+    with pytest.raises(ValueError, match=re.escape(f"reject_label={reject_label!r} is of another kind")):
+        RejectOption(model(), threshold=0.5, reject_label=reject_label).fit(X, np.array(names)[y])
+
+
+def test_sparse_samples_are_folded_as_dense_ones():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)) + np.repeat([[0.0], [1.5]], 30, axis=0), np.repeat([0, 1], 30)
+    dense, sparse = (RejectOption(LogisticRegression(), coverage=0.6).fit(samples, y) for samples in (X, csr_array(X)))
+    assert_allclose(dense.threshold_, sparse.threshold_, rtol=1e-6)
+    assert_array_equal(dense.predict(X), sparse.predict(csr_array(X)))
 
 
 @pytest.mark.parametrize("estimator", [GaussianNB(), LogisticRegression(max_iter=500)], ids=repr)
@@ -217,6 +248,17 @@ def test_the_calibrated_sigma2_is_where_the_derivative_vanishes(digits):
     cost, labels = found._fitted_trainer.cost, found._state.labels
     slope = cost(sqdist, targets, labels, found.sigma2_).slope
     assert abs((slope * sqdist).sum()) < 1e-3 * np.abs(slope * sqdist).sum()
+
+
+def test_with_one_prototype_a_class_it_is_the_temperature_of_scikit_learn(digits):
+    X, y, X_test, y_test = digits
+    fitted = model().fit(X, y)
+    found = calibrate_sigma2(fitted, X_test[:400], y_test[:400])
+    if SKLEARN < (1, 8):
+        pytest.skip("scikit-learn calibrates by temperature from 1.8")
+    other = CalibratedClassifierCV(FrozenEstimator(fitted), method="temperature", ensemble=False)
+    other.fit(X_test[:400], y_test[:400])
+    assert_allclose(found.predict_proba(X_test), other.predict_proba(X_test), atol=1e-5)
 
 
 def test_unknown_labels_are_named(digits):

@@ -32,9 +32,8 @@ def problems(
 ) -> list[tuple[RiemannianLVQ, Split]]:
     """Classifier and data of each subject, or of the one split of ETH-80."""
     if data == "eth80":
-        return [
-            (plrsq_annealed(0.5, 12, max_epochs or 100, random_state=repetition), eth80.split("full256", 8, repetition))
-        ]
+        model = plrsq_annealed(eth80.SIGMA2, eth80.PROTOTYPES[8], max_epochs or 100, random_state=repetition)
+        return [(model, eth80.split("full256", 8, repetition))]
     chosen = [PAPER_SETTINGS[subject - 1] for subject in subjects]
     return [
         (plrsq_const(sigma2, int(count), max_epochs or int(epochs), random_state=repetition), load_bci2a(int(subject)))

@@ -2,8 +2,20 @@
 
 from rplvq.costs.algebra import ScaledCost, SummedCost
 from rplvq.costs.glvq import GLVQ
+from rplvq.costs.normaliser import FlatGaussian, RiemannianGaussian
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.representability import Representability
 from rplvq.costs.rslvq import RSLVQ
+from rplvq.costs.spread import SpreadRSLVQ
 
-__all__ = ["GLVQ", "PLVQ", "RSLVQ", "Representability", "ScaledCost", "SummedCost"]
+__all__ = [
+    "GLVQ",
+    "PLVQ",
+    "RSLVQ",
+    "FlatGaussian",
+    "Representability",
+    "RiemannianGaussian",
+    "ScaledCost",
+    "SpreadRSLVQ",
+    "SummedCost",
+]

@@ -10,7 +10,27 @@ from rplvq.costs.mixture import class_groups, class_log_proba, class_log_sum_exp
 from rplvq.costs.rslvq import RSLVQ, check_priors, to_priors
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["PLVQ"]
+__all__ = ["PLVQ", "cross_entropy"]
+
+
+def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, Array]:
+    """Return -sum_c t_c log p(c | X) of shape (B,), and t_{c_k} P_k - p_k of shape (B, K).
+
+    Parameters
+    ----------
+    logits : ndarray of shape (B, K)
+        Logits of the prototypes.
+    targets : ndarray of shape (B, C)
+        Class probabilities t.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype; P is the softmax within its class.
+    """
+    by_class = class_log_sum_exp(logits, class_groups(labels))
+    log_all = log_sum_exp(by_class)
+    total = targets.sum(axis=1, keepdims=True)
+    within = np.exp(logits - by_class[:, labels])
+    difference = targets[:, labels] * within - total * np.exp(logits - log_all)
+    return np.vecdot(targets, log_all - by_class), difference
 
 
 @attrs.frozen
@@ -47,16 +67,12 @@ class PLVQ(Combinable):
         """
         if targets.ndim == 1:
             return RSLVQ(self.priors)(sqdist, targets, labels, sigma2)
-        groups = class_groups(labels)
-        if targets.shape[1] != len(groups.starts):
-            raise ValueError(f"soft labels have {targets.shape[1]} columns for {len(groups.starts)} classes")
+        n_classes = len(class_groups(labels).starts)
+        if targets.shape[1] != n_classes:
+            raise ValueError(f"soft labels have {targets.shape[1]} columns for {n_classes} classes")
         logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
-        by_class = class_log_sum_exp(logits, groups)
-        log_all = log_sum_exp(by_class)
-        total = targets.sum(axis=1, keepdims=True)
-        within = np.exp(logits - by_class[:, labels])
-        slope = (targets[:, labels] * within - total * np.exp(logits - log_all)) * (0.5 / sigma2)
-        return Evaluation(np.vecdot(targets, log_all - by_class), slope)
+        loss, difference = cross_entropy(logits, targets, labels)
+        return Evaluation(loss, difference * (0.5 / sigma2))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior, shape (B, C)."""

@@ -35,15 +35,12 @@ def as_vectors(codes: Array) -> Array:
 def flat_sqdist(prototypes: Array, samples: Array) -> Array:
     """Squared Euclidean distances of samples (B, ...) to prototypes (K, ...), shape (B, K).
 
-    From differences, not from inner products, so that a sample at a prototype has distance 0.
+    From differences, not from inner products, so that a sample at a prototype has distance 0. One sample alone has
+    the same bits as among others.
     """
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         prototypes, samples = prototypes.astype(complex), samples.astype(complex)
-    ends, starts = as_vectors(samples), as_vectors(prototypes)
-    if len(ends) == 1:  # the plain trainer's step, where cdist's own overhead would dominate
-        difference = ends - starts
-        return np.asarray(np.vecdot(difference, difference)[None])
-    return np.asarray(cdist(ends, starts, "sqeuclidean"))
+    return np.asarray(cdist(as_vectors(samples), as_vectors(prototypes), "sqeuclidean"))
 
 
 def flat_nearest(prototypes: Array, samples: Array) -> Array:
@@ -74,7 +71,11 @@ def flat_nearest(prototypes: Array, samples: Array) -> Array:
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     """Connect samples (B, ...) to prototypes (K, ...) by straight lines."""
     prototypes = np.asarray(prototypes)
-    return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
+    if len(samples) != 1 or np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
+        return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
+    # The plain trainer's step, where cdist's own overhead would dominate.
+    difference = as_vectors(samples) - as_vectors(prototypes)
+    return FlatGeodesics(np.asarray(np.vecdot(difference, difference)[None]), prototypes, samples)
 
 
 def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:

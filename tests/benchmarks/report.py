@@ -19,6 +19,8 @@ HERE = Path(__file__).resolve().parent
 DOCS = HERE.parents[1] / "docs"
 RESULTS = HERE / "results"
 PAGES = ("performance", "scale")
+SHORT = {"pyriemann": "pyRiemann", "NearestCentroid on log-vectors": "Nearest-Centroid"}
+SHORT |= {"eigh of every sample": "eigh alone", "eigvalsh of every pair": "eigvalsh alone"}
 WORKERS = (1, 10, 100)
 MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation, in all and a partition
 
@@ -64,7 +66,7 @@ def prediction(metric: str) -> str:
     """Milliseconds of predicting 1000 matrices, ours and, as multiples of ours, everybody else's."""
     cases = [case for case in load("predict")["cases"] if case["metric"] == metric]
     others = [name for name in cases[0]["ratios"] if name != "rplvq"]
-    head = ["data", "n", "K", "rplvq, ms", *(f"{name.replace('pyriemann', 'pyRiemann')}, times" for name in others)]
+    head = ["data", "n", "K", "rplvq, ms", *(f"{SHORT.get(name, name)}, times" for name in others)]
     rows = [
         [case["data"], str(case["n"]), str(case["K"]), f"{1000 * case['seconds']['rplvq']:.1f}"]
         + [f"{case['ratios'][name]:.2f}" for name in others]

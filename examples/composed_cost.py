@@ -1,0 +1,63 @@
+"""Costs that add
+
+Costs are objects that add and scale. `RSLVQ` separates classes, and may push prototypes out of their data to do so;
+`Representability` pulls them back to what they stand for. How much of it? Synthetic data of four classes, next to the
+margin cost `GLVQ` and to `SpreadRSLVQ`, in which each class has a variance of its own.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from showing import show
+
+from rplvq import GLVQ, RSLVQ, AffineInvariant, Representability, RiemannianLVQ
+from rplvq.costs import RiemannianGaussian, SpreadRSLVQ
+from rplvq.datasets import make_syn2
+
+# %% 10 x 10 matrices; half of them train
+X, y = make_syn2(n_per_class=120, random_state=0)
+rng = np.random.default_rng(0)
+train, test = np.split(rng.permutation(len(y)), 2)
+means = RiemannianLVQ(max_epochs=0).fit(X[train], y[train])
+spread = SpreadRSLVQ.from_sqdist(
+    means.transform(X[train]) ** 2, y[train], means.prototype_labels_, RiemannianGaussian(10)
+)
+print("variance of each class:", np.round(spread.variances, 3))
+
+
+def learn(cost, decision="nearest", max_epochs=15):
+    """Accuracy on new matrices, and the mean distance of the prototypes to their class means."""
+    model = RiemannianLVQ(cost=cost, sigma2=0.5, decision=decision, max_epochs=max_epochs, random_state=0)
+    model.fit(X[train], y[train])
+    metric = AffineInvariant()
+    sqdist = metric.sqdist(metric.encode(model.prototypes_), metric.encode(means.prototypes_))
+    return model.score(X[test], y[test]), np.sqrt(np.diag(sqdist)).mean()
+
+
+# %% Costs of different kinds
+found = {
+    "class means": learn(RSLVQ(), max_epochs=0),
+    "class means, spread": learn(spread, "posterior", max_epochs=0),
+    "RSLVQ": learn(RSLVQ()),
+    "GLVQ": learn(GLVQ()),
+    "spread RSLVQ": learn(spread, "posterior"),
+}
+# %% Sums: the more representability, the closer to the class means
+factors = [0.03, 0.1, 0.3, 1.0]
+for factor in factors:
+    found[f"RSLVQ + {factor:g} rep."] = learn(RSLVQ() + factor * Representability())
+for name, (accuracy, away) in found.items():
+    print(f"{name:21s} accuracy {accuracy:.3f}, prototypes {away:.2f} from the class means")
+
+# %% One figure of both
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+for axis, values, label in zip(
+    axes, np.transpose(list(found.values())), ("accuracy on new data", "distance to the class means"), strict=True
+):
+    axis.barh(range(len(found)), values, color=["#0072B2" if "rep." in name else "#6B6B6B" for name in found])
+    axis.bar_label(axis.containers[0], fmt="%.2f", padding=3)
+    axis.set(xlabel=label)
+    axis.spines[["top", "right"]].set_visible(False)
+axes[0].set_yticks(range(len(found)), list(found))
+axes[0].invert_yaxis()
+axes[0].set_xlim(0, 1.1)
+show(figure)
