@@ -36,7 +36,7 @@ def test_the_page_is_made_from_the_cached_results(tmp_path):
     assert "{{" not in text
     committed = (report.DOCS / "beyond.md").read_text(encoding="utf-8")
     assert text == committed, "run `python -m examples.beyond report`"
-    for row in ("| one for all, transductive |", "| BCI 2a, posterior |", "| SynII, auto |"):
+    for row in ("| one for all, transductive |", "| BCI 2a, posterior |", "| ETH-80, whole image, auto |"):
         assert row in text
 
 

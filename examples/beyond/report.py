@@ -43,7 +43,7 @@ def sigma2(folder: pathlib.Path) -> str:
     for data, title in TITLES.items():
         records = load(folder, f"sigma2-{data}")
         found = by_method(records, "mean_accuracy" if data == "bci2a" else "accuracy")
-        for name in (name for name in METHODS if name in found):
+        for name in [name for name in METHODS if name in found]:
             p = "" if name == "start" else paired(found, name, "start")
             rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), p])
     return table(["data, rule", "accuracy [repetitions]", "p, against the start"], rows)
