@@ -89,7 +89,7 @@ class RiemannianGaussian:
     ``log Z = (dim / 2) log(2 pi v) + excess(v)`` for a variance v. The excess vanishes at v = 0 and grows as
     ``v n (n^2 - 1) / 24``, because volume grows exponentially with distance (Said, Bombrun, Berthoumieu and Manton
     2017, "Riemannian Gaussian distributions on the space of symmetric positive definite matrices", IEEE Transactions on
-    Information Theory, doi:10.1109/TIT.2017.2653803). For real matrices, of dim = n (n + 1) / 2, ``log Z`` holds a
+    Information Theory, arXiv:1507.01760). For real matrices, of dim = n (n + 1) / 2, ``log Z`` holds a
     Pfaffian of error functions (de Bruijn) that no float64 arithmetic survives; it is read from a table of n = 2..32
     that was made with up to 700 digits. For Hermitian ones, of dim = n^2, with the Stieltjes-Wigert determinant,
     ``excess = v n (n^2 - 1) / 12 + sum_{m < n} (n - m) log(sinh(m v / 2) / (m v / 2))``.

@@ -48,7 +48,7 @@ class SpreadRSLVQ(Combinable):
     geometric mean m; ``p = softmax`` over all prototypes and P over those of the sample's class y. As for RSLVQ
     ``loss = -log p(y | X)``, the expectation over classes for soft labels, and
     ``slope_k = m (P_k - p_k) / (2 v_c sigma2)``. Z is the normaliser of a Gaussian on the manifold (Said et al. 2017,
-    doi:10.1109/TIT.2017.2653803); a variance that all classes share needs none, and the cost is then :class:`RSLVQ`.
+    arXiv:1507.01760); a variance that all classes share needs none, and the cost is then :class:`RSLVQ`.
 
     sigma2 keeps its meaning, the variance of a class of middling spread. At ``sigma2 = m`` the probabilities are those
     of the Gaussians; above, they are flatter, by the power m / sigma2 of every density. The variances do not change in
