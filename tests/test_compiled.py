@@ -5,6 +5,9 @@ The kernel is plain Python that numba compiles, so its arithmetic is tested with
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -156,3 +159,25 @@ def test_matrices_that_are_not_numbers_end_training_as_on_the_plain_path(kernel,
     state = trainer.init(X[:7], np.array([0, 1, 2, 0, 1, 2, 0]), 3, np.random.default_rng(0)).at_epoch(1, 10)
     with pytest.raises(FloatingPointError, match="training diverged"):
         trainer.sweep(state, X, y, np.random.default_rng(0))
+
+
+FIT = """
+import hashlib
+from rplvq import RiemannianLVQ
+from rplvq.datasets import make_syn1
+X, y = make_syn1(n_per_class=25, random_state=0)
+model = RiemannianLVQ(sigma2=2.0, prototypes_per_class=2, max_epochs=3, random_state=0).fit(X, y)
+print(hashlib.sha256(model.prototypes_.tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_the_process_that_compiles_and_those_that_load_its_code_give_the_same_bits(tmp_path):
+    """A checkpoint of one is resumed by another."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    )
+    assert any(tmp_path.rglob("*.nbc"))
+    assert first == second

@@ -109,7 +109,9 @@ def on_manifold(points, name):
         return np.allclose(points.swapaxes(1, 2) @ points, np.eye(points.shape[2]))
     if name == "Poincare ball":
         return (np.linalg.norm(points, axis=1) < 1).all()
-    return (np.linalg.eigvalsh(points) > 0).all() and np.array_equal(points, points.conj().swapaxes(1, 2))
+    size = np.abs(points).max()
+    hermitian = np.allclose(points, points.conj().swapaxes(1, 2), rtol=0, atol=1e-13 * size)
+    return hermitian and (np.linalg.eigvalsh(points) > 0).all()
 
 
 @FEW

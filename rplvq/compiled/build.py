@@ -43,12 +43,13 @@ def compiled_kernels() -> Kernels | None:
         return None
     import numba
 
-    # Fused multiply-adds round once instead of twice; NumPy's error model only drops checks before divisions.
+    # NumPy's error model only drops checks before divisions. No fastmath, not even fused multiply-adds: which of them
+    # are fused differs between the process that compiles and those that load its code from disk, and so do the bits.
     def compiled(function: Any, **inner: Any) -> Any:
         names = {**function.__globals__, **inner}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
-        return numba.njit(cache=True, error_model="numpy", fastmath={"contract"})(copy)
+        return numba.njit(cache=True, error_model="numpy")(copy)
 
     scored = {"weigh": compiled(weigh)}
     turned = {"turn_rows": compiled(complex_lanes.turn_rows)}
