@@ -27,7 +27,7 @@ TOPICS = {
     "Choose": ["three_metrics", "learned_metric", "composed_cost", "sigma2_sensitivity", "pyriemann_drop_in"],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["time_series", "soft_labels", "rejection", "streaming"],
-    "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene"],
+    "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene", "distributed_radar"],
 }
 
 log = logging.getLogger("mkdocs.gallery")
