@@ -192,6 +192,9 @@ WRONG_Y = {
     "scalar": lambda path: np.float64(3),
     "short": lambda path: Y[1:],
     "three axes": lambda path: np.zeros((len(X), 2, 2)),
+    "no columns": lambda path: np.zeros((len(X), 0)),
+    "soft, NaN": lambda path: np.full((len(X), 2), np.nan),
+    "soft, of three classes": lambda path: np.eye(3)[Y + 1],
     "one class": lambda path: np.zeros(len(X)),
     "not a number": lambda path: Y * np.nan,
 }
