@@ -86,7 +86,7 @@ def _accuracy(model: RiemannianLVQ, X: Any, y: Any) -> float:
     """Share of right labels; of soft labels, the most probable counts."""
     if y.ndim == 2 and y.shape[1] not in (1, len(model.classes_)):
         raise ValueError(f"y has {y.shape[1]} columns, the model {len(model.classes_)} classes: one column for each")
-    missing = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else ()
+    missing = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else np.empty((0, 1))
     if len(missing):
         raise ValueError(f"y{missing[0].tolist()} is NaN: drop y from the file to predict without an accuracy")
     labels = model.classes_[y.argmax(axis=1)] if y.ndim == 2 and y.shape[1] > 1 else np.ravel(y)
