@@ -42,6 +42,8 @@ def fields(cls: griffe.Class) -> list[griffe.Parameter]:
         default, kind = attribute.value, griffe.ParameterKind.positional_or_keyword
         if isinstance(default, griffe.ExprCall) and str(default.function) == "attrs.field":
             given = {item.name: item.value for item in default.arguments if isinstance(item, griffe.ExprKeyword)}
+            if str(given.get("init")) == "False":
+                continue
             default = given.get("default", f"{given['factory']}()" if "factory" in given else None)
             if str(given.get("kw_only")) == "True":
                 kind = griffe.ParameterKind.keyword_only
@@ -69,4 +71,5 @@ class Roles(griffe.Extension):
 
     def _has_fields(self, cls: griffe.Class) -> bool:
         decorators = [str(decorator.value) for decorator in cls.decorators]
-        return any(name.startswith("attrs.frozen") for name in decorators) or "NamedTuple" in map(str, cls.bases)
+        is_attrs = any(name.startswith(("attrs.frozen", "attrs.define")) for name in decorators)
+        return is_attrs or "NamedTuple" in map(str, cls.bases)
