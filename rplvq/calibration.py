@@ -10,7 +10,8 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.costs.mixture import class_log_proba
+from rplvq.costs.mixture import log_proba_of
+from rplvq.names import index_labels
 from rplvq.protocols import Array
 
 __all__ = ["Reliability", "calibrate_sigma2", "reliability"]
@@ -128,20 +129,14 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     (20.0, True)
     """
     check_is_fitted(model)
-    labels = np.asarray(y)
-    unknown = np.flatnonzero(~np.isin(labels, model.classes_))
-    if len(unknown):
-        raise ValueError(
-            f"y[{unknown[0]}] is {labels[unknown[0]]!r}, which is not among the classes {model.classes_.tolist()}"
-        )
-    targets = np.searchsorted(model.classes_, labels)
+    targets = index_labels(y, model.classes_, "y")
     sqdist = np.asarray(model.transform(X)) ** 2
     if len(targets) != len(sqdist):
         raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")
-    log_proba = getattr(model._fitted_trainer.cost, "log_proba", class_log_proba)
+    cost, prototype_labels = model._fitted_trainer.cost, model._state.labels
 
     def loss(log_sigma2: float) -> float:
-        logs = log_proba(sqdist, model._state.labels, float(np.exp(log_sigma2)))
+        logs = log_proba_of(cost, sqdist, prototype_labels, float(np.exp(log_sigma2)))
         return -float(logs[np.arange(len(targets)), targets].sum())
 
     center = np.log(model.sigma2_)

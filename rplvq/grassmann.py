@@ -11,17 +11,11 @@ from pymanopt.function import numpy as numpy_function
 from pymanopt.manifolds import ComplexGrassmann, Grassmann
 from pymanopt.optimizers import ConjugateGradient
 
-from rplvq.linalg import adjoint
+from rplvq.linalg import adjoint, congruence, hermitian_part
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array, Cost
 
-__all__ = ["Descent", "ProjectedCost", "congruence", "descend", "lifted"]
-
-
-def congruence(matrices: Array, basis: Array) -> Array:
-    """Return ``V^H X V`` for matrices (N, n, n) and V (n, p), shape (N, p, p), exactly Hermitian."""
-    small = adjoint(basis) @ matrices @ basis
-    return np.asarray(0.5 * (small + adjoint(small)))
+__all__ = ["Descent", "ProjectedCost", "descend", "lifted"]
 
 
 def lifted(matrices: Array, basis: Array, small: Array) -> Array:
@@ -53,8 +47,7 @@ def lifted(matrices: Array, basis: Array, small: Array) -> Array:
     """
     inverse = np.linalg.inv(congruence(matrices, basis))
     sides = matrices @ basis
-    result = matrices + sides @ (inverse @ small @ inverse - inverse) @ adjoint(sides)
-    return np.asarray(0.5 * (result + adjoint(result)))
+    return hermitian_part(matrices + sides @ (inverse @ small @ inverse - inverse) @ adjoint(sides))
 
 
 @attrs.frozen(eq=False)

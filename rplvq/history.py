@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.initializers import hard_targets
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 
-__all__ = ["EpochReport", "Meter", "Score", "append_columns", "columns", "evaluate"]
+__all__ = ["EpochReport", "Meter", "Score", "append_columns", "columns", "evaluate", "line", "measure"]
 
 
 class Score(NamedTuple):
@@ -73,10 +73,37 @@ def evaluate(
     sample_weight: Array | None = None,
 ) -> Score:
     """Score prototypes on samples (N, ...): one pass of distances."""
+    return measure(manifold, cost, prototypes, labels, sigma2, codes, targets, sample_weight).score()
+
+
+def measure(
+    manifold: Manifold[Any],
+    cost: Cost,
+    prototypes: Prototypes,
+    labels: Array,
+    sigma2: float,
+    codes: Array,
+    targets: Array,
+    sample_weight: Array | None = None,
+) -> Meter:
+    """Sum up the losses and errors of samples (N, ...): one pass of distances."""
     sqdist = manifold.sqdist(prototypes, codes)
     meter = Meter(labels)
     meter.add(sqdist, cost(sqdist, targets, labels, sigma2).loss, targets, sample_weight)
-    return meter.score()
+    return meter
+
+
+def line(state: Any, score: Score, n_capped: int, seconds: float) -> dict[str, float]:
+    """One line of the history, after the epoch of ``state`` (:class:`rplvq.steps.State`)."""
+    return {
+        "epoch": state.epoch,
+        "cost": score.cost,
+        "training_error": score.error,
+        "sigma2": state.sigma2,
+        "step_size": state.step_size,
+        "n_capped": n_capped,
+        "seconds": seconds,
+    }
 
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:

@@ -69,6 +69,10 @@ class PointError(ValueError):
         """Return the same complaint about another argument."""
         return PointError(self.index, self.reason, name)
 
+    def shifted(self, start: int) -> PointError:
+        """Return the same complaint about a point of a larger array, of which this part begins at ``start``."""
+        return PointError(self.index + start, self.reason, self.name)
+
 
 def adjoint(matrices: Array) -> Array:
     """Conjugate transpose over the last two axes, shape (..., n, m) -> (..., m, n)."""
@@ -76,10 +80,30 @@ def adjoint(matrices: Array) -> Array:
     return swapped.conj() if matrices.dtype.kind == "c" else swapped
 
 
+def hermitian_part(matrices: Array) -> Array:
+    """Half the sum of matrices (..., n, n) and their conjugate transposes: what rounding took away."""
+    return np.asarray(0.5 * (matrices + adjoint(matrices)))
+
+
+def congruence(matrices: Array, basis: Array) -> Array:
+    """Return ``V^H X V`` for matrices (N, n, n) and V (n, p), shape (N, p, p), exactly Hermitian."""
+    return hermitian_part(adjoint(basis) @ matrices @ basis)
+
+
+def squared_roots(roots: Array) -> Array:
+    """Return ``R R^H`` for roots (..., n, n), exactly Hermitian."""
+    return hermitian_part(roots @ adjoint(roots))
+
+
+def margin_of_roots(roots: Array) -> Array:
+    """Smallest over largest eigenvalue of ``R R^H``, and of ``R^-1 R^-H``, for roots (K, n, n), shape (K,)."""
+    singular = np.linalg.svd(roots, compute_uv=False)
+    return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+
+
 def from_spectrum(eigenvalues: Array, eigenvectors: Array) -> Array:
     """Return U diag(lam) U^H for eigenvalues (..., n) and eigenvectors (..., n, n), exactly Hermitian."""
-    product = (eigenvectors * eigenvalues[..., None, :]) @ adjoint(eigenvectors)
-    return 0.5 * (product + adjoint(product))
+    return hermitian_part((eigenvectors * eigenvalues[..., None, :]) @ adjoint(eigenvectors))
 
 
 def spectral_map(function: Callable[[Array], Array], matrices: Array) -> Array:
@@ -258,7 +282,7 @@ def check_hermitian(points: Any) -> Array:
             f"({gap[index] / size[index]:.3g} of its largest entry, allowed {tolerance:.3g}). "
             "If that is intended, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
         )
-    return 0.5 * (array + adjoint(array))
+    return hermitian_part(array)
 
 
 def check_definite(matrices: Array, precision: float) -> None:

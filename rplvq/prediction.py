@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.chunks import row_slices
-from rplvq.costs.mixture import class_groups, class_log_proba
+from rplvq.costs.mixture import class_groups, log_proba_of
 from rplvq.linalg import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.steps import State
@@ -238,7 +238,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         try:
             return np.asarray(self._fitted_trainer.manifold.encode(X[rows]))
         except PointError as error:
-            raise PointError(error.index + rows.start, error.reason, error.name) from None
+            raise error.shifted(rows.start) from None
 
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
         """Index (N,) of the nearest prototype: the manifold's own search where it has one, or all distances."""
@@ -255,5 +255,5 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return np.asarray(self._fitted_trainer.manifold.sqdist(prototypes, codes))
 
     def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
-        log_proba = getattr(self._fitted_trainer.cost, "log_proba", class_log_proba)
-        return np.asarray(log_proba(self._sqdist(prototypes, codes), self._state.labels, self.sigma2_))
+        sqdist = self._sqdist(prototypes, codes)
+        return log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_)

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.checks import require_count
 from rplvq.estimator import RiemannianLVQ
-from rplvq.grassmann import ProjectedCost, congruence, descend, lifted
+from rplvq.grassmann import ProjectedCost, descend, lifted
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_labels
-from rplvq.linalg import invsqrtm, logm, sqrtm
+from rplvq.linalg import congruence, invsqrtm, logm, sqrtm
 from rplvq.manifolds import AffineInvariant
 from rplvq.means import riemannian_mean
 from rplvq.names import index_labels, resolve_cost

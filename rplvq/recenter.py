@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.linalg import adjoint, invsqrtm
+from rplvq.linalg import congruence, invsqrtm
 from rplvq.manifolds import AffineInvariant
 from rplvq.means import riemannian_mean
 from rplvq.protocols import Array
@@ -325,6 +325,4 @@ def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
 
 def _whiten(codes: Array, mean: Array) -> Array:
     """Return A^-1/2 X A^-1/2 for matrices (N, n, n) and their mean A (n, n), exactly Hermitian."""
-    root = invsqrtm(mean)
-    product = root @ codes @ root
-    return np.asarray(0.5 * (product + adjoint(product)))
+    return congruence(codes, invsqrtm(mean))

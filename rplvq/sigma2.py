@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from rplvq.costs.mixture import as_soft
 from rplvq.costs.plvq import PLVQ
 from rplvq.protocols import Array, Schedule
 from rplvq.schedules import Constant, resolve, wants_default
@@ -155,8 +156,7 @@ def likeliest_sigma2(start: Start) -> float:
 def _smoothed(start: Start) -> Array:
     """Targets (N, C) mixed with even ones, as if one sample of sum(weights) + 1 had an unknown class."""
     n_classes = int(start.labels.max()) + 1
-    hard = start.targets.ndim == 1
-    soft = np.eye(n_classes)[start.targets] if hard else np.asarray(start.targets, dtype=float)
+    soft = as_soft(start.targets, n_classes)
     total = float(start.weights.sum())
     return np.asarray((total * soft + 1.0 / n_classes) / (total + 1.0))
 

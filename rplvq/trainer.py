@@ -21,7 +21,7 @@ from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.history import EpochReport, Meter, Score, evaluate
+from rplvq.history import EpochReport, Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
@@ -251,13 +251,14 @@ class Trainer:
             for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
                 state, capped = self._block(state, codes[block], targets[block], block_weight, size, meter)
                 n_capped += capped
-            finite = np.isfinite(np.asarray(state.prototypes)).all()
+            self._require_finite(state, meter.cost)
         except np.linalg.LinAlgError as error:
             raise self._diverged(state) from error
-        score = meter.score()
-        if not finite or not np.isfinite(score.cost):
+        return state, meter.score(), n_capped
+
+    def _require_finite(self, state: State, cost: float) -> None:
+        if not (np.isfinite(np.asarray(state.prototypes)).all() and np.isfinite(cost)):
             raise self._diverged(state)
-        return state, score, n_capped
 
     def _block(
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
@@ -478,15 +479,7 @@ class Trainer:
         """One line of the history, after the epoch of ``state``."""
         if score is None or self.monitor == "epoch":
             score = self._evaluate(state, *training)
-        row = {
-            "epoch": state.epoch,
-            "cost": score.cost,
-            "training_error": score.error,
-            "sigma2": state.sigma2,
-            "step_size": state.step_size,
-            "n_capped": n_capped,
-            "seconds": seconds,
-        }
+        row = line(state, score, n_capped, seconds)
         if validation is not None:
             row["validation_cost"], row["validation_error"] = self._evaluate(state, *validation)
         return row

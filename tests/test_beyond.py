@@ -7,20 +7,39 @@ import pytest
 from examples.beyond import recentering, rejection, report
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
-from examples.paper.runner import run
+from examples.paper.runner import pending, run
+
+needs_bci = pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="needs bci2a_cov22.npz")
 
 
-@pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="real data absent: no bci2a_cov22.npz")
-@pytest.mark.parametrize("module", [recentering, rejection], ids=lambda module: module.__name__)
-def test_a_slice_of_each_experiment(module, tmp_path):
-    jobs = module.smoke()
-    records = run(jobs, folder=tmp_path, verbose=0)
-    assert [record["method"] for record in records] == [job.method for job in jobs]
-    for record in records:
-        assert all(0 <= value <= 10 for value in record["result"].values() if isinstance(value, float))
+@needs_bci
+def test_views_of_the_second_session_differ_and_are_kept(tmp_path):
+    jobs = recentering.smoke()
+    records = {record["method"]: record["result"] for record in run(jobs, folder=tmp_path, verbose=0)}
+    assert list(records) == list(recentering.VIEWS)
+    kappas = [record["mean_kappa"] for record in records.values()]
+    assert len(set(kappas)) == 3
+    assert min(kappas) > 0.4
+    assert pending(jobs, tmp_path) == []
 
 
-@pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="real data absent: no bci2a_cov22.npz")
+@needs_bci
+def test_refusing_and_calibrating_run(tmp_path):
+    refused, calibrated = (record["result"] for record in run(rejection.smoke(), folder=tmp_path, verbose=0))
+    assert refused["error_at_coverage"] < refused["error"]
+    assert 0.5 < refused["reached_coverage"] <= 1
+    assert calibrated["ece"] < 0.2
+
+
+def test_full_runs_have_ten_seeds_for_every_trained_view():
+    counts = {}
+    for job in recentering.jobs():
+        counts[job.method] = counts.get(job.method, 0) + 1
+    assert set(counts.values()) == {1, 10}
+    assert len(counts) == len(recentering.VIEWS) * len(recentering.SETTINGS)
+
+
+@needs_bci
 def test_views_show_what_they_say():
     """Online differs from transductive by the running mean only: the first session is the same in both."""
     whole = data.load_bci2a(1)

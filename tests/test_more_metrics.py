@@ -177,7 +177,7 @@ def test_the_mean_is_the_fixed_point_of_the_transport_equation():
 def test_chunks_of_sqdist_do_not_show(monkeypatch):
     codes = BW.encode(spd(np.random.default_rng(10), 9, 3))
     wanted = BW.sqdist(codes[:2], codes)
-    monkeypatch.setattr("rplvq.manifolds.bures_wasserstein.CHUNK_BYTES", 1)
+    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 1)
     np.testing.assert_allclose(BW.sqdist(codes[:2], codes), wanted, rtol=1e-12, atol=1e-30)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from examples.beyond.sigma2 import METHODS
-from examples.paper.report import by_method, paired, spread, table
+from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -25,16 +25,13 @@ DATA = {"bci2a": "BCI 2a", "eth80": "ETH-80"}
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/beyond.md from the results in ``folder``."""
-    text = (pathlib.Path(__file__).parent / "beyond.template.md").read_text(encoding="utf-8")
     parts = {
         "sigma2": sigma2(folder),
         "recentering": recentering(folder),
         "rejection": rejection(folder),
         "calibration": calibration(folder),
     }
-    for name, part in parts.items():
-        text = text.replace("{{ " + name + " }}", part)
-    (docs / "beyond.md").write_text(text, encoding="utf-8")
+    fill(pathlib.Path(__file__).parent / "beyond.template.md", parts, docs / "beyond.md")
 
 
 def sigma2(folder: pathlib.Path) -> str:

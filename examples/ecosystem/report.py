@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from examples.ecosystem.eeg import EVALUATIONS, PARADIGMS
-from examples.paper.report import by_method, spread, table
+from examples.paper.report import by_method, fill, spread, table
 from examples.paper.runner import load
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
@@ -13,14 +13,8 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/ecosystem.md from the results in ``folder``."""
-    text = (pathlib.Path(__file__).parent / "ecosystem.template.md").read_text(encoding="utf-8")
-    for name, part in {
-        "moabb": moabb(folder),
-        "vowels": accuracies(folder, "vowels"),
-        "motions": accuracies(folder, "motions"),
-    }.items():
-        text = text.replace("{{ " + name + " }}", part)
-    (docs / "ecosystem.md").write_text(text, encoding="utf-8")
+    parts = {"moabb": moabb(folder)} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
+    fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "ecosystem.md")
 
 
 def moabb(folder: pathlib.Path) -> str:

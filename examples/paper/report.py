@@ -148,9 +148,16 @@ def cifar10(folder: pathlib.Path) -> str:
     return table(["method", *(f"N = {n}" for n in SIZES)], rows)
 
 
+def fill(template: pathlib.Path, parts: Mapping[str, str], page: pathlib.Path) -> None:
+    """Write a page: its template with ``{{ name }}`` replaced by the part of that name."""
+    text = template.read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace("{{ " + name + " }}", part)
+    page.write_text(text, encoding="utf-8")
+
+
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/reproduction.md and its figures from the results in ``folder``."""
-    template = (pathlib.Path(__file__).parent / "reproduction.template.md").read_text(encoding="utf-8")
     parts = {
         "syn1": synthetic(folder, "syn1"),
         "syn2": synthetic(folder, "syn2"),
@@ -161,7 +168,5 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "bci2a": bci(folder),
         "cifar10": cifar10(folder),
     }
-    for name, text in parts.items():
-        template = template.replace("{{ " + name + " }}", text)
     report_figures.draw(folder, docs / "assets" / "reproduction")
-    (docs / "reproduction.md").write_text(template, encoding="utf-8")
+    fill(pathlib.Path(__file__).parent / "reproduction.template.md", parts, docs / "reproduction.md")

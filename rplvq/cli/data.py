@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -72,13 +72,8 @@ def load_npz(path: str) -> tuple[Array, Array]:
     ValueError
         If the file is missing or damaged, is no .npz file, lacks X or y, or these have another dtype or length.
     """
-    X, y = _read(path, ("X", "y"))
-    _check_numbers(X, path)
-    if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
-        raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
-    if len(X) != len(y):
-        raise ValueError(f"X and y in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
-    return X, y
+    found = _read(path, lambda file: _read_archive(file, ("X", "y")))
+    return _checked(found, path), _checked_labels(found, path)
 
 
 def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
@@ -104,48 +99,54 @@ def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
     if source in DATASETS:
         return DATASETS[source](seed)
     if Path(source).suffix == ".npy":
-        (X,) = _read(source, ())
-    elif "y" in _read(source, None):
-        return load_npz(source)
-    else:
-        (X,) = _read(source, ("X",))
-    _check_numbers(X, source)
-    return X, None
+        return _checked(_read(source, _read_array, ".npy"), source), None
+    found = _read(source, lambda file: _read_archive(file, ("X",), ("y",)))
+    return _checked(found, source), _checked_labels(found, source) if "y" in found else None
 
 
-def _check_numbers(X: Array, path: str) -> None:
+def _checked(found: dict[str, Array], path: str) -> Array:
+    X = found["X"]
     if X.dtype.kind not in "iufc" or X.ndim < 2:
         raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
+    return X
 
 
-def _read(path: str, wanted: tuple[str, ...] | None) -> Any:
-    """Members of an archive by name; without names the one array of a .npy file; for None the members' names."""
+def _checked_labels(found: dict[str, Array], path: str) -> Array:
+    X, y = found["X"], found["y"]
+    if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
+        raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
+    if len(X) != len(y):
+        raise ValueError(f"X and y in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
+    return y
+
+
+def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:
+    """Arrays of a file by name; whatever is wrong with it becomes one ValueError."""
     if not Path(path).is_file():
         raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
-    kind = ".npy" if wanted == () else ".npz"
     try:
         with open(path, "rb") as file:
-            if wanted == ():
-                return (np.lib.format.read_array(file, allow_pickle=False),)
-            if not zipfile.is_zipfile(file):
-                raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
-            file.seek(0)
-            return _read_archive(file, wanted)
+            return reader(file)
     except BAD_FILE as error:
         raise ValueError(f"--data {path!r} can't be read as {kind}: {_reason(error)}") from error
 
 
-def _read_archive(file: BinaryIO, wanted: tuple[str, ...] | None) -> Any:
+def _read_array(file: BinaryIO) -> dict[str, Array]:
+    return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+
+
+def _read_archive(file: BinaryIO, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
+    if not zipfile.is_zipfile(file):
+        raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
+    file.seek(0)
     with np.load(file, allow_pickle=False) as members:
-        if wanted is None:
-            return members.files
-        for name in wanted:
+        for name in needed:
             if name not in members.files:
                 raise ValueError(f"it has no member {name!r}, only {members.files}")
-        arrays = tuple(members[name] for name in wanted)
-    if not all(isinstance(array, np.ndarray) for array in arrays):
+        found = {name: members[name] for name in (*needed, *optional) if name in members.files}
+    if not all(isinstance(array, np.ndarray) for array in found.values()):
         raise ValueError("X or y in it is not an array of NumPy")  # np.load gives bytes then
-    return arrays
+    return found
 
 
 def _reason(error: BaseException) -> str:

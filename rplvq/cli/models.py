@@ -42,7 +42,8 @@ def fit(arguments: argparse.Namespace) -> None:
     model.fit(X, y)
     model.save(arguments.model)
     model.set_params(verbose=0)
-    _say(arguments.json, {"model": arguments.model, "training_accuracy": _accuracy(model, X, y)} | describe(model))
+    accuracy = _accuracy(model, model.predict(X), y)
+    _say(arguments.json, {"model": arguments.model, "training_accuracy": accuracy} | describe(model))
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -54,7 +55,7 @@ def predict(arguments: argparse.Namespace) -> None:
     if arguments.proba:
         found |= {"classes": model.classes_, "probabilities": model.predict_proba(X)}
     if y is not None:
-        found["accuracy"] = _accuracy(model, X, y)
+        found["accuracy"] = _accuracy(model, found["labels"], y)
         sys.stderr.write(f"rplvq: accuracy {found['accuracy']:.4f} of {len(X)} samples\n")
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
@@ -82,15 +83,15 @@ def describe(model: RiemannianLVQ) -> dict[str, Any]:
     }
 
 
-def _accuracy(model: RiemannianLVQ, X: Any, y: Any) -> float:
-    """Share of right labels; of soft labels, the most probable counts."""
+def _accuracy(model: RiemannianLVQ, predicted: Any, y: Any) -> float:
+    """Share of right labels (N,) among those predicted; of soft labels y, the most probable counts."""
     if y.ndim == 2 and y.shape[1] not in (1, len(model.classes_)):
         raise ValueError(f"y has {y.shape[1]} columns, the model {len(model.classes_)} classes: one column for each")
     missing = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else np.empty((0, 1))
     if len(missing):
         raise ValueError(f"y{missing[0].tolist()} is NaN: drop y from the file to predict without an accuracy")
     labels = model.classes_[y.argmax(axis=1)] if y.ndim == 2 and y.shape[1] > 1 else np.ravel(y)
-    return float(np.mean(model.predict(X) == labels))
+    return float(np.mean(predicted == labels))
 
 
 def _say(as_json: bool, found: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.costs.mixture import class_log_proba
+from rplvq.costs.mixture import log_proba_of
 from rplvq.protocols import Array, Evaluation
 
 __all__ = ["Combinable", "ScaledCost", "SummedCost"]
@@ -53,11 +53,6 @@ def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
         if isinstance(term, type) or not callable(term):
             where = f"{attribute.name}[{index}]" if isinstance(value, tuple) else attribute.name
             raise ValueError(f"{where} must be a cost, got {term!r}")
-
-
-def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
-    """Class log-posterior (B, C) of a cost, that of the plain mixture where it has none."""
-    return np.asarray(getattr(cost, "log_proba", class_log_proba)(sqdist, labels, sigma2))
 
 
 @attrs.frozen(repr=False)

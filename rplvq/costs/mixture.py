@@ -8,13 +8,13 @@ probability underflows still has an exact logarithm and an exact slope.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = ["Groups", "class_groups", "class_log_proba", "log_prior", "mixture_logits"]
+__all__ = ["Groups", "as_soft", "class_groups", "class_log_proba", "log_prior", "log_proba_of", "mixture_logits"]
 
 
 class Groups(NamedTuple):
@@ -111,3 +111,23 @@ def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Arr
     logits = mixture_logits(sqdist, sigma2, log_priors)
     by_class = class_log_sum_exp(logits, class_groups(labels))
     return np.asarray(by_class - log_sum_exp(by_class))
+
+
+def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
+    """Class log-posterior (B, C) of a cost, that of the plain mixture where it has none."""
+    return np.asarray(getattr(cost, "log_proba", class_log_proba)(sqdist, labels, sigma2))
+
+
+def as_soft(targets: Array, n_classes: int) -> Array:
+    """Class probabilities (B, C) of class indices (B,), or targets as they are.
+
+    Raises
+    ------
+    ValueError
+        If the number of columns is not ``n_classes``.
+    """
+    if targets.ndim == 1:
+        return np.asarray(np.eye(n_classes)[targets])
+    if targets.shape[1] != n_classes:
+        raise ValueError(f"soft labels have {targets.shape[1]} columns for {n_classes} classes")
+    return targets

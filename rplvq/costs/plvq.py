@@ -6,7 +6,15 @@ import attrs
 import numpy as np
 
 from rplvq.costs.algebra import Combinable
-from rplvq.costs.mixture import class_groups, class_log_proba, class_log_sum_exp, log_prior, log_sum_exp, mixture_logits
+from rplvq.costs.mixture import (
+    as_soft,
+    class_groups,
+    class_log_proba,
+    class_log_sum_exp,
+    log_prior,
+    log_sum_exp,
+    mixture_logits,
+)
 from rplvq.costs.rslvq import RSLVQ, check_priors, to_priors
 from rplvq.protocols import Array, Evaluation
 
@@ -67,11 +75,9 @@ class PLVQ(Combinable):
         """
         if targets.ndim == 1:
             return RSLVQ(self.priors)(sqdist, targets, labels, sigma2)
-        n_classes = len(class_groups(labels).starts)
-        if targets.shape[1] != n_classes:
-            raise ValueError(f"soft labels have {targets.shape[1]} columns for {n_classes} classes")
+        soft = as_soft(targets, len(class_groups(labels).starts))
         logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
-        loss, difference = cross_entropy(logits, targets, labels)
+        loss, difference = cross_entropy(logits, soft, labels)
         return Evaluation(loss, difference * (0.5 / sigma2))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs.algebra import Combinable
-from rplvq.costs.mixture import class_groups, class_log_sum_exp, mixture_logits
+from rplvq.costs.mixture import as_soft, class_groups, class_log_sum_exp, mixture_logits
 from rplvq.protocols import Array, Evaluation
 
 __all__ = ["Representability"]
@@ -42,10 +42,7 @@ class Representability(Combinable):
             If the number of columns is not the number of classes with a prototype.
         """
         groups = class_groups(labels)
-        n_classes = len(groups.starts)
-        soft = np.eye(n_classes)[targets] if targets.ndim == 1 else targets
-        if soft.shape[1] != n_classes:
-            raise ValueError(f"soft labels have {soft.shape[1]} columns for {n_classes} classes")
+        soft = as_soft(targets, len(groups.starts))
         logits = mixture_logits(sqdist, sigma2)
         by_class = class_log_sum_exp(logits, groups)
         nearest = sqdist.min(axis=1) * (0.5 / sigma2)  # what mixture_logits has taken out

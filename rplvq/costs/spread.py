@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs.algebra import Combinable
-from rplvq.costs.mixture import class_groups, class_log_sum_exp, log_sum_exp
+from rplvq.costs.mixture import as_soft, class_groups, class_log_sum_exp, log_sum_exp
 from rplvq.costs.normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs.plvq import cross_entropy
 from rplvq.costs.rslvq import likelihood_ratio
@@ -122,7 +122,8 @@ class SpreadRSLVQ(Combinable):
         array([1., 4.])
         """
         groups = class_groups(labels)
-        soft = _as_soft(np.asarray(targets), len(groups.starts))
+        _check_indices(np.asarray(targets), len(groups.starts))
+        soft = as_soft(np.asarray(targets), len(groups.starts))
         weights = soft if sample_weight is None else soft * np.asarray(sample_weight, dtype=float)[:, None]
         nearest = np.minimum.reduceat(sqdist[:, groups.order], groups.starts, axis=1)
         total = weights.sum(axis=0)
@@ -149,8 +150,7 @@ class SpreadRSLVQ(Combinable):
         if targets.ndim == 1:
             loss, difference = likelihood_ratio(logits, labels == targets[:, None])
         else:
-            _check_columns(targets, len(self.variances))
-            loss, difference = cross_entropy(logits, targets, labels)
+            loss, difference = cross_entropy(logits, as_soft(targets, len(self.variances)), labels)
         return Evaluation(loss, difference * scale)
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
@@ -170,21 +170,14 @@ class SpreadRSLVQ(Combinable):
         return power * (nearest - scaled - log_z[labels]), power * half_precision[labels]
 
 
-def _as_soft(targets: Array, n_classes: int) -> Array:
-    """Class probabilities (N, C) of class indices (N,), or targets as they are."""
-    if targets.ndim == 1:
-        known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)
-        if not known.all():
-            at = int(np.argmin(known))
-            raise ValueError(
-                f"targets[{at}] is {targets[at]!r}, not a class index 0..{n_classes - 1}: "
-                "pass np.searchsorted(classes_, y) for labels y"
-            )
-        return np.asarray(np.eye(n_classes)[targets])
-    _check_columns(targets, n_classes)
-    return targets
-
-
-def _check_columns(soft: Array, n_classes: int) -> None:
-    if soft.shape[1] != n_classes:
-        raise ValueError(f"soft labels have {soft.shape[1]} columns for {n_classes} classes")
+def _check_indices(targets: Array, n_classes: int) -> None:
+    """Raise ValueError at the first target (N,) that is no class index; probabilities (N, C) pass."""
+    if targets.ndim != 1:
+        return
+    known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)
+    if not known.all():
+        at = int(np.argmin(known))
+        raise ValueError(
+            f"targets[{at}] is {targets[at]!r}, not a class index 0..{n_classes - 1}: "
+            "pass np.searchsorted(classes_, y) for labels y"
+        )

@@ -103,11 +103,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         state, history = DistributedTrainer(trainer, partitions).run(state, rng)
         trainer = attrs.evolve(trainer, initializer=initializer)
         model._store(in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
-        edge, step = (
-            edge_trouble(manifold, state, model.prototype_labels_),
-            step_trouble(state, history, len(partitions)),
-        )
-        warn_of([edge, step], 3)
+        edge = edge_trouble(manifold, state, model.prototype_labels_)
+        warn_of([edge, step_trouble(state, history, len(partitions))], 3)
         self.estimator_ = model
         for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
             setattr(self, name, getattr(model, name))

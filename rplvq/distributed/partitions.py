@@ -198,7 +198,7 @@ def _make_block(points: Array, labels: Any, manifold: Manifold[Any], classes: Ar
     try:
         codes = manifold.encode(points)
     except PointError as error:
-        raise PointError(error.index + start, error.reason, error.name) from None
+        raise error.shifted(start) from None
     if labels is None:
         return Block(codes, np.empty(0))
     return Block(codes, check_labels(labels, len(codes), classes)[1])

@@ -14,7 +14,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from rplvq.distributed.partitions import Block, Partitions
-from rplvq.history import EpochReport, Meter, Score, columns
+from rplvq.history import EpochReport, Meter, Score, columns, line, measure
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.steps import Result, State, pair_weights
 from rplvq.sweeps import blocks
@@ -63,9 +63,7 @@ def score_of(
     block: Block, manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Array, sigma2: float
 ) -> tuple[float, float]:
     """Sum up the losses and errors of a block."""
-    sqdist = manifold.sqdist(prototypes, block.codes)
-    meter = Meter(labels)
-    meter.add(sqdist, cost(sqdist, block.targets, labels, sigma2).loss, block.targets, None)
+    meter = measure(manifold, cost, prototypes, labels, sigma2, block.codes, block.targets)
     return meter.cost, meter.wrong
 
 
@@ -116,11 +114,9 @@ class DistributedTrainer:
             for rows in self._batches(rng):
                 state, share = self.step(state, rows)
                 cost, wrong, n_capped = cost + share.cost, wrong + share.wrong, n_capped + share.n_capped
-            finite = np.isfinite(np.asarray(state.prototypes)).all()
+            self.trainer._require_finite(state, cost)
         except np.linalg.LinAlgError as error:
             raise self.trainer._diverged(state) from error
-        if not finite or not np.isfinite(cost):
-            raise self.trainer._diverged(state)
         return state, Score(cost, wrong / len(self.partitions)), n_capped
 
     def _batches(self, rng: np.random.Generator) -> Any:
@@ -156,12 +152,4 @@ class DistributedTrainer:
             found = self.partitions.map(score_of, *shared)
             cost, wrong = (sum(values) for values in zip(*found, strict=True))
             score = Score(cost, wrong / len(self.partitions))
-        return {
-            "epoch": state.epoch,
-            "cost": score.cost,
-            "training_error": score.error,
-            "sigma2": state.sigma2,
-            "step_size": state.step_size,
-            "n_capped": n_capped,
-            "seconds": seconds,
-        }
+        return line(state, score, n_capped, seconds)

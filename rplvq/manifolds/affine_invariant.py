@@ -8,7 +8,15 @@ import attrs
 import numpy as np
 
 from rplvq.chunks import row_slices
-from rplvq.linalg import adjoint, check_definite, check_hermitian, lower_inverse, precision_of
+from rplvq.linalg import (
+    adjoint,
+    check_definite,
+    check_hermitian,
+    lower_inverse,
+    margin_of_roots,
+    precision_of,
+    squared_roots,
+)
 from rplvq.manifolds.lower_bound import common_frame, nearest_by_bound
 from rplvq.protocols import Array, Prototypes
 
@@ -40,9 +48,7 @@ class InverseFactors:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
-        roots = np.linalg.inv(self.factors)
-        matrices = roots @ adjoint(roots)
-        return np.asarray(0.5 * (matrices + adjoint(matrices)), dtype=dtype)
+        return np.asarray(squared_roots(np.linalg.inv(self.factors)), dtype=dtype)
 
 
 class AffineInvariantGeodesics(NamedTuple):
@@ -164,8 +170,7 @@ class AffineInvariant:
 
     def margin(self, prototypes: Prototypes) -> Array:
         """Smallest over largest eigenvalue of each prototype, shape (K,)."""
-        singular = np.linalg.svd(inverse_factors(prototypes), compute_uv=False)
-        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+        return margin_of_roots(inverse_factors(prototypes))
 
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
         """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory.

@@ -7,12 +7,20 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_definite, check_hermitian, precision_of
+from rplvq.chunks import row_slices
+from rplvq.linalg import (
+    adjoint,
+    check_definite,
+    check_hermitian,
+    hermitian_part,
+    margin_of_roots,
+    precision_of,
+    squared_roots,
+)
 from rplvq.protocols import Array
 
 __all__ = ["BuresWasserstein"]
 
-CHUNK_BYTES = 1 << 25
 NEAR = 1e-3
 """Below this share of the two traces, a squared distance is taken from differences of roots instead."""
 FLOOR = 1e-10
@@ -114,20 +122,16 @@ class BuresWasserstein:
 
     def decode(self, codes: Array) -> Array:
         """Matrices ``R R^H``, shape (K, n, n), exactly Hermitian."""
-        roots = np.asarray(codes)
-        matrices = roots @ adjoint(roots)
-        return np.asarray(0.5 * (matrices + adjoint(matrices)))
+        return squared_roots(np.asarray(codes))
 
     def margin(self, prototypes: Array) -> Array:
         """Smallest over largest eigenvalue of each prototype, shape (K,)."""
-        singular = np.linalg.svd(np.asarray(prototypes), compute_uv=False)
-        return np.asarray((singular[:, -1] / singular[:, 0]) ** 2)
+        return margin_of_roots(np.asarray(prototypes))
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Squared distances (B, K), from singular values where that is exact, in chunks of bounded memory."""
-        chunk = max(1, CHUNK_BYTES // (2 * prototypes.nbytes))
-        parts = [by_traces(prototypes, samples[i : i + chunk]) for i in range(0, len(samples), chunk)]
-        return np.concatenate(parts)
+        chunks = row_slices(len(samples), 2 * prototypes.nbytes)
+        return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
 
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
         """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n): B K decompositions."""
@@ -163,7 +167,7 @@ class BuresWasserstein:
         """Shares (K,) of steps ``S R`` (K, n, n) that keep the eigenvalues of ``I + S`` above ``min_stretch``."""
         # S = steps R^-1, solved from the right; it is Hermitian up to rounding.
         maps = np.linalg.solve(adjoint(roots), adjoint(steps))
-        least = np.linalg.eigvalsh(0.5 * (maps + adjoint(maps)))[:, 0]
+        least = np.linalg.eigvalsh(hermitian_part(maps))[:, 0]
         room = 1.0 - self.min_stretch
         return np.asarray(np.where(least < -room, room / np.maximum(-least, room), 1.0))
 

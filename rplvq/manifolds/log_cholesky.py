@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.linalg import adjoint, check_definite, check_hermitian, precision_of
+from rplvq.linalg import check_definite, check_hermitian, precision_of, squared_roots
 from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
@@ -76,9 +76,7 @@ class LogCholesky:
 
     def decode(self, codes: Array) -> Array:
         """Matrices ``L L^H``, shape (K, n, n), exactly Hermitian."""
-        lower = map_diagonal(np.exp, np.asarray(codes))
-        matrices = lower @ adjoint(lower)
-        return np.asarray(0.5 * (matrices + adjoint(matrices)))
+        return squared_roots(map_diagonal(np.exp, np.asarray(codes)))
 
     def margin(self, prototypes: Array) -> Array:
         """Smallest over largest eigenvalue of each prototype, shape (K,)."""

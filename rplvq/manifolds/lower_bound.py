@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.linalg import adjoint, from_spectrum, lower_inverse, positive_inverse
+from rplvq.manifolds.flat import as_vectors
 from rplvq.protocols import Array
 
 __all__ = ["Frame", "common_frame", "lower_bounds", "nearest_by_bound", "rounding"]
@@ -70,7 +71,7 @@ def common_frame(factors: Array) -> Frame:
     amplified = np.linalg.norm(np.abs(seen) @ (np.abs(whitener) @ inverse), axis=(1, 2))
     error = 2 * rounding(n) * ((amplified + singular[:, 0]) / singular[:, -1]).max()
     values = -np.sum(FACTORS / (singular[..., None] ** -2 + SHIFTS), axis=-1)
-    images = as_real_vectors(from_spectrum(values, adjoint(basis)))
+    images = as_vectors(from_spectrum(values, adjoint(basis)))
     spread = (singular.max() / singular.min()) ** 2
     return Frame(whitener, images, float(error), np.abs(factors).max(axis=0), float(spread))
 
@@ -98,7 +99,7 @@ def _block_of_bounds(frame: Frame, samples: Array) -> Array:
     images = np.zeros_like(seen)
     for factor, shift in zip(FACTORS, SHIFTS, strict=True):
         images -= factor * positive_inverse(seen + shift * np.eye(n))
-    vectors = as_real_vectors(images)
+    vectors = as_vectors(images)
     squares = vectors @ (-2.0 * frame.images.T)
     norms, own = np.vecdot(vectors, vectors)[:, None], np.vecdot(frame.images, frame.images)
     squares += (1 - rounding(n * n)) * (norms + own)
@@ -157,12 +158,6 @@ def whitened(factor: Array, samples: Array) -> Array:
     n = len(factor)
     right = (samples.reshape(-1, n) @ adjoint(factor)).reshape(samples.shape)
     return np.asarray(factor @ right)
-
-
-def as_real_vectors(matrices: Array) -> Array:
-    """Read matrices (N, n, n) as real vectors of the same Euclidean length."""
-    vectors = np.ascontiguousarray(matrices.reshape(len(matrices), -1))
-    return vectors.view(float) if np.iscomplexobj(vectors) else vectors
 
 
 def rounding(n: int) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.linalg import PointError, check_hermitian, check_positive, first_bad, from_spectrum, precision_of
+from rplvq.linalg import PointError, check_definite, check_hermitian, first_bad, from_spectrum, precision_of
 from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
 
@@ -59,7 +59,7 @@ class ProjectedEuclidean:
             the floor would then replace the data.
         """
         matrices = check_hermitian(points)
-        check_positive(np.linalg.eigvalsh(matrices), precision_of(points))
+        check_definite(matrices, precision_of(points))
         size = mean_eigenvalue(matrices)
         if not self.relative and (index := first_bad(size <= self.tau)) is not None:
             raise PointError(
