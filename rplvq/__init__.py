@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from rplvq.adaptive import AdaptiveStep
 from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
@@ -28,6 +29,7 @@ __all__ = [
     "GLVQ",
     "PLVQ",
     "RSLVQ",
+    "AdaptiveStep",
     "AffineInvariant",
     "Annealed",
     "BuresWasserstein",

@@ -59,7 +59,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
         K sigma2 / N at most, for K prototypes and N samples: no sample weighs more than its share in the mean of its
-        prototype's samples, which is safer where samples are few or classes overlap.
+        prototype's samples, which is safer where samples are few or classes overlap. "adaptive"
+        (:class:`rplvq.AdaptiveStep`) measures distances and gradients on the way and needs no tuning.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"

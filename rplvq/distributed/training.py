@@ -136,6 +136,8 @@ class DistributedTrainer:
     def run(self, state: State, rng: np.random.Generator) -> Result:
         """Train for ``max_epochs`` sweeps; the history has the columns of :meth:`rplvq.Trainer.run`."""
         trainer, rows = self.trainer, []
+        if state.memory is not None:
+            raise ValueError(f"step_size={state.step_schedule!r} needs all samples of a step at once: give a schedule")
         if trainer.monitor == "epoch":
             rows.append(self._row(state, None, 0, 0.0))
         with tqdm(total=trainer.max_epochs, disable=not trainer.verbose, unit="epoch", leave=False) as bar:
