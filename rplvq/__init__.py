@@ -3,6 +3,7 @@
 __version__ = "0.1.0"
 
 from rplvq.adaptive import AdaptiveStep
+from rplvq.averaging import Averaging
 from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
@@ -32,6 +33,7 @@ __all__ = [
     "AdaptiveStep",
     "AffineInvariant",
     "Annealed",
+    "Averaging",
     "BuresWasserstein",
     "Checkpoint",
     "ClassKMeans",

@@ -80,12 +80,12 @@ class AdaptiveStep:
     >>> from rplvq import AdaptiveStep, RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=20, random_state=0)
-    >>> costs = []
     >>> for start in (0.01, 0.1, 1.0):
-    ...     model = RiemannianLVQ(sigma2=4.0, step_size=AdaptiveStep(start), max_epochs=20, random_state=0)
-    ...     costs.append(model.fit(X, y).history_["cost"][-1])
-    >>> bool(max(costs) < 1.2 * min(costs))
-    True
+    ...     model = RiemannianLVQ(sigma2=8.0, step_size=AdaptiveStep(start), max_epochs=50, random_state=0)
+    ...     print(f"{model.fit(X, y).history_['cost'][-1]:.0f}")
+    18
+    17
+    16
     """
 
     start: float | None = attrs.field(default=None, converter=number, validator=positive)

@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.history import append_columns
@@ -91,6 +92,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     compiled : {"auto", True, False}, default="auto"
         Whether steps run compiled (extra ``fast``, numba): "auto" where numba is installed and the parts are known
         to :mod:`rplvq.compiled`; True insists; False never. Results agree to rounding.
+    average : bool or Averaging, default=False
+        Whether the model is the geodesic mean of the prototypes over the epochs: True over the second half of them.
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
@@ -151,6 +154,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         n_iter_no_change: int = 10,
         tol: float = 1e-4,
         compiled: bool | str = "auto",
+        average: bool | Averaging = False,
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -173,6 +177,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.compiled = compiled
+        self.average = average
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -415,6 +420,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
             compiled=self.compiled,
+            average=self.average,
         )
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:

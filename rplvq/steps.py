@@ -28,6 +28,8 @@ class State(NamedTuple):
         Values in this epoch.
     memory : object, optional
         What an adaptive step size remembers of the way (:class:`rplvq.adaptive.Travel`).
+    trail : object, optional
+        Where averaged prototypes (:class:`rplvq.averaging.Trail`) go on.
     """
 
     prototypes: Prototypes
@@ -38,6 +40,7 @@ class State(NamedTuple):
     sigma2: float
     step_size: float
     memory: Any = None
+    trail: Any = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state with the schedules' values of ``epoch``.

@@ -17,6 +17,7 @@ from attrs.validators import in_
 from tqdm.auto import tqdm
 
 from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
+from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
 from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
@@ -80,6 +81,8 @@ class Trainer:
     compiled : {"auto", True, False}, default="auto"
         Whether steps run compiled where that is possible (:mod:`rplvq.compiled`): "auto" where numba is
         installed and the parts are known to the kernel; True insists; False never.
+    average : bool or Averaging, default=False
+        Whether states after an epoch hold the geodesic mean of the prototypes over the epochs.
 
     Examples
     --------
@@ -108,6 +111,7 @@ class Trainer:
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
     verbose: int = attrs.field(default=0, kw_only=True)
     compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
+    average: Averaging | None = attrs.field(default=None, kw_only=True, converter=resolve_average)
 
     def init(
         self,
@@ -141,6 +145,8 @@ class Trainer:
             If a class gets no prototype, or ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
             of such.
         """
+        if self.average is not None:
+            require_still(self.manifold)
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -264,6 +270,7 @@ class Trainer:
         FloatingPointError
             If the cost is no longer finite: the step size is too large for sigma2 and the data.
         """
+        before, state = state, resumed(state)
         meter, n_capped = Meter(state.labels), 0
         rows, weights = visits(len(codes), sample_weight)
         try:
@@ -276,6 +283,8 @@ class Trainer:
         score = meter.score()
         if not finite or not np.isfinite(score.cost):
             raise self._diverged(state)
+        if self.average is not None:
+            state = averaged(self.manifold, self.average, before, state, max(self.max_epochs, 1))
         return state, score, n_capped
 
     def _block(
