@@ -27,6 +27,7 @@ from rplvq.persistence import save_model
 from rplvq.prediction import PrototypePredictor
 from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
@@ -94,6 +95,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         to :mod:`rplvq.compiled`; True insists; False never. Results agree to rounding.
     average : bool or Averaging, default=False
         Whether the model is the geodesic mean of the prototypes over the epochs: True over the second half of them.
+    solver : {"sgd", "cg", "trust_regions", "steepest_descent"}, default="sgd"
+        Stochastic descent, or a solver of pymanopt's for the cost of all samples (:mod:`rplvq.solvers`) in at most
+        ``max_epochs`` steps, with the last value of sigma2's schedule. Those know no step size, batches, cap on
+        weights, average, early stopping or callbacks.
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
@@ -155,6 +160,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         tol: float = 1e-4,
         compiled: bool | str = "auto",
         average: bool | Averaging = False,
+        solver: str = "sgd",
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -178,6 +184,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.tol = tol
         self.compiled = compiled
         self.average = average
+        self.solver = solver
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -227,6 +234,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             If a prototype ended at the edge of the manifold, or most steps were cut; with what helps.
         """
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
+        if check_solver(self, manifold):
+            return self._solve(X, manifold, codes, classes, targets, weights, resume)
         loaded = None if resume is None else load_checkpoint(resume)
         seed = self._draw_seed() if loaded is None else self._seed_of(loaded)
         origin = Origin(self.get_params(deep=False), seed, classes, codes, targets, weights)
@@ -244,6 +253,38 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         else:
             progress = loaded.progress
         return self._train(X, trainer, progress, data, origin)
+
+    def _solve(
+        self,
+        X: Any,
+        manifold: Manifold[Any],
+        codes: Array,
+        classes: Array,
+        targets: Array,
+        weights: Array | None,
+        resume: object,
+    ) -> Self:
+        """Train by a solver of pymanopt's, from the prototypes of the initializer."""
+        if resume is not None:
+            raise ValueError(f"resume={resume!r} is for solver='sgd' only: leave it out with {self.solver!r}")
+        rng = np.random.default_rng(self._draw_seed())
+        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
+        state = trainer.init(codes, targets, len(classes), rng, weights)
+        state, history = minimise(
+            self.solver,
+            manifold,
+            trainer.cost,
+            state,
+            codes,
+            targets,
+            weights,
+            max_iterations=self.max_epochs,
+            max_length=trainer._max_length,
+            verbose=self.verbose,
+        )
+        self._store(X, trainer, state, classes, rng, history)
+        warn_of([edge_trouble(manifold, state, self.prototype_labels_)], 3)
+        return self
 
     def _train(self, X: Any, trainer: Trainer, progress: Progress, data: RunData, origin: Origin) -> Self:
         """Train from where ``progress`` stands, and keep the last whole epoch whatever interrupts the next."""
@@ -309,6 +350,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.n_epochs_
         2
         """
+        if check_solver(self, resolve_manifold(self.manifold)):
+            raise ValueError(f"solver={self.solver!r} sees all samples at once: partial_fit needs solver='sgd'")
         first = not hasattr(self, "_state")
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, self._known_classes(classes))
         if not first:

@@ -38,6 +38,7 @@ from rplvq.features import trial_covariances
 OTHER = {
     "compiled": [False, True],
     "average": [True, Averaging(0.2)],
+    "solver": ["cg", "trust_regions", "steepest_descent"],
     "manifold": ["log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), ProjectedEuclidean(tau=1e-3)],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None],

@@ -56,6 +56,7 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("monitor", "x", "monitor"),
     ("compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
     ("average", 0.5, "average must be True, False or an Averaging, got 0.5"),
+    ("solver", "newton", "solver='newton' is not known; choose from .*cg.*sgd"),
     ("callbacks", [3], r"callbacks\[0\] is 3"),
     ("random_state", "x", "seed"),
 ]

@@ -136,10 +136,6 @@ class DistributedTrainer:
     def run(self, state: State, rng: np.random.Generator) -> Result:
         """Train for ``max_epochs`` sweeps; the history has the columns of :meth:`rplvq.Trainer.run`."""
         trainer, rows = self.trainer, []
-        if trainer.average is not None:
-            raise ValueError("average=True is not for partitions: leave average at False")
-        if state.memory is not None:
-            raise ValueError(f"step_size={state.step_schedule!r} needs all samples of a step at once: give a schedule")
         if trainer.monitor == "epoch":
             rows.append(self._row(state, None, 0, 0.0))
         with tqdm(total=trainer.max_epochs, disable=not trainer.verbose, unit="epoch", leave=False) as bar:
