@@ -1,14 +1,13 @@
 """Deterministic training: the cost of all samples, minimised by pymanopt's solvers over the product of the prototypes.
 
-The cost's gradient by prototype k is ``-2 / N sum_b slope_bk Log_k(x_b)``: the geometry's ``pull`` with weights
-``-2 slope / N``. Costs and geometries are those of the stochastic trainer.
+Costs and geometries are those of the stochastic trainer; :class:`rplvq.objective.Objective` makes one function of both.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from pymanopt import Problem
@@ -17,109 +16,21 @@ from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher
 from tqdm.auto import tqdm
 
-from rplvq.chunks import row_slices
 from rplvq.history import Meter, columns
+from rplvq.objective import Objective
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.stack import PrototypeStack, can_transport, stackable
 from rplvq.steps import Result, State
 
-__all__ = ["SGD_ONLY", "SOLVERS", "Objective", "check_solver", "minimise"]
+__all__ = ["SGD_ONLY", "SOLVERS", "check_solver", "minimise"]
 
 SOLVERS = ("sgd", "cg", "trust_regions", "steepest_descent")
 """Names of solvers: the stochastic trainer, and pymanopt's."""
 
-HESSIAN_STEP = 2.0**-14
 SMALL_GRADIENT = 1e-6
 """Share of its first norm below which the gradient counts as zero."""
 MOST_INNER = 30
 """Products with the Hessian in one step of the trust regions."""
-
-
-class Seen(NamedTuple):
-    """The objective at a point: mean loss, squared distances (N, K)."""
-
-    point: Prototypes
-    value: float
-    sqdist: Array
-
-
-class Objective:
-    """Mean loss of all samples as a function of the prototypes, with its gradient.
-
-    Parameters
-    ----------
-    manifold, cost : Manifold and Cost
-        The parts.
-    codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-        Encoded samples, and their class indices or probabilities.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    sigma2 : float
-        Variance of the mixture's components.
-    sample_weight : ndarray of shape (N,), optional
-        Factors of the losses; the mean is weighted.
-    """
-
-    def __init__(
-        self,
-        manifold: Manifold[Any],
-        cost: Cost,
-        codes: Array,
-        targets: Array,
-        labels: Array,
-        sigma2: float,
-        sample_weight: Array | None = None,
-    ) -> None:
-        self.manifold, self.cost, self.codes, self.targets = manifold, cost, codes, targets
-        self.labels, self.sigma2, self.weight = labels, sigma2, sample_weight
-        self.total = float(len(codes) if sample_weight is None else sample_weight.sum())
-        self._seen: Seen | None = None
-
-    def look(self, point: Prototypes) -> Seen:
-        """Distances and mean loss at a point, kept until another one is asked for; infinite off the manifold."""
-        if self._seen is None or self._seen.point is not point:
-            try:
-                with np.errstate(all="ignore"):
-                    sqdist = self.manifold.sqdist(point, self.codes)
-            except np.linalg.LinAlgError:  # a line search went too far
-                sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
-            if np.isfinite(sqdist).all():
-                loss = self.cost(sqdist, self.targets, self.labels, self.sigma2).loss
-                value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
-            else:
-                value = np.inf
-            self._seen = Seen(point, value, sqdist)
-        return self._seen
-
-    def value(self, point: Prototypes) -> float:
-        """Mean loss."""
-        return self.look(point).value
-
-    def gradient(self, point: Prototypes) -> Array:
-        """Riemannian gradient, tangents of shape (K, ...), in chunks of samples of bounded memory."""
-        result: Array | None = None
-        for rows in row_slices(len(self.codes), 4 * np.asarray(point).nbytes):
-            geodesics = self.manifold.connect(point, self.codes[rows])
-            slope = self.cost(geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
-            if self.weight is not None:
-                slope = slope * self.weight[rows, None]
-            pulled = self.manifold.pull(geodesics, slope * (-2.0 / self.total))  # type: ignore[attr-defined]
-            result = pulled if result is None else result + pulled
-        return np.asarray(result)
-
-    def hessian(self, space: PrototypeStack, point: Prototypes, gradient: Array, tangent: Array) -> Array:
-        """Differentiate the gradient along a tangent (K, ...), by a difference.
-
-        ``H v = (T grad f(Exp(h v)) - grad f) / h``, T carrying tangents back; trust regions converge with it (Boumal
-        2015, "Riemannian trust regions with finite difference Hessian approximations are globally convergent",
-        doi:10.1007/978-3-319-25040-3_50).
-        """
-        length = space.norm(point, tangent)
-        if length == 0:
-            return tangent
-        h = HESSIAN_STEP * space.typical_dist / length
-        ahead = space.retraction(point, h * tangent)
-        return np.asarray((space.transport(ahead, point, self.gradient(ahead)) - gradient) / h)
 
 
 class Recorder:
@@ -247,9 +158,14 @@ def minimise(
     Returns
     -------
     Result
-        State after the last step, whose epoch is ``max_iterations``; and the history, a line for each accepted step
+        The history is empty where there is nothing to do. State after the last step, whose epoch is ``max_iterations``; and the history, a line for each accepted step
         and one before the first: epoch, cost (sum over samples), training_error, sigma2, step_size (the distance that
         the prototypes moved together), n_capped (0), seconds, gradient_norm (of the mean loss).
+
+    Notes
+    -----
+    Under :class:`rplvq.ProjectedEuclidean` steps end at its floor, where a solver can come to rest before the
+    gradient vanishes.
 
     Examples
     --------
@@ -265,9 +181,8 @@ def minimise(
     state = state.at_epoch(max_iterations, max_iterations)
     objective = Objective(manifold, cost, codes, targets, state.labels, state.sigma2, sample_weight)
     nearest = objective.look(state.prototypes).sqdist.min(axis=1)
-    space = PrototypeStack(
-        manifold, state.prototypes, float(np.sqrt(np.average(nearest, weights=sample_weight))), max_length
-    )
+    scale = float(np.sqrt(np.average(nearest, weights=sample_weight)))
+    space = PrototypeStack(manifold, state.prototypes, scale, max_length)
     with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
         recorder = Recorder(objective, space, bar.update)
         if max_iterations == 0 or space.typical_dist == 0:
