@@ -158,8 +158,8 @@ def minimise(
     Returns
     -------
     Result
-        The history is empty where there is nothing to do. State after the last step, whose epoch is ``max_iterations``; and the history, a line for each accepted step
-        and one before the first: epoch, cost (sum over samples), training_error, sigma2, step_size (the distance that
+        State after the last step, whose epoch is ``max_iterations``; and the history, empty where there is nothing to
+        do, else a line for each accepted step and one before the first: epoch, cost (sum over samples), training_error, sigma2, step_size (the distance that
         the prototypes moved together), n_capped (0), seconds, gradient_norm (of the mean loss).
 
     Notes
