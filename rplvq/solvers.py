@@ -159,8 +159,9 @@ def minimise(
     -------
     Result
         State after the last step, whose epoch is ``max_iterations``; and the history, empty where there is nothing to
-        do, else a line for each accepted step and one before the first: epoch, cost (sum over samples), training_error, sigma2, step_size (the distance that
-        the prototypes moved together), n_capped (0), seconds, gradient_norm (of the mean loss).
+        do, else a line for each accepted step and one before the first: epoch, cost (sum over samples),
+        training_error, sigma2, step_size (the distance that the prototypes moved together), n_capped (0), seconds,
+        gradient_norm (of the mean loss).
 
     Notes
     -----
@@ -208,7 +209,7 @@ def _run(name: str, problem: Problem, start: Prototypes, max_iterations: int, sm
     if name == "trust_regions":
         solver = TrustRegions(max_iterations=max_iterations, **limits)
         most = min(problem.manifold.dim, MOST_INNER)
-        return solver.run(problem, initial_point=start, maxinner=most, Delta_bar=8 * scale, Delta0=scale).point
+        return solver.run(problem, initial_point=start, maxinner=most, Delta_bar=4 * scale, Delta0=scale / 8).point
     limits["min_step_size"] = np.finfo(float).tiny
     kinds = {"cg": ConjugateGradient, "steepest_descent": SteepestDescent}
     searcher = AdaptiveLineSearcher(initial_step_size=scale, max_iterations=30)

@@ -1,7 +1,7 @@
 """The adaptive step size and averaging against the paper's decay: cost and accuracy by epochs and by start value.
 
-The paper's start is ``n xi / 100``; each rule runs with a tenth of it, with it, and with ten times it. sigma2 and numbers
-of prototypes are those of the paper (on ETH-80 K = 6, sigma2 = 0.5), the same for all rules.
+The paper's start is ``n xi / 100``; each rule runs with a tenth of it, with it, and with ten times it. sigma2 and
+numbers of prototypes are those of the paper (on ETH-80 K = 6, sigma2 = 0.5), the same for all rules.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def train(
     dict
         As :func:`scored`; on "bci2a" the mean over the subjects of each number, and kappas, a list.
     """
+    del method
     rows = []
     for split, own in splits(data, repetition, subjects, settings):
         start = factor * split.X_train.shape[-1] * own["prototypes_per_class"] / 100
