@@ -2,6 +2,8 @@
 
 __version__ = "0.1.0"
 
+from rplvq.adaptive import AdaptiveStep
+from rplvq.averaging import Averaging
 from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
@@ -28,8 +30,10 @@ __all__ = [
     "GLVQ",
     "PLVQ",
     "RSLVQ",
+    "AdaptiveStep",
     "AffineInvariant",
     "Annealed",
+    "Averaging",
     "BuresWasserstein",
     "Checkpoint",
     "ClassKMeans",

@@ -14,6 +14,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.history import append_columns
@@ -26,6 +27,7 @@ from rplvq.persistence import save_model
 from rplvq.prediction import PrototypePredictor
 from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
@@ -59,7 +61,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
         K sigma2 / N at most, for K prototypes and N samples: no sample weighs more than its share in the mean of its
-        prototype's samples, which is safer where samples are few or classes overlap.
+        prototype's samples, which is safer where samples are few or classes overlap. "adaptive"
+        (:class:`rplvq.AdaptiveStep`) measures distances and gradients on the way and needs no tuning.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
@@ -90,6 +93,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     compiled : {"auto", True, False}, default="auto"
         Whether steps run compiled (extra ``fast``, numba): "auto" where numba is installed and the parts are known
         to :mod:`rplvq.compiled`; True insists; False never. Results agree to rounding.
+    average : bool or Averaging, default=False
+        Whether the model is the geodesic mean of the prototypes over the epochs: True over the second half of them.
+    solver : {"sgd", "cg", "trust_regions", "steepest_descent"}, default="sgd"
+        Stochastic descent, or a solver of pymanopt's for the cost of all samples (:mod:`rplvq.solvers`) in at most
+        ``max_epochs`` steps, with the last value of sigma2's schedule. Those know no step size, batches, cap on
+        weights, average, early stopping or callbacks.
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
@@ -150,6 +159,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         n_iter_no_change: int = 10,
         tol: float = 1e-4,
         compiled: bool | str = "auto",
+        average: bool | Averaging = False,
+        solver: str = "sgd",
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -172,6 +183,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.compiled = compiled
+        self.average = average
+        self.solver = solver
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -221,6 +234,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             If a prototype ended at the edge of the manifold, or most steps were cut; with what helps.
         """
         manifold, codes, classes, targets, weights = self._check(X, y, sample_weight)
+        if check_solver(self, manifold):
+            return self._solve(X, manifold, codes, classes, targets, weights, resume)
         loaded = None if resume is None else load_checkpoint(resume)
         seed = self._draw_seed() if loaded is None else self._seed_of(loaded)
         origin = Origin(self.get_params(deep=False), seed, classes, codes, targets, weights)
@@ -238,6 +253,38 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         else:
             progress = loaded.progress
         return self._train(X, trainer, progress, data, origin)
+
+    def _solve(
+        self,
+        X: Any,
+        manifold: Manifold[Any],
+        codes: Array,
+        classes: Array,
+        targets: Array,
+        weights: Array | None,
+        resume: object,
+    ) -> Self:
+        """Train by a solver of pymanopt's, from the prototypes of the initializer."""
+        if resume is not None:
+            raise ValueError(f"resume={resume!r} is for solver='sgd' only: leave it out with {self.solver!r}")
+        rng = np.random.default_rng(self._draw_seed())
+        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
+        state = trainer.init(codes, targets, len(classes), rng, weights)
+        state, history = minimise(
+            self.solver,
+            manifold,
+            trainer.cost,
+            state,
+            codes,
+            targets,
+            weights,
+            max_iterations=self.max_epochs,
+            max_length=trainer._max_length,
+            verbose=self.verbose,
+        )
+        self._store(X, trainer, state, classes, rng, history)
+        warn_of([edge_trouble(manifold, state, self.prototype_labels_)], 3)
+        return self
 
     def _train(self, X: Any, trainer: Trainer, progress: Progress, data: RunData, origin: Origin) -> Self:
         """Train from where ``progress`` stands, and keep the last whole epoch whatever interrupts the next."""
@@ -303,6 +350,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.n_epochs_
         2
         """
+        if check_solver(self, resolve_manifold(self.manifold)):
+            raise ValueError(f"solver={self.solver!r} sees all samples at once: partial_fit needs solver='sgd'")
         first = not hasattr(self, "_state")
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, self._known_classes(classes))
         if not first:
@@ -414,6 +463,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
             compiled=self.compiled,
+            average=self.average,
         )
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:

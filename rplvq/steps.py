@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,10 @@ class State(NamedTuple):
         Epochs begun.
     sigma2, step_size : float
         Values in this epoch.
+    memory : object, optional
+        What an adaptive step size remembers of the way (:class:`rplvq.adaptive.Travel`).
+    trail : object, optional
+        Where averaged prototypes (:class:`rplvq.averaging.Trail`) go on.
     """
 
     prototypes: Prototypes
@@ -35,6 +39,8 @@ class State(NamedTuple):
     epoch: int
     sigma2: float
     step_size: float
+    memory: Any = None
+    trail: Any = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state with the schedules' values of ``epoch``.
@@ -65,6 +71,8 @@ class Step(NamedTuple):
     sqdist: Array  # (B, K), before the step
     loss: Array  # (B,), before the step
     n_capped: int
+    memory: Any = None  # of an adaptive step size, with the size it took
+    step_size: float = np.nan
 
 
 class Result(NamedTuple):

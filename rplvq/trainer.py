@@ -16,6 +16,8 @@ import numpy as np
 from attrs.validators import in_
 from tqdm.auto import tqdm
 
+from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
+from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
 from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
 from rplvq.costs.mixture import class_groups
@@ -54,7 +56,8 @@ class Trainer:
     step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
         units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its
-        share in the mean of its prototype's samples, nor more than a half.
+        share in the mean of its prototype's samples, nor more than a half; "adaptive" is
+        :class:`rplvq.AdaptiveStep`, whose history shows the last step size of each epoch.
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
@@ -78,6 +81,8 @@ class Trainer:
     compiled : {"auto", True, False}, default="auto"
         Whether steps run compiled where that is possible (:mod:`rplvq.compiled`): "auto" where numba is
         installed and the parts are known to the kernel; True insists; False never.
+    average : bool or Averaging, default=False
+        Whether states after an epoch hold the geodesic mean of the prototypes over the epochs.
 
     Examples
     --------
@@ -106,6 +111,7 @@ class Trainer:
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
     verbose: int = attrs.field(default=0, kw_only=True)
     compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
+    average: Averaging | None = attrs.field(default=None, kw_only=True, converter=resolve_average)
 
     def init(
         self,
@@ -139,6 +145,8 @@ class Trainer:
             If a class gets no prototype, or ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
             of such.
         """
+        if self.average is not None:
+            require_still(self.manifold)
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -150,14 +158,17 @@ class Trainer:
             # Distances are about 1e-16 units between equal points that went through different arithmetic.
             return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
 
-        sigma2, start = resolve_sigma2(self.sigma2, look), 1.0
-        if wants_default(self.step_size):
+        if isinstance(self.sigma2, AdaptiveStep):
+            raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
+        sigma2, start, rule = resolve_sigma2(self.sigma2, look), 1.0, named_step(self.step_size)
+        if wants_default(rule):
             start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
-            if isinstance(self.step_size, str):  # "auto"; resolve refuses any other
+            if isinstance(rule, str):  # "auto"; resolve refuses any other
                 total = len(codes) if sample_weight is None else float(sample_weight.sum())
                 start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
-        step_size = resolve(self.step_size, GeometricDecay(start), "step_size")
-        return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0).at_epoch(0, self.max_epochs)
+        step_size = resolve(rule, GeometricDecay(start), "step_size")
+        memory = step_size.begin(prototypes) if isinstance(step_size, AdaptiveStep) else None
+        return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0, memory).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
         """Take one step; all weights are computed before any prototype moves.
@@ -176,6 +187,8 @@ class Trainer:
         Step
             Moved prototypes; distances (B, K) and losses (B,) before the step; how many weights were capped.
         """
+        if state.memory is not None:
+            return next(self._adaptive_steps(state, samples, targets, sample_weight, len(samples)))
         return Step(*next(self._steps(state, samples, targets, sample_weight, len(samples))))
 
     def _steps(
@@ -198,6 +211,18 @@ class Trainer:
             weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
             prototypes = move(geodesics, weights)
             yield prototypes, sqdist, loss, n_capped
+
+    def _adaptive_steps(
+        self, state: State, samples: Array, targets: Array, sample_weight: Array | None, size: int
+    ) -> Iterator[Step]:
+        """Step through samples (M, ...) in batches of ``size``, each step sized by those before it."""
+        n_epochs, caps = max(self.max_epochs, 1), (self.max_weight, self._max_length)
+        batches = (slice(start, start + size) for start in range(0, len(samples), size))
+        for rows in batches:
+            weight = None if sample_weight is None else sample_weight[rows]
+            step = adaptive_step(self.manifold, self.cost, state, samples[rows], targets[rows], weight, n_epochs, caps)
+            state = state._replace(prototypes=step.prototypes, memory=step.memory)
+            yield step
 
     @property
     def _priors(self) -> tuple[float, ...] | None:
@@ -245,6 +270,7 @@ class Trainer:
         FloatingPointError
             If the cost is no longer finite: the step size is too large for sigma2 and the data.
         """
+        before, state = state, resumed(state)
         meter, n_capped = Meter(state.labels), 0
         rows, weights = visits(len(codes), sample_weight)
         try:
@@ -254,6 +280,8 @@ class Trainer:
             self._require_finite(state, meter.cost)
         except np.linalg.LinAlgError as error:
             raise self._diverged(state) from error
+        if self.average is not None:
+            state = averaged(self.manifold, self.average, before, state, max(self.max_epochs, 1))
         return state, meter.score(), n_capped
 
     def _require_finite(self, state: State, cost: float) -> None:
@@ -264,6 +292,10 @@ class Trainer:
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
     ) -> tuple[State, int]:
         """Step through a block in batches of ``size`` and measure what was met on the way."""
+        if state.memory is not None:
+            state, sqdist, loss, n_capped = self._adaptive_block(state, samples, targets, weights, size)
+            meter.add(sqdist, loss, targets, weights)
+            return state, n_capped
         kernel = self._kernel(targets, size)
         if kernel is None:
             prototypes, sqdist, loss, n_capped = self._plain_block(state, samples, targets, weights, size)
@@ -286,6 +318,18 @@ class Trainer:
             sqdist[start:stop], loss[start:stop] = batch_sqdist, batch_loss
             prototypes, n_capped, start = moved, n_capped + capped, stop
         return prototypes, sqdist, loss, n_capped
+
+    def _adaptive_block(
+        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int
+    ) -> tuple[State, Array, Array, int]:
+        """Like :meth:`_plain_block`, with a state that carries what the steps remember."""
+        if self.compiled is True:
+            raise ValueError(f"compiled=True, but no kernel knows {state.step_schedule!r}")
+        steps = list(self._adaptive_steps(state, samples, targets, weights, size))
+        sqdist, loss = (np.concatenate(parts) for parts in zip(*((s.sqdist, s.loss) for s in steps), strict=True))
+        last = steps[-1]
+        state = state._replace(prototypes=last.prototypes, memory=last.memory, step_size=last.step_size)
+        return state, sqdist, loss, sum(s.n_capped for s in steps)
 
     def _kernel(self, targets: Array, size: int) -> Kernels | None:
         """Return the compiled kernels if they are wanted, known to these parts, and there."""

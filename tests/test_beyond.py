@@ -61,5 +61,5 @@ def test_the_page_is_made_from_the_cached_results(tmp_path):
 
 def test_groups_of_the_command_are_those_of_the_modules():
     names = {job.experiment.split("-")[0] for job in EXPERIMENTS.collect(quick=True, only=[])}
-    assert names <= {"sigma2", "recentering", "rejection", "calibration"}
+    assert names <= {"sigma2", "steps", "solvers", "recentering", "rejection", "calibration"}
     assert "sigma2" in names

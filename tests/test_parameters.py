@@ -19,8 +19,10 @@ from sklearn.preprocessing import FunctionTransformer
 from rplvq import (
     PLVQ,
     RSLVQ,
+    AdaptiveStep,
     AffineInvariant,
     Annealed,
+    Averaging,
     ClassKMeans,
     ClassMeans,
     Constant,
@@ -35,10 +37,12 @@ from rplvq.features import trial_covariances
 
 OTHER = {
     "compiled": [False, True],
+    "average": [True, Averaging(0.2)],
+    "solver": ["cg", "trust_regions", "steepest_descent"],
     "manifold": ["log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), ProjectedEuclidean(tau=1e-3)],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None],
-    "step_size": [0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5)],
+    "step_size": [0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), "adaptive", AdaptiveStep(0.1)],
     "prototypes_per_class": [2, {0: 1, 1: 2}],
     "init": ["kmeans", ClassMeans(), ClassMeans(perturbation=0.1), ClassKMeans(max_iter=5)],
     "max_epochs": [7],

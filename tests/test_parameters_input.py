@@ -55,6 +55,8 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("max_step_length", -1.0, "max_step_length must be .*positive.*-1.0"),
     ("monitor", "x", "monitor"),
     ("compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
+    ("average", 0.5, "average must be True, False or an Averaging, got 0.5"),
+    ("solver", "newton", "solver='newton' is not known; choose from .*cg.*sgd"),
     ("callbacks", [3], r"callbacks\[0\] is 3"),
     ("random_state", "x", "seed"),
 ]

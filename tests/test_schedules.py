@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplvq import Annealed, Constant, GeometricDecay, StepDecay
+from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.protocols import Schedule
 from rplvq.schedules import resolve
 from rplvq.testing import check_schedule
@@ -28,6 +28,8 @@ SCHEDULES = [
     Annealed(8.0, power=1),
     Annealed(0.005),
     Annealed.around(0.5),
+    AdaptiveStep(),
+    AdaptiveStep(0.3, every=8),
 ]
 
 

@@ -26,6 +26,8 @@ EXPERIMENTS = Experiments(
     "examples.beyond",
     {
         "sigma2": (("sigma2",), ()),
+        "steps": (("steps",), ()),
+        "solvers": (("solvers",), ()),
         "recentering": (("recentering",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from examples.beyond import report_steps
 from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
@@ -27,6 +28,9 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/beyond.md from the results in ``folder``."""
     parts = {
         "sigma2": sigma2(folder),
+        "steps": report_steps.steps(folder),
+        "epochs": report_steps.epochs(folder),
+        "solvers": report_steps.solvers(folder),
         "recentering": recentering(folder),
         "rejection": rejection(folder),
         "calibration": calibration(folder),

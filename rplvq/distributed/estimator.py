@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from rplvq.adaptive import AdaptiveStep, named_step
+from rplvq.averaging import resolve_average
 from rplvq.distributed.initial import first_prototypes
 from rplvq.distributed.partitions import in_blocks, partition
 from rplvq.distributed.training import DistributedTrainer
@@ -225,6 +227,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
         if model.early_stopping:
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
+        if model.solver != "sgd" or resolve_average(model.average) is not None:
+            raise ValueError("solver and average are not supported by DistributedLVQ: leave them at 'sgd' and False")
+        if isinstance(named_step(model.step_size), AdaptiveStep):
+            raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
         return manifold
 
 

@@ -1,0 +1,67 @@
+"""Tables of the page docs/beyond.md on step sizes and solvers."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from examples.beyond.solvers import METHODS
+from examples.beyond.steps import FACTORS, RULES
+from examples.paper.report import by_method, table
+from examples.paper.runner import load
+
+__all__ = ["epochs", "solvers", "steps"]
+
+TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
+
+
+def _mean(found: Mapping[int, Any], digits: int) -> str:
+    return f"{np.mean(list(found.values())):.{digits}f}" if found else ""
+
+
+def steps(folder: pathlib.Path) -> str:
+    """Final cost a sample and test accuracy of each rule by factor on the paper's start."""
+    rows = []
+    for data, title in TITLES.items():
+        records = load(folder, f"steps-{data}")
+        cost, accuracy = by_method(records, "cost"), by_method(records, "accuracy")
+        for rule in RULES:
+            names = [f"{rule}, x {factor:g}" for factor in FACTORS]
+            if any(name in cost for name in names):
+                count = max(len(cost.get(name, {})) for name in names)
+                cells = [_mean(cost.get(name, {}), 3) for name in names]
+                rows.append(
+                    [f"{title}, {rule} [{count}]", *cells, *(_mean(accuracy.get(name, {}), 3) for name in names)]
+                )
+    shown = [f"x {factor:g}" for factor in FACTORS]
+    return table(["data, rule", *(f"cost, {x}" for x in shown), *(f"accuracy, {x}" for x in shown)], rows)
+
+
+def epochs(folder: pathlib.Path) -> str:
+    """Cost a sample after some epochs of each rule from the paper's start."""
+    rows, columns = [], ("1", "2", "5", "10", "20", "50")
+    for data, title in TITLES.items():
+        found = by_method(load(folder, f"steps-{data}"), "costs")
+        for rule in RULES:
+            runs = list(found.get(f"{rule}, x 1", {}).values())
+            if runs:
+                shared = [epoch for epoch in columns if all(epoch in run for run in runs)]
+                cells = [f"{np.mean([run[epoch] for run in runs]):.3f}" if epoch in shared else "" for epoch in columns]
+                rows.append([f"{title}, {rule}", *cells])
+    return table(["data, rule", *(f"after {epoch}" for epoch in columns)], rows)
+
+
+def solvers(folder: pathlib.Path) -> str:
+    """Final cost a sample, accuracies and seconds of each solver."""
+    rows = []
+    for data, title in TITLES.items():
+        records = load(folder, f"solvers-{data}")
+        found = {name: by_method(records, name) for name in ("cost", "train_accuracy", "accuracy", "fit_cpu_seconds")}
+        for name in (name for name in METHODS if name in found["cost"]):
+            cells = [_mean(found[key][name], 1 if key == "fit_cpu_seconds" else 3) for key in found]
+            who = "BCI 2a, S1" if data == "bci2a" else title
+            rows.append([f"{who}, {name} [{len(found['cost'][name])}]", *cells])
+    return table(["data, solver", "cost", "training accuracy", "test accuracy", "seconds to fit"], rows)

@@ -1,0 +1,106 @@
+"""The mean loss of all samples as one function of the prototypes, with its gradient and Hessian.
+
+The gradient by prototype k is ``-2 / N sum_b slope_bk Log_k(x_b)``: the geometry's ``pull`` with weights
+``-2 slope / N``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.chunks import row_slices
+from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.stack import PrototypeStack
+
+__all__ = ["Objective", "Seen"]
+
+HESSIAN_STEP = 2.0**-14
+
+
+class Seen(NamedTuple):
+    """The objective at a point: mean loss, squared distances (N, K)."""
+
+    point: Prototypes
+    value: float
+    sqdist: Array
+
+
+class Objective:
+    """Mean loss of all samples as a function of the prototypes, with its gradient.
+
+    Parameters
+    ----------
+    manifold, cost : Manifold and Cost
+        The parts.
+    codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+        Encoded samples, and their class indices or probabilities.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    sigma2 : float
+        Variance of the mixture's components.
+    sample_weight : ndarray of shape (N,), optional
+        Factors of the losses; the mean is weighted.
+    """
+
+    def __init__(
+        self,
+        manifold: Manifold[Any],
+        cost: Cost,
+        codes: Array,
+        targets: Array,
+        labels: Array,
+        sigma2: float,
+        sample_weight: Array | None = None,
+    ) -> None:
+        self.manifold, self.cost, self.codes, self.targets = manifold, cost, codes, targets
+        self.labels, self.sigma2, self.weight = labels, sigma2, sample_weight
+        self.total = float(len(codes) if sample_weight is None else sample_weight.sum())
+        self._seen: Seen | None = None
+
+    def look(self, point: Prototypes) -> Seen:
+        """Distances and mean loss at a point, kept until another one is asked for; infinite off the manifold."""
+        if self._seen is None or self._seen.point is not point:
+            try:
+                with np.errstate(all="ignore"):
+                    sqdist = self.manifold.sqdist(point, self.codes)
+            except np.linalg.LinAlgError:  # a line search went too far
+                sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
+            if np.isfinite(sqdist).all():
+                loss = self.cost(sqdist, self.targets, self.labels, self.sigma2).loss
+                value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
+            else:
+                value = np.inf
+            self._seen = Seen(point, value, sqdist)
+        return self._seen
+
+    def value(self, point: Prototypes) -> float:
+        """Mean loss."""
+        return self.look(point).value
+
+    def gradient(self, point: Prototypes) -> Array:
+        """Riemannian gradient, tangents of shape (K, ...), in chunks of samples of bounded memory."""
+        result: Array | None = None
+        for rows in row_slices(len(self.codes), 4 * np.asarray(point).nbytes):
+            geodesics = self.manifold.connect(point, self.codes[rows])
+            slope = self.cost(geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
+            if self.weight is not None:
+                slope = slope * self.weight[rows, None]
+            pulled = self.manifold.pull(geodesics, slope * (-2.0 / self.total))  # type: ignore[attr-defined]
+            result = pulled if result is None else result + pulled
+        return np.asarray(result)
+
+    def hessian(self, space: PrototypeStack, point: Prototypes, gradient: Array, tangent: Array) -> Array:
+        """Differentiate the gradient along a tangent (K, ...), by a difference.
+
+        ``H v = (T grad f(Exp(h v)) - grad f) / h``, T carrying tangents back; trust regions converge with it (Boumal
+        2015, "Riemannian trust regions with finite difference Hessian approximations are globally convergent",
+        doi:10.1007/978-3-319-25040-3_50).
+        """
+        length = space.norm(point, tangent)
+        if length == 0:
+            return tangent
+        h = HESSIAN_STEP * space.typical_dist / length
+        ahead = space.retraction(point, h * tangent)
+        return np.asarray((space.transport(ahead, point, self.gradient(ahead)) - gradient) / h)
