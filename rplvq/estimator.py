@@ -93,7 +93,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
-        Threads for distances in predict and transform.
+        Threads for distances in predict and transform, and for the decompositions of large mini-batches in fit;
+        -1 takes all cores. No result depends on it.
     verbose : int, default=0
         1 shows a progress bar.
     random_state : int, RandomState or None, default=None
@@ -414,6 +415,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
             compiled=self.compiled,
+            n_jobs=self.n_jobs,
         )
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from attrs.validators import in_
 from tqdm.auto import tqdm
 
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
-from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
+from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
@@ -78,6 +78,9 @@ class Trainer:
     compiled : {"auto", True, False}, default="auto"
         Whether steps run compiled where that is possible (:mod:`rplvq.compiled`): "auto" where numba is
         installed and the parts are known to the kernel; True insists; False never.
+    n_jobs : int or None, default=None
+        Threads for the decompositions of large mini-batches on :class:`rplvq.AffineInvariant`; -1 takes all cores. The
+        result does not depend on it.
 
     Examples
     --------
@@ -106,6 +109,7 @@ class Trainer:
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
     verbose: int = attrs.field(default=0, kw_only=True)
     compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
+    n_jobs: int | None = attrs.field(default=None, kw_only=True)
 
     def init(
         self,
@@ -185,19 +189,20 @@ class Trainer:
 
         Names are bound once: for one small matrix a step, looking them up is a share of the time that shows.
         """
-        connect, cost, move = self.manifold.connect, self.cost, self.manifold.move
+        cost, move = self.cost, self.manifold.move
         prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
         step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
-        for start in range(0, len(samples), size):
-            stop = start + size
-            geodesics = connect(prototypes, samples[start:stop])
-            sqdist = geodesics.sqdist
-            loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
-            if sample_weight is not None:
-                slope = slope * sample_weight[start:stop, None]
-            weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
-            prototypes = move(geodesics, weights)
-            yield prototypes, sqdist, loss, n_capped
+        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
+            for start in range(0, len(samples), size):
+                stop = start + size
+                geodesics = connect(prototypes, samples[start:stop])
+                sqdist = geodesics.sqdist
+                loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
+                if sample_weight is not None:
+                    slope = slope * sample_weight[start:stop, None]
+                weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
+                prototypes = move(geodesics, weights)
+                yield prototypes, sqdist, loss, n_capped
 
     @property
     def _priors(self) -> tuple[float, ...] | None:
@@ -287,15 +292,16 @@ class Trainer:
         return prototypes, sqdist, loss, n_capped
 
     def _kernel(self, targets: Array, size: int) -> Kernels | None:
-        """Return the compiled kernels if they are wanted, known to these parts, and there."""
+        """Return the compiled kernels if they are wanted, there, and know whole steps of these parts."""
         if self.compiled is False:
             return None
-        known = is_known(self.manifold, self.cost, targets, size)
+        whole = is_known(self.manifold, self.cost, targets, size)
+        known = whole or decomposes(self.manifold, size)
         kernel = compiled_kernels() if known else None
         if self.compiled is True and kernel is None:
             why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
             raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
-        return kernel
+        return kernel if whole else None
 
     def _diverged(self, state: State) -> FloatingPointError:
         return FloatingPointError(

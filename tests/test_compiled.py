@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import rplvq.compiled.batches
 import rplvq.compiled.blocks
 import rplvq.trainer
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
-from rplvq.compiled import PLAIN, compiled_kernels, is_known
+from rplvq.compiled import PLAIN, compiled_kernels, decomposes, is_known
 from rplvq.compiled.blocks import from_lanes, into_lanes, lane_width
 from rplvq.compiled.rotations import rounds
 
@@ -38,12 +39,14 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 def kernel(request, monkeypatch):
     found = PLAIN if request.param == "python" else compiled_kernels()
     monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: found)
+    monkeypatch.setattr(rplvq.compiled.batches, "compiled_kernels", lambda: found)
 
 
 @pytest.fixture(params=[0, 4, 8])
 def way(request, monkeypatch):
     """LAPACK and lanes of each width, whatever the sizes would choose."""
-    monkeypatch.setattr(rplvq.compiled.blocks, "lane_width", lambda *_: request.param)
+    for module in (rplvq.compiled.blocks, rplvq.compiled.batches):
+        monkeypatch.setattr(module, "lane_width", lambda *_: request.param)
 
 
 def sweep(X, y, compiled, weights=None, initializer=None, **settings):
@@ -64,6 +67,8 @@ def sweep(X, y, compiled, weights=None, initializer=None, **settings):
         (5, False, False, {"sigma2": 0.05, "step_size": 0.5, "max_weight": None, "max_step_length": 0.3}),
         (5, False, False, {"sigma2": 1e-4, "step_size": 1e-6}),  # own classes underflow
         (5, False, False, {"sigma2": 1.0, "cost": PLVQ()}),
+        (5, False, True, {"sigma2": 1.0, "batch_size": 7}),
+        (4, True, False, {"sigma2": 1.0, "batch_size": 24, "cost": RSLVQ(priors=(0.5, 0.2, 0.3))}),
     ],
 )
 def test_a_sweep_is_the_same_compiled(kernel, way, n, imaginary, weighted, settings):
@@ -106,8 +111,14 @@ def test_other_parts_take_the_plain_path(kernel):
     assert not is_known(AffineInvariant(), RSLVQ(), targets, 2)
     assert not is_known(AffineInvariant(), lambda *arguments: RSLVQ()(*arguments), targets, 1)
     X, y = matrices(4)
-    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 2"):
-        sweep(X, y, True, sigma2=1.0, batch_size=2)
+    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 1"):
+        sweep(X, y, True, sigma2=1.0, cost=RSLVQ(priors=(0.2, 0.3, 0.5)))
+
+
+def test_batches_are_known_under_any_cost():
+    assert decomposes(AffineInvariant(), 2)
+    assert not decomposes(AffineInvariant(), 1)
+    assert not decomposes(LogEuclidean(), 2)
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):

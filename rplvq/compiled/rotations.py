@@ -10,6 +10,8 @@ that columns are contiguous. Arrays come in tuples, of one for real matrices, of
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from rplvq.compiled.simd import Lanes, any_positive, fill, fused, larger, load, magnitude, root, signed, store
@@ -24,6 +26,7 @@ MAX_SWEEPS = 40
 TINY = 1e-300
 
 
+@lru_cache(maxsize=16)
 def rounds(n: int) -> Array:
     """Pairs (n (n - 1) / 2, 2) of columns as in a tournament: neighbours in the list have no column in common.
 
