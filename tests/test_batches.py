@@ -108,4 +108,4 @@ def test_steps_times_the_batch_size_learn_as_single_samples_do(size):
     single, scaled, unscaled = (fit.history_["cost"][-1] for fit in fits)
     assert abs(scaled / single - 1) < 0.06
     assert unscaled > 1.2 * single
-    assert abs(fits[1].score(X, y) - fits[0].score(X, y)) <= 0.01
+    assert abs(fits[1].score(X, y) - fits[0].score(X, y)) < 0.015

@@ -151,7 +151,7 @@ def teach_three(known: Any, generate: Generator) -> None:
     def emit(context: Any, value: Any, other: Any, added: Any) -> Any:
         return value(value, other, added), generate
 
-    @overload(known)
+    @overload(known, strict=False)
     def typed(value: Any, other: Any, added: Any) -> Any:
         return lambda value, other, added: emit(value, other, added)
 
