@@ -67,7 +67,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
-        Samples a step; None takes all.
+        Samples a step; None takes all. A step follows the mean over its samples: give ``step_size`` B times the value
+        of single samples for batches of B, up to some dozens, to learn as much in an epoch.
     decision : {"nearest", "posterior"}, default="nearest"
         Predict the class of the nearest prototype, as the paper does, or the most probable class. They
         can differ when a class has several prototypes.

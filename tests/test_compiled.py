@@ -49,10 +49,10 @@ def way(request, monkeypatch):
         monkeypatch.setattr(module, "lane_width", lambda *_: request.param)
 
 
-def sweep(X, y, compiled, weights=None, initializer=None, **settings):
+def sweep(X, y, compiled, weights=None, initializer=None, n_classes=3, **settings):
     initializer = initializer or ClassMeans((2, 1, 3))
     trainer = Trainer(AffineInvariant(), initializer=initializer, compiled=compiled, **settings)
-    state = trainer.init(X, y, 3, np.random.default_rng(1)).at_epoch(1, 10)
+    state = trainer.init(X, y, n_classes, np.random.default_rng(1)).at_epoch(1, 10)
     return trainer.sweep(state, X, y, np.random.default_rng(2), weights)
 
 
@@ -236,3 +236,37 @@ def test_the_process_that_compiles_and_those_that_load_its_code_give_the_same_bi
     )
     assert any(tmp_path.rglob("*.nbc"))
     assert first == second
+
+
+def real(name, real_data, unpack):
+    data = np.load(real_data(name), allow_pickle=False)
+    if name.startswith("eth80"):
+        return data["full256"][::8], np.unique(data["y"][::8], return_inverse=True)[1]
+    if name.startswith("bci2a"):
+        return unpack(data["s1_cov"].astype(float), 22)[:200], data["s1_y"][:200] - 1
+    planes = data["planes"][:, 200:700:20, 200:800:20].reshape(9, -1).astype(float)
+    upper = planes[3::2] + 1j * planes[4::2]
+    X = np.empty((planes.shape[1], 3, 3), dtype=complex)
+    X[:, range(3), range(3)] = planes[:3].T
+    for entry, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        X[:, i, j], X[:, j, i] = upper[entry], upper[entry].conj()
+    y = data["labels"][200:700:20, 200:800:20].ravel()
+    spectra = np.linalg.eigvalsh(X)
+    kept = (y > 0) & (spectra[:, 0] > 1e-6 * spectra[:, 2])
+    assert kept.sum() > 300
+    return X[kept], np.unique(y[kept], return_inverse=True)[1]
+
+
+@pytest.mark.parametrize("compiled", KERNELS[1:])
+@pytest.mark.parametrize("batch_size", [1, 16])
+@pytest.mark.parametrize("name", ["eth80_cov5.npz", "bci2a_cov22.npz", "polsar_sf_airsar_T3.npz"])
+def test_an_epoch_on_real_data_is_the_same_compiled(name, batch_size, compiled, real_data, unpack_symmetric):
+    X, y = real(name, real_data, unpack_symmetric)
+    (plain, plain_score, plain_capped), (fast, fast_score, fast_capped) = (
+        sweep(X, y, compiled, initializer=ClassMeans(2), sigma2=1.0, batch_size=batch_size, n_classes=y.max() + 1)
+        for compiled in (False, True)
+    )
+    apart = AffineInvariant().sqdist(np.asarray(plain.prototypes), np.asarray(fast.prototypes))
+    assert (np.sqrt(np.diag(apart)) < 1e-9).all()
+    assert_allclose(fast_score, plain_score, rtol=1e-9)
+    assert fast_capped == plain_capped

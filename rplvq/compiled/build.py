@@ -42,8 +42,8 @@ def compiled_kernels() -> Kernels | None:
 
     import_module("rplvq.compiled.registers")
 
-    # NumPy's error model only drops checks before divisions. No fastmath, not even fused multiply-adds of the compiler's
-    # choice: it differs between the process that compiles and those that load its code from disk, and so do the bits.
+    # NumPy's error model only drops checks before divisions. No fastmath, not even fused multiply-adds as the compiler
+    # likes: they differ between the process that compiles and those that load its code from disk, and so do the bits.
     def compiled(function: Any, *inner: Any, **options: Any) -> Any:
         """Compile a copy that calls the compiled ``inner`` functions; the module's own stay plain Python."""
         names = {**function.__globals__, **{each.__name__: each for each in inner}}
