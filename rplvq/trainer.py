@@ -58,9 +58,9 @@ class Trainer:
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
-        Samples a step; None takes all. A step follows the mean over its samples, so that an epoch of batches of B learns
-        as much as one of single samples if ``step_size`` is B times as large (seen up to 16; ``max_weight`` caps
-        the weights of whole batches of hundreds, and then it does not hold).
+        Samples a step; None takes all. A step follows the mean over its samples, so an epoch of batches of B learns as
+        much as one of single samples if ``step_size`` is B times as large (seen up to 16; in batches of hundreds
+        ``max_weight`` would cap nearly all weights).
     max_weight : float or None, default=1
         Cap on the weight of a (sample, prototype) pair; None leaves weights as they are.
     max_step_length : float, optional

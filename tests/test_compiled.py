@@ -144,6 +144,20 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch):
     assert all(callable(kernel) for kernel in compiled_kernels.__wrapped__())
 
 
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+@pytest.mark.parametrize(
+    ("machine", "name", "features", "expected"),
+    [("arm64", "generic", None, True), ("x86_64", "generic", None, False), ("AMD64", "old", "+sse2,+fma", True)],
+)
+def test_operations_are_fused_where_the_processor_can(monkeypatch, machine, name, features, expected):
+    from rplvq.compiled import registers
+
+    monkeypatch.setattr(registers.platform, "machine", lambda: machine)
+    monkeypatch.setattr(registers.config, "CPU_NAME", name)
+    monkeypatch.setattr(registers.config, "CPU_FEATURES", features)
+    assert registers.fuses() == expected
+
+
 def test_lanes_serve_small_matrices_and_lapack_large_ones():
     assert lane_width(5, 48, False) == lane_width(3, 12, True) == lane_width(22, 40, False) == 8
     assert lane_width(10, 4, False) == lane_width(22, 4, False) == 4

@@ -6,12 +6,13 @@ LLVM maps them to whatever registers the processor has, several of them where a 
 from __future__ import annotations
 
 import operator
+import platform
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
 from numba.extending import intrinsic, models, overload, register_model
 from numba.np.arrayobj import make_array
 
@@ -119,6 +120,20 @@ def function(name: str) -> Generator:
     return generate
 
 
+def fuses() -> bool:
+    """Whether the processor that numba compiles for multiplies and adds in one operation; else a library would."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    if config.CPU_NAME in (None, "host"):
+        return bool(binding.get_host_cpu_features().get("fma", False))
+    return "+fma" in (config.CPU_FEATURES or "")
+
+
+def multiply_and_add(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Round twice."""
+    return builder.fadd(builder.fmul(values[0], values[1]), values[2])
+
+
 def teach_one(known: Any, generate: Generator) -> None:
     """Let numba compile ``known(vector)`` by what ``generate`` writes."""
 
@@ -162,7 +177,7 @@ overload(simd.fill)(lambda value, like: lambda value, like: fill(value, like))
 overload(simd.any_positive)(lambda value: lambda value: any_positive(value))
 teach_one(simd.root, function("sqrt"))
 teach_one(simd.magnitude, function("fabs"))
-teach_three(simd.fused, function("fma"))
+teach_three(simd.fused, function("fma") if fuses() else multiply_and_add)
 teach_two(simd.signed, function("copysign"))
 teach_two(simd.larger, larger)
 teach_two(operator.add, arithmetic("fadd"))

@@ -33,7 +33,7 @@ def fill(value: float, like: Lanes) -> Array:
 
 
 def fused(value: Array, other: Array, added: Array) -> Array:
-    """Return ``value * other + added`` (W,); compiled, it is rounded once, always.
+    """Return ``value * other + added`` (W,); compiled, it is rounded once, always, where the processor can.
 
     Left to choose, compilers fuse some operations and not others, differently in the process that compiles and in those
     that load its code from disk.
