@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 import rplvq.compiled.batches
 from rplvq import AffineInvariant, ClassMeans, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.compiled import connection
-from rplvq.compiled.batches import over_threads, whole_blocks
+from rplvq.compiled.batches import Split
 from rplvq.datasets import make_syn1
 from rplvq.schedules import GeometricDecay
 
@@ -55,29 +57,21 @@ def test_a_fit_takes_its_threads_from_n_jobs(monkeypatch):
     assert_array_equal(one.prototypes_, three.prototypes_)
 
 
-@pytest.mark.parametrize(
-    ("batch", "jobs", "chunks"), [(16, 2, [8, 8]), (17, 2, [12, 5]), (3, 2, [3]), (16, 8, [4] * 4)]
-)
-def test_chunks_are_whole_blocks_and_the_calling_thread_takes_the_first(monkeypatch, batch, jobs, chunks):
-    """Six prototypes: four samples fill three blocks of eight pairs."""
-    monkeypatch.setattr(rplvq.compiled.batches, "ENOUGH", 1)
-    assert whole_blocks(6) == 4
-    manifold, (X, _), seen = AffineInvariant(), matrices(3), []
-
-    def connect(prototypes, samples):
-        seen.append(len(samples))
-        return manifold.connect(prototypes, samples)
-
-    with rplvq.compiled.batches.ThreadPoolExecutor(jobs) as pool:
-        geodesics = over_threads(connect, pool, jobs)(X[:6], X[:batch])
-    assert sorted(seen) == sorted(chunks)
-    assert_allclose(geodesics.sqdist, manifold.sqdist(X[:6], X[:batch]), rtol=1e-9, atol=1e-24)
+PARTS = [(16, 2, [(0, 8), (8, 16)]), (17, 3, [(0, 5), (5, 11), (11, 17)]), (1, 2, [(0, 1)]), (4, 1, [(0, 4)])]
 
 
-def test_batches_with_little_work_wake_no_thread():
-    manifold, (X, _) = AffineInvariant(), matrices(3)
-    geodesics = over_threads(manifold.connect, None, 2)(X[:6], X)  # no pool to submit to
-    assert_array_equal(geodesics.sqdist, manifold.connect(X[:6], X).sqdist)
+@pytest.mark.parametrize(("total", "threads", "parts"), PARTS)
+def test_work_is_shared_evenly_and_answers_keep_their_order(total, threads, parts):
+    with ThreadPoolExecutor(threads) as pool:
+        assert Split(pool, threads)(lambda *part: part, total, 1e9) == parts
+
+
+def test_little_work_wakes_no_thread():
+    class Asleep:
+        def submit(self, *_):
+            raise AssertionError
+
+    assert Split(Asleep(), 2)(lambda *part: part, 100, 1.9 * rplvq.compiled.batches.ENOUGH) == [(0, 100)]
 
 
 def test_singular_codes_are_left_to_lapack():
