@@ -70,7 +70,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
-        Samples a step; None takes all.
+        Samples a step; None takes all. A step follows the mean over its samples: give ``step_size`` B times the value
+        of single samples for batches of B, up to some dozens, to learn as much in an epoch.
     decision : {"nearest", "posterior"}, default="nearest"
         Predict the class of the nearest prototype, as the paper does, or the most probable class. They
         can differ when a class has several prototypes.
@@ -102,7 +103,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
-        Threads for distances in predict and transform.
+        Threads for distances in predict and transform, and for the decompositions of large mini-batches in fit;
+        -1 takes all cores. No result depends on it.
     verbose : int, default=0
         1 shows a progress bar.
     random_state : int, RandomState or None, default=None
@@ -464,6 +466,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             verbose=self.verbose,
             compiled=self.compiled,
             average=self.average,
+            n_jobs=self.n_jobs,
         )
 
     def _split(self, targets: Array, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
-from rplvq.compiled import Kernels, compiled_kernels, is_known, run_block
+from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
@@ -61,7 +61,9 @@ class Trainer:
     max_epochs : int, default=100
         Sweeps over the data.
     batch_size : int or None, default=1
-        Samples a step; None takes all.
+        Samples a step; None takes all. A step follows the mean over its samples, so an epoch of batches of B learns as
+        much as one of single samples if ``step_size`` is B times as large (seen up to 16; in batches of hundreds
+        ``max_weight`` would cap nearly all weights).
     max_weight : float or None, default=1
         Cap on the weight of a (sample, prototype) pair; None leaves weights as they are.
     max_step_length : float, optional
@@ -83,6 +85,9 @@ class Trainer:
         installed and the parts are known to the kernel; True insists; False never.
     average : bool or Averaging, default=False
         Whether states after an epoch hold the geodesic mean of the prototypes over the epochs.
+    n_jobs : int or None, default=None
+        Threads for the decompositions of large mini-batches on :class:`rplvq.AffineInvariant`; -1 takes all cores. The
+        result does not depend on it.
 
     Examples
     --------
@@ -112,6 +117,7 @@ class Trainer:
     verbose: int = attrs.field(default=0, kw_only=True)
     compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
     average: Averaging | None = attrs.field(default=None, kw_only=True, converter=resolve_average)
+    n_jobs: int | None = attrs.field(default=None, kw_only=True)
 
     def init(
         self,
@@ -198,19 +204,20 @@ class Trainer:
 
         Names are bound once: for one small matrix a step, looking them up is a share of the time that shows.
         """
-        connect, cost, move = self.manifold.connect, self.cost, self.manifold.move
+        cost, move = self.cost, self.manifold.move
         prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
         step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
-        for start in range(0, len(samples), size):
-            stop = start + size
-            geodesics = connect(prototypes, samples[start:stop])
-            sqdist = geodesics.sqdist
-            loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
-            if sample_weight is not None:
-                slope = slope * sample_weight[start:stop, None]
-            weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
-            prototypes = move(geodesics, weights)
-            yield prototypes, sqdist, loss, n_capped
+        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
+            for start in range(0, len(samples), size):
+                stop = start + size
+                geodesics = connect(prototypes, samples[start:stop])
+                sqdist = geodesics.sqdist
+                loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
+                if sample_weight is not None:
+                    slope = slope * sample_weight[start:stop, None]
+                weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
+                prototypes = move(geodesics, weights)
+                yield prototypes, sqdist, loss, n_capped
 
     def _adaptive_steps(
         self, state: State, samples: Array, targets: Array, sample_weight: Array | None, size: int
@@ -332,15 +339,16 @@ class Trainer:
         return state, sqdist, loss, sum(s.n_capped for s in steps)
 
     def _kernel(self, targets: Array, size: int) -> Kernels | None:
-        """Return the compiled kernels if they are wanted, known to these parts, and there."""
+        """Return the compiled kernels if they are wanted, there, and know whole steps of these parts."""
         if self.compiled is False:
             return None
-        known = is_known(self.manifold, self.cost, targets, size)
+        whole = is_known(self.manifold, self.cost, targets, size)
+        known = whole or decomposes(self.manifold, size)
         kernel = compiled_kernels() if known else None
         if self.compiled is True and kernel is None:
             why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
             raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
-        return kernel
+        return kernel if whole else None
 
     def _diverged(self, state: State) -> FloatingPointError:
         return FloatingPointError(

@@ -5,6 +5,7 @@ The kernel is plain Python that numba compiles, so its arithmetic is tested with
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -14,13 +15,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import rplvq.compiled.batches
 import rplvq.compiled.blocks
 import rplvq.trainer
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
-from rplvq.compiled import PLAIN, compiled_kernels, is_known
-from rplvq.compiled.blocks import from_lanes, into_lanes, n_lanes
-from rplvq.compiled.complex_lanes import diagonalise_complex
-from rplvq.compiled.lanes import diagonalise
+from rplvq.compiled import PLAIN, compiled_kernels, decomposes, is_known
+from rplvq.compiled.blocks import from_lanes, into_lanes, lane_width
+from rplvq.compiled.rotations import rounds
 
 KERNELS = [
     "python",
@@ -38,17 +39,20 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 def kernel(request, monkeypatch):
     found = PLAIN if request.param == "python" else compiled_kernels()
     monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: found)
+    monkeypatch.setattr(rplvq.compiled.batches, "compiled_kernels", lambda: found)
 
 
-@pytest.fixture(params=["lapack", "lanes"])
+@pytest.fixture(params=[0, 4, 8])
 def way(request, monkeypatch):
-    """Both ways to decompose, whatever the sizes would choose."""
-    monkeypatch.setattr(rplvq.compiled.blocks, "n_lanes", lambda n, count, _: 16 if request.param == "lanes" else 0)
+    """LAPACK and lanes of each width, whatever the sizes would choose."""
+    for module in (rplvq.compiled.blocks, rplvq.compiled.batches):
+        monkeypatch.setattr(module, "lane_width", lambda *_: request.param)
 
 
-def sweep(X, y, compiled, weights=None, **settings):
-    trainer = Trainer(AffineInvariant(), initializer=ClassMeans((2, 1, 3)), compiled=compiled, **settings)
-    state = trainer.init(X, y, 3, np.random.default_rng(1)).at_epoch(1, 10)
+def sweep(X, y, compiled, weights=None, initializer=None, n_classes=3, **settings):
+    initializer = initializer or ClassMeans((2, 1, 3))
+    trainer = Trainer(AffineInvariant(), initializer=initializer, compiled=compiled, **settings)
+    state = trainer.init(X, y, n_classes, np.random.default_rng(1)).at_epoch(1, 10)
     return trainer.sweep(state, X, y, np.random.default_rng(2), weights)
 
 
@@ -63,6 +67,8 @@ def sweep(X, y, compiled, weights=None, **settings):
         (5, False, False, {"sigma2": 0.05, "step_size": 0.5, "max_weight": None, "max_step_length": 0.3}),
         (5, False, False, {"sigma2": 1e-4, "step_size": 1e-6}),  # own classes underflow
         (5, False, False, {"sigma2": 1.0, "cost": PLVQ()}),
+        (5, False, True, {"sigma2": 1.0, "batch_size": 7}),
+        (4, True, False, {"sigma2": 1.0, "batch_size": 24, "cost": RSLVQ(priors=(0.5, 0.2, 0.3))}),
     ],
 )
 def test_a_sweep_is_the_same_compiled(kernel, way, n, imaginary, weighted, settings):
@@ -105,8 +111,14 @@ def test_other_parts_take_the_plain_path(kernel):
     assert not is_known(AffineInvariant(), RSLVQ(), targets, 2)
     assert not is_known(AffineInvariant(), lambda *arguments: RSLVQ()(*arguments), targets, 1)
     X, y = matrices(4)
-    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 2"):
-        sweep(X, y, True, sigma2=1.0, batch_size=2)
+    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 1"):
+        sweep(X, y, True, sigma2=1.0, cost=RSLVQ(priors=(0.2, 0.3, 0.5)))
+
+
+def test_batches_are_known_under_any_cost():
+    assert decomposes(AffineInvariant(), 2)
+    assert not decomposes(AffineInvariant(), 1)
+    assert not decomposes(LogEuclidean(), 2)
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
@@ -122,34 +134,91 @@ def test_the_kernel_is_there_exactly_where_numba_is():
     assert (compiled_kernels() is None) == (find_spec("numba") is None)
 
 
-def test_lanes_serve_many_small_matrices_and_lapack_few_large_ones():
-    assert n_lanes(5, 48, False) == 48
-    assert n_lanes(3, 12, True) == 16
-    assert n_lanes(10, 17, False) == 32
-    assert n_lanes(10, 4, False) == n_lanes(22, 4, False) == n_lanes(32, 40, False) == 0
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_kernels_need_no_folder_to_write_to(monkeypatch):
+    import numba.core.caching
+
+    monkeypatch.setattr(numba.core.caching.CacheImpl, "_locator_classes", [])
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        numba.njit(cache=True)(lambda: None)
+    assert all(callable(kernel) for kernel in compiled_kernels.__wrapped__())
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+@pytest.mark.parametrize(
+    ("machine", "name", "features", "expected"),
+    [("arm64", "generic", None, True), ("x86_64", "generic", None, False), ("AMD64", "old", "+sse2,+fma", True)],
+)
+def test_operations_are_fused_where_the_processor_can(monkeypatch, machine, name, features, expected):
+    from rplvq.compiled import registers
+
+    monkeypatch.setattr(registers.platform, "machine", lambda: machine)
+    monkeypatch.setattr(registers.config, "CPU_NAME", name)
+    monkeypatch.setattr(registers.config, "CPU_FEATURES", features)
+    assert registers.fuses() == expected
+
+
+def test_lanes_serve_small_matrices_and_lapack_large_ones():
+    assert lane_width(5, 48, False) == lane_width(3, 12, True) == lane_width(22, 40, False) == 8
+    assert lane_width(10, 4, False) == lane_width(22, 4, False) == 4
+    assert lane_width(10, 1, False) == lane_width(40, 4, False) == lane_width(64, 40, True) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_every_pair_of_columns_meets_once(n):
+    met = rounds(n)
+    assert sorted(map(tuple, met)) == list(itertools.combinations(range(n), 2))
+    rows = [met[start : start + n // 2].ravel() for start in range(0, len(met), n // 2)] if n > 1 else []
+    assert all(len(np.unique(row)) == len(row) for row in rows)
+
+
+SPECTRA = [[1.0, 2.0, 3.0, 4.0], [1e-10, 1e-3, 1.0, 1.0], [2.0] * 4, [1e8, 1.0, 1e-2, 1e-2], [1.0, 1.0, 1.0, 1 + 1e-9]]
+
+
+@pytest.mark.parametrize("compiled", KERNELS)
+@pytest.mark.parametrize("imaginary", [False, True])
+@pytest.mark.parametrize("spectrum", SPECTRA)
+@pytest.mark.parametrize("width", [4, 8])
+def test_rotations_find_spectra_and_eigenvectors(spectrum, imaginary, compiled, width):
+    """Columns become U diag(s): unitary, and A = U diag(s^2) U^H."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(2, 11, 4, 4)) + 1j * imaginary * rng.normal(size=(2, 11, 4, 4))
+    left, right = np.linalg.qr(noise if imaginary else noise.real)[0]
+    roots = (left * np.sqrt(spectrum)) @ right
+    lanes, blocks = into_lanes(roots.swapaxes(1, 2), width), -(-11 // width)
+    squares = np.empty(blocks * 4 * width)
+    kernels = PLAIN if compiled == "python" else compiled_kernels()
+    kernels.batch_spectra(lanes, squares, 0, blocks, 4, rounds(4), (0.0,) * width)
+    columns = from_lanes(lanes, 11, 4, width)
+    found = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)[:11]
+    assert_allclose(np.sort(found), np.sort([spectrum] * 11), rtol=1e-10)
+    basis = columns / np.sqrt(found)[..., None]
+    assert_allclose(basis.conj() @ basis.swapaxes(1, 2), np.tile(np.eye(4), (11, 1, 1)), atol=1e-10)
+    whole = roots @ roots.conj().swapaxes(1, 2)
+    assert_allclose(columns.swapaxes(1, 2) @ columns.conj(), whole, rtol=0, atol=1e-14 * max(spectrum))
 
 
 @pytest.mark.parametrize("imaginary", [False, True])
-@pytest.mark.parametrize("spectrum", [[1.0, 2.0, 3.0, 4.0], [1e-10, 1e-3, 1.0, 1.0], [2.0] * 4, [1e8, 1.0, 1e-2, 1e-2]])
-def test_rotations_find_the_spectra_and_turn_the_factors(spectrum, imaginary):
-    """Rotated factors are U^H G: unitary, and they diagonalise what they were rotated for."""
+@pytest.mark.parametrize("condition", [1e2, 1e10])
+def test_ill_conditioned_samples_move_prototypes_as_on_the_plain_path(kernel, way, imaginary, condition):
+    """One congruence of condition 1e5 gives all samples condition 1e10: known to eps times that, and no better."""
+    X, y = matrices(5, imaginary=imaginary)
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=(3, 4, 4)) + 1j * imaginary * rng.normal(size=(3, 4, 4))
-    bases = np.linalg.qr(noise)[0] if imaginary else np.linalg.qr(noise.real)[0]
-    matrices = (bases * spectrum) @ bases.conj().swapaxes(1, 2)
-    layout = into_lanes(np.tile(np.eye(4, dtype=matrices.dtype), (3, 1, 1)), 16)
-    found = into_lanes(matrices, 16)
-    if imaginary:
-        diagonalise_complex(found, layout, np.empty((4, 16)))
-        diagonals = np.einsum("iik->ki", found[0])[:3]
-    else:
-        diagonalise(found, layout, np.empty(16), np.empty(16))
-        diagonals = np.einsum("iik->ki", found)[:3]
-    turned = from_lanes(layout, 3)
-    assert_allclose(np.sort(diagonals), np.sort([spectrum] * 3), rtol=0, atol=1e-14 * max(spectrum))
-    assert_allclose(turned @ turned.conj().swapaxes(1, 2), np.tile(np.eye(4), (3, 1, 1)), atol=1e-14)
-    rebuilt = (turned.conj().swapaxes(1, 2) * diagonals[:, None, :]) @ turned
-    assert_allclose(rebuilt, matrices, rtol=0, atol=1e-14 * max(spectrum))
+    basis = np.linalg.qr(rng.normal(size=(5, 5)) + 1j * imaginary * rng.normal(size=(5, 5)))[0]
+    stretch = (basis if imaginary else basis.real) * np.geomspace(1, condition**-0.5, 5)
+    X, y = stretch @ X @ stretch.conj().T, np.arange(24) % 3
+    X = 0.5 * (X + X.conj().swapaxes(1, 2))
+
+    def first(manifold, codes, targets, n_classes, rng):
+        return codes[:3], targets[:3]
+
+    (plain, plain_score, _), (fast, fast_score, _) = (
+        sweep(X, y, compiled, initializer=first, sigma2=5.0, step_size=0.05) for compiled in (False, True)
+    )
+    manifold = AffineInvariant()
+    apart = np.sqrt(np.diag(manifold.sqdist(np.asarray(plain.prototypes), np.asarray(fast.prototypes))))
+    assert (apart < 1e-15 * condition + 1e-12).all()
+    assert_allclose(fast_score, plain_score, rtol=1e-15 * condition + 1e-12)
 
 
 def test_matrices_that_are_not_numbers_end_training_as_on_the_plain_path(kernel, way):
@@ -181,3 +250,37 @@ def test_the_process_that_compiles_and_those_that_load_its_code_give_the_same_bi
     )
     assert any(tmp_path.rglob("*.nbc"))
     assert first == second
+
+
+def real(name, real_data, unpack):
+    data = np.load(real_data(name), allow_pickle=False)
+    if name.startswith("eth80"):
+        return data["full256"][::8], np.unique(data["y"][::8], return_inverse=True)[1]
+    if name.startswith("bci2a"):
+        return unpack(data["s1_cov"].astype(float), 22)[:200], data["s1_y"][:200] - 1
+    planes = data["planes"][:, 200:700:20, 200:800:20].reshape(9, -1).astype(float)
+    upper = planes[3::2] + 1j * planes[4::2]
+    X = np.empty((planes.shape[1], 3, 3), dtype=complex)
+    X[:, range(3), range(3)] = planes[:3].T
+    for entry, (i, j) in enumerate([(0, 1), (0, 2), (1, 2)]):
+        X[:, i, j], X[:, j, i] = upper[entry], upper[entry].conj()
+    y = data["labels"][200:700:20, 200:800:20].ravel()
+    spectra = np.linalg.eigvalsh(X)
+    kept = (y > 0) & (spectra[:, 0] > 1e-6 * spectra[:, 2])
+    assert kept.sum() > 300
+    return X[kept], np.unique(y[kept], return_inverse=True)[1]
+
+
+@pytest.mark.parametrize("compiled", KERNELS[1:])
+@pytest.mark.parametrize("batch_size", [1, 16])
+@pytest.mark.parametrize("name", ["eth80_cov5.npz", "bci2a_cov22.npz", "polsar_sf_airsar_T3.npz"])
+def test_an_epoch_on_real_data_is_the_same_compiled(name, batch_size, compiled, real_data, unpack_symmetric):
+    X, y = real(name, real_data, unpack_symmetric)
+    (plain, plain_score, plain_capped), (fast, fast_score, fast_capped) = (
+        sweep(X, y, compiled, initializer=ClassMeans(2), sigma2=1.0, batch_size=batch_size, n_classes=y.max() + 1)
+        for compiled in (False, True)
+    )
+    apart = AffineInvariant().sqdist(np.asarray(plain.prototypes), np.asarray(fast.prototypes))
+    assert (np.sqrt(np.diag(apart)) < 1e-9).all()
+    assert_allclose(fast_score, plain_score, rtol=1e-9)
+    assert fast_capped == plain_capped

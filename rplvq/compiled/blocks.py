@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 
 from rplvq.compiled.build import Kernels
+from rplvq.compiled.rotations import Parts, rounds
 from rplvq.costs import PLVQ, RSLVQ
 from rplvq.manifolds import AffineInvariant
 from rplvq.manifolds.affine_invariant import EPS, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Prototypes
 
-__all__ = ["is_known", "n_lanes", "run_block"]
+__all__ = ["from_lanes", "into_lanes", "is_known", "lane_width", "run_block"]
 
-LANES = 16
-"""Prototypes come in multiples of this: two of the widest registers, below which compilers give up half the speed."""
+SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
+"""Share of LAPACK's time that a lane takes, by the width of vectors, over n: for real and for complex matrices."""
+LAPACK_OVERHEAD = 1.1
+"""Time of a step by LAPACK over that of its decompositions alone."""
 
 
 def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:
@@ -29,15 +32,15 @@ def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:
     )
 
 
-def n_lanes(n: int, n_prototypes: int, is_complex: bool) -> int:
-    """Lanes for Jacobi's rotations, a multiple of 16, or 0 where LAPACK is faster for so many prototypes of size n.
+def lane_width(n: int, count: int, is_complex: bool) -> int:
+    """Width of vectors for rotations of ``count`` matrices of size n at once, or 0 where LAPACK is faster.
 
-    A lane costs a share of LAPACK's time that grows with n, measured as about .045 n - .1 for real matrices and never
-    below .1; empty lanes cost as much as full ones. Hermitian matrices take twice the share.
+    Empty lanes cost as much as full ones, so that narrower vectors can be better for few matrices.
     """
-    lanes = -(-n_prototypes // LANES) * LANES
-    share = max(0.1, 0.045 * n - 0.1) * (2 if is_complex else 1)
-    return lanes if n_prototypes >= lanes * share else 0
+    costs = {0: LAPACK_OVERHEAD * count}
+    for width, shares in SHARES.items():
+        costs[width] = -(-count // width) * width * shares[is_complex] * max(n, 5)
+    return min(costs, key=lambda width: costs[width])
 
 
 def run_block(
@@ -60,14 +63,9 @@ def run_block(
     """
     dtype = np.result_type(inverse_factors(prototypes), samples)
     factors = np.array(inverse_factors(prototypes), dtype=dtype, order="C")
-    lanes = n_lanes(factors.shape[1], len(factors), dtype.kind == "c")
-    layout, kernel = factors, kernels.lapack
-    if lanes:
-        kernel = kernels.complex_lanes if dtype.kind == "c" else kernels.lanes
-        layout = into_lanes(factors, lanes)
-    sqdist, loss = np.empty((len(samples), len(factors))), np.empty(len(samples))
-    n_capped = kernel(
-        layout,
+    count, n = factors.shape[:2]
+    sqdist, loss = np.empty((len(samples), count)), np.empty(len(samples))
+    arguments = (
         np.ascontiguousarray(samples, dtype=dtype),
         np.ascontiguousarray(targets),
         np.ones(len(samples)) if sample_weight is None else np.ascontiguousarray(sample_weight),
@@ -79,19 +77,36 @@ def run_block(
         sqdist,
         loss,
     )
-    moved = from_lanes(layout, len(factors)) if lanes else factors
-    return InverseFactors(moved), sqdist, loss, int(n_capped)
+    width = lane_width(n, count, dtype.kind == "c")
+    if not width:
+        n_capped = kernels.through_lapack(factors, *arguments)
+        return InverseFactors(factors), sqdist, loss, int(n_capped)
+    lanes = into_lanes(factors, width)
+    columns = tuple(np.empty_like(part) for part in lanes)
+    lower, spare = (tuple(np.zeros(shape) for _ in lanes) for shape in ((n, n), n * n * width))
+    n_capped = kernels.through_lanes(lanes, *arguments, columns, lower, spare, rounds(n), (0.0,) * width)
+    return InverseFactors(from_lanes(lanes, count, n, width)), sqdist, loss, int(n_capped)
 
 
-def into_lanes(factors: Array, lanes: int) -> Array:
-    """Lay factors (K, n, n) out as (n, n, L), complex ones as (2, n, n, L); the lanes left over hold identities."""
-    filled = np.empty((lanes, *factors.shape[1:]), dtype=factors.dtype)
-    filled[: len(factors)], filled[len(factors) :] = factors, np.eye(factors.shape[1])
-    last = np.moveaxis(filled, 0, -1)
-    return np.stack([last.real, last.imag]) if factors.dtype.kind == "c" else np.ascontiguousarray(last)
+def into_lanes(matrices: Array, width: int) -> Parts:
+    """Lay matrices (P, n, n) out in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
+
+    Returns
+    -------
+    tuple of arrays of shape (blocks n n W,)
+        One, or for complex matrices the real and the imaginary part; lanes left over hold identities.
+    """
+    n = matrices.shape[1]
+    filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
+    flat = filled.reshape(-1, n, n)
+    flat[: len(matrices)], flat[len(matrices) :] = matrices, np.eye(n)
+    last = np.moveaxis(filled, 1, -1)
+    parts = (last.real, last.imag) if matrices.dtype.kind == "c" else (last,)
+    return tuple(np.ascontiguousarray(part).ravel() for part in parts)
 
 
-def from_lanes(layout: Array, count: int) -> Array:
-    """Return the first ``count`` factors (K, n, n) of a layout of :func:`into_lanes`."""
-    last = layout[0] + 1j * layout[1] if layout.ndim == 4 else layout
-    return np.ascontiguousarray(np.moveaxis(last[..., :count], -1, 0))
+def from_lanes(lanes: Parts, count: int, n: int, width: int) -> Array:
+    """Return the first ``count`` matrices (P, n, n) of :func:`into_lanes`."""
+    whole = lanes[0] + 1j * lanes[1] if len(lanes) == 2 else lanes[0]
+    last = whole.reshape(-1, n, n, width)
+    return np.ascontiguousarray(np.moveaxis(last, -1, 1)).reshape(-1, n, n)[:count]
