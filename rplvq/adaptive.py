@@ -8,13 +8,14 @@ then.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
 from rplvq.checks import count_from
-from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.protocols import Array, Cost, Geodesics, Manifold, Prototypes
 from rplvq.schedules import number, positive
 from rplvq.steps import State, Step, pair_weights
 
@@ -191,6 +192,7 @@ def adaptive_step(
     sample_weight: Array | None,
     n_epochs: int,
     caps: tuple[float | None, float],
+    connect: Callable[[Prototypes, Array], Geodesics] | None = None,
 ) -> Step:
     """Take one step whose size ``state.step_schedule``, an :class:`AdaptiveStep`, sets.
 
@@ -206,6 +208,8 @@ def adaptive_step(
         Epochs planned.
     caps : tuple of (max_weight, max_length)
         As for :func:`rplvq.steps.pair_weights`.
+    connect : callable, optional
+        Takes the place of ``manifold.connect``: the same, faster.
 
     Returns
     -------
@@ -214,7 +218,7 @@ def adaptive_step(
     """
     rule = state.step_schedule
     assert isinstance(rule, AdaptiveStep)
-    geodesics = manifold.connect(state.prototypes, samples)
+    geodesics = (connect or manifold.connect)(state.prototypes, samples)
     sqdist = geodesics.sqdist
     loss, slope = cost(sqdist, targets, state.labels, state.sigma2)
     if sample_weight is not None:

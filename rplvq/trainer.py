@@ -224,12 +224,14 @@ class Trainer:
     ) -> Iterator[Step]:
         """Step through samples (M, ...) in batches of ``size``, each step sized by those before it."""
         n_epochs, caps = max(self.max_epochs, 1), (self.max_weight, self._max_length)
-        batches = (slice(start, start + size) for start in range(0, len(samples), size))
-        for rows in batches:
-            weight = None if sample_weight is None else sample_weight[rows]
-            step = adaptive_step(self.manifold, self.cost, state, samples[rows], targets[rows], weight, n_epochs, caps)
-            state = state._replace(prototypes=step.prototypes, memory=step.memory)
-            yield step
+        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
+            for start in range(0, len(samples), size):
+                rows = slice(start, start + size)
+                weight = None if sample_weight is None else sample_weight[rows]
+                batch = samples[rows], targets[rows], weight
+                step = adaptive_step(self.manifold, self.cost, state, *batch, n_epochs, caps, connect)
+                state = state._replace(prototypes=step.prototypes, memory=step.memory)
+                yield step
 
     @property
     def _priors(self) -> tuple[float, ...] | None:
@@ -330,8 +332,8 @@ class Trainer:
         self, state: State, samples: Array, targets: Array, weights: Array | None, size: int
     ) -> tuple[State, Array, Array, int]:
         """Like :meth:`_plain_block`, with a state that carries what the steps remember."""
-        if self.compiled is True:
-            raise ValueError(f"compiled=True, but no kernel knows {state.step_schedule!r}")
+        if self.compiled is True and not decomposes(self.manifold, size):
+            raise ValueError(f"compiled=True, but no kernel knows single samples under {state.step_schedule!r}")
         steps = list(self._adaptive_steps(state, samples, targets, weights, size))
         sqdist, loss = (np.concatenate(parts) for parts in zip(*((s.sqdist, s.loss) for s in steps), strict=True))
         last = steps[-1]

@@ -161,7 +161,8 @@ def test_misuse_is_named():
     X, y = spd_classes()
     with pytest.raises(ValueError, match="adapts a step size; give sigma2 a number"):
         RiemannianLVQ(sigma2=AdaptiveStep(0.1)).fit(X, y)
-    with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows AdaptiveStep\(start=0.1, every=32\)"):
+    why = r"compiled=True, but no kernel knows single samples under AdaptiveStep\(start=0.1, every=32\)"
+    with pytest.raises(ValueError, match=why):
         trained(X, y, AdaptiveStep(0.1), compiled=True)
     with pytest.raises(ValueError, match="start=None, which is filled in at fit"):
         AdaptiveStep()(1, 10)

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import rplvq.compiled.batches
-from rplvq import AffineInvariant, ClassMeans, FromPymanopt, RiemannianLVQ, Trainer
+from rplvq import AdaptiveStep, AffineInvariant, ClassMeans, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.compiled import connection
 from rplvq.compiled.batches import Split
 from rplvq.datasets import make_syn1
@@ -26,17 +26,39 @@ def matrices(n, n_samples=37, imaginary=False):
 @pytest.mark.parametrize("compiled", ["auto", False])
 @pytest.mark.parametrize("imaginary", [False, True])
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
-def test_threads_change_no_bit(monkeypatch, n_jobs, imaginary, compiled):
+@pytest.mark.parametrize("step_size", [0.1, AdaptiveStep(0.1)])
+def test_threads_change_no_bit(monkeypatch, step_size, n_jobs, imaginary, compiled):
     monkeypatch.setattr(rplvq.compiled.batches, "ENOUGH", 1)
     X, y = matrices(4, imaginary=imaginary)
     trainers = [
-        Trainer(AffineInvariant(), initializer=ClassMeans(2), sigma2=1.0, batch_size=16, compiled=compiled, n_jobs=jobs)
+        Trainer(
+            AffineInvariant(),
+            initializer=ClassMeans(2),
+            sigma2=1.0,
+            step_size=step_size,
+            batch_size=16,
+            compiled=compiled,
+            n_jobs=jobs,
+        )
         for jobs in (None, n_jobs)
     ]
     state = trainers[0].init(X, y, 3, np.random.default_rng(0)).at_epoch(1, 10)
     one, many = (trainer.sweep(state, X, y, np.random.default_rng(0)) for trainer in trainers)
     assert_array_equal(many[0].prototypes.factors, one[0].prototypes.factors)
     assert many[1:] == one[1:]
+
+
+@pytest.mark.parametrize("imaginary", [False, True])
+def test_an_adaptive_step_takes_batches_by_lanes(imaginary):
+    """Where numba is installed: other decompositions, the same prototypes but for rounding."""
+    X, y = matrices(4, imaginary=imaginary)
+    lanes, plain = (
+        RiemannianLVQ(sigma2=1.0, step_size="adaptive", batch_size=16, max_epochs=5, compiled=way, random_state=0).fit(
+            X, y
+        )
+        for way in ("auto", False)
+    )
+    assert_allclose(lanes.prototypes_, plain.prototypes_, rtol=1e-9, atol=1e-12)
 
 
 def test_a_fit_takes_its_threads_from_n_jobs(monkeypatch):

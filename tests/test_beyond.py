@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from examples.beyond import recentering, rejection, report
+from examples.beyond import recentering, rejection, report, votes
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import pending, run
@@ -29,6 +29,15 @@ def test_refusing_and_calibrating_run(tmp_path):
     assert refused["error_at_coverage"] < refused["error"]
     assert 0.5 < refused["reached_coverage"] <= 1
     assert calibrated["ece"] < 0.2
+
+
+@pytest.mark.skipif(not data.is_available("eth80_cov5.npz"), reason="needs eth80_cov5.npz")
+def test_a_vote_answers_otherwise_than_its_members(tmp_path):
+    records = {record["method"]: record["result"] for record in run(votes.smoke(), folder=tmp_path, verbose=0)}
+    assert list(records) == list(votes.METHODS)
+    accuracies = [record["accuracy"] for record in records.values()]
+    assert len(set(accuracies)) == 3
+    assert min(accuracies) > 0.5
 
 
 def test_full_runs_have_ten_seeds_for_every_trained_view():

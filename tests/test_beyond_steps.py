@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from examples.beyond import solvers, steps
+from examples.beyond import batches, solvers, steps
 from examples.paper import runner
 
 
 @pytest.mark.parametrize(
-    ("module", "names"), [(steps, steps.RULES), (solvers, solvers.METHODS)], ids=["steps", "solvers"]
+    ("module", "names"),
+    [(steps, steps.RULES), (batches, batches.METHODS), (solvers, solvers.METHODS)],
+    ids=["steps", "batches", "solvers"],
 )
 def test_smoke_trains_every_method_through_the_runner(module, names, tmp_path):
     jobs = module.smoke()
@@ -23,9 +25,9 @@ def test_smoke_trains_every_method_through_the_runner(module, names, tmp_path):
     assert runner.pending(jobs, tmp_path) == []
 
 
-@pytest.mark.parametrize("module", [steps, solvers])
+@pytest.mark.parametrize("module", [steps, batches, solvers])
 def test_jobs_have_files_of_their_own(module):
-    jobs = module.jobs() + module.jobs(quick=True)[:0]
+    jobs = module.jobs()
     assert len({runner.path_of("", job) for job in jobs}) == len(jobs)
     assert all(job.settings.get("max_epochs", 0) <= 3 for job in module.jobs(quick=True))
 

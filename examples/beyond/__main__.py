@@ -27,7 +27,9 @@ EXPERIMENTS = Experiments(
     {
         "sigma2": (("sigma2",), ()),
         "steps": (("steps",), ()),
+        "batches": (("batches",), ()),
         "solvers": (("solvers",), ()),
+        "votes": (("votes",), (ETH,)),
         "recentering": (("recentering",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },

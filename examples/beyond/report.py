@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from examples.beyond import report_steps
+from examples.beyond import votes as votes_
 from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
@@ -21,7 +22,7 @@ TITLES = {
     "bci2a": "BCI 2a",
     "digits": "digits",
 }
-DATA = {"bci2a": "BCI 2a", "eth80": "ETH-80"}
+DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ETH-80"}
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
@@ -30,7 +31,9 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "sigma2": sigma2(folder),
         "steps": report_steps.steps(folder),
         "epochs": report_steps.epochs(folder),
+        "batches": report_steps.batches(folder),
         "solvers": report_steps.solvers(folder),
+        "votes": votes(folder),
         "recentering": recentering(folder),
         "rejection": rejection(folder),
         "calibration": calibration(folder),
@@ -48,6 +51,15 @@ def sigma2(folder: pathlib.Path) -> str:
             p = "" if name == "start" else paired(found, name, "start")
             rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), p])
     return table(["data, rule", "accuracy [repetitions]", "p, against the start"], rows)
+
+
+def votes(folder: pathlib.Path) -> str:
+    """Accuracy of each method, and p against the paper's."""
+    found = by_method(load(folder, "votes"), "accuracy")
+    first, *others = votes_.METHODS
+    rows = [[first, spread(list(found[first].values()), 100, 1), ""]]
+    rows += [[name, spread(list(found[name].values()), 100, 1), paired(found, name, first)] for name in others]
+    return table(["method", "accuracy in percent [splits]", "p, against the paper's"], rows)
 
 
 def recentering(folder: pathlib.Path) -> str:
@@ -70,22 +82,37 @@ def rejection(folder: pathlib.Path) -> str:
     rows = []
     for data, title in DATA.items():
         records = load(folder, f"rejection-{data}")
-        found = {name: by_method(records, name) for name in ("error", "error_at_coverage", "area")}
+        found = {
+            name: by_method(records, name)
+            for name in ("error", "error_at_coverage", "pooled_error_at_coverage", "area")
+        }
         reached = {name: by_method(records, name) for name in ("reached_coverage", "reached_error")}
         for criterion in found["error"]:
-            whole, fewer = (_values(found[name], criterion) for name in ("error", "error_at_coverage"))
+            whole, fewer, pooled = (
+                _values(found[name], criterion) for name in ("error", "error_at_coverage", "pooled_error_at_coverage")
+            )
             rows.append(
                 [
                     f"{title}, {criterion.replace('_', ' ')}",
                     spread(whole, 100, 1),
                     spread(fewer, 100, 1),
                     f"{np.mean(fewer) / np.mean(whole):.2f}",
+                    f"{np.mean(pooled) / np.mean(whole):.2f}",
                     f"{np.mean(_values(found['area'], criterion)):.3f}",
                     f"{100 * np.mean(_values(reached['reached_coverage'], criterion)):.0f}",
                     f"{100 * np.mean(_values(reached['reached_error'], criterion)):.1f}",
                 ]
             )
-    head = ["data, criterion", "error, all", "error at 80 %", "ratio", "area", "coverage reached", "error there"]
+    head = [
+        "data, criterion",
+        "error, all",
+        "error at 80 %",
+        "ratio",
+        "pooled",
+        "area",
+        "coverage reached",
+        "error there",
+    ]
     return table(head, rows)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from examples.beyond import batches as batches_
 from examples.beyond.solvers import METHODS
 from examples.beyond.steps import FACTORS, RULES
 from examples.paper.report import by_method, table
 from examples.paper.runner import load
 
-__all__ = ["epochs", "solvers", "steps"]
+__all__ = ["batches", "epochs", "solvers", "steps"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
 
@@ -52,6 +53,17 @@ def epochs(folder: pathlib.Path) -> str:
                 cells = [f"{np.mean([run[epoch] for run in runs]):.3f}" if epoch in shared else "" for epoch in columns]
                 rows.append([f"{title}, {rule}", *cells])
     return table(["data, rule", *(f"after {epoch}" for epoch in columns)], rows)
+
+
+def batches(folder: pathlib.Path) -> str:
+    """Cost a sample and test accuracy of single samples and of batches."""
+    rows = []
+    for data, title in TITLES.items():
+        records = load(folder, f"batches-{data}")
+        cost, accuracy = by_method(records, "cost"), by_method(records, "accuracy")
+        for name in (name for name in batches_.METHODS if name in cost):
+            rows.append([f"{title}, {name} [{len(cost[name])}]", _mean(cost[name], 3), _mean(accuracy[name], 3)])
+    return table(["data, steps", "cost", "accuracy"], rows)
 
 
 def solvers(folder: pathlib.Path) -> str:
