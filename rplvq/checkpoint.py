@@ -24,6 +24,7 @@ from rplvq.checks import count_from, positive_or_none
 from rplvq.history import EpochReport, columns
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array
+from rplvq.samples import Samples, parts_of
 from rplvq.steps import State
 from rplvq.storage.archive import CHECKPOINT, UNREADABLE, ModelFileError, open_archive, replace_file, seal_archive
 from rplvq.storage.codec import Packer, Unpacker
@@ -231,9 +232,10 @@ def _digest(values: list[Array | str | None]) -> str:
     """SHA-256 of arrays: their types, shapes and values."""
     digest = hashlib.sha256()
     for value in values:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, Samples)):
             digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
+            for rows in parts_of(value) if value.ndim else [...]:
+                digest.update(np.ascontiguousarray(value[rows]).tobytes())
         else:
             digest.update(repr(value).encode())
     return digest.hexdigest()

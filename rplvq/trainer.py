@@ -27,6 +27,7 @@ from rplvq.history import EpochReport, Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
+from rplvq.samples import as_asked, by_block
 from rplvq.schedules import GeometricDecay, resolve, wants_default
 from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import Result, State, Step, pair_weights
@@ -154,13 +155,17 @@ class Trainer:
         if self.average is not None:
             require_still(self.manifold)
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
-        prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
+        chosen = as_asked(self.initializer, codes)
+        prototypes, labels = self.initializer(self.manifold, chosen, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        unit = self.manifold.unit(codes, sample_weight) if hasattr(self.manifold, "unit") else 1.0
+        unit = 1.0
+        if hasattr(self.manifold, "unit"):
+            unit = self.manifold.unit(as_asked(self.manifold, codes), sample_weight)
 
         def look() -> Start:
-            sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
+            sqdist = by_block(lambda part: self.manifold.sqdist(prototypes, part), codes, n_columns=len(labels))
+            n_free = len(labels) * free_numbers(codes)
             # Distances are about 1e-16 units between equal points that went through different arithmetic.
             return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
 
