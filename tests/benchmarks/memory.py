@@ -113,7 +113,8 @@ def measure(data: str, name: str, metric: str, mapped: bool) -> dict[str, Any]:
 def cases() -> list[tuple[str, str, str, bool]]:
     """Data, call, metric, whether the data are a mapped file."""
     calls = ["predict", "predict_proba", "transform", "fit", "mean", "Recenter"]
-    rows = [(data, call, "affine_invariant", mapped) for data in SETS for call in calls for mapped in (False, True)]
+    rows = [("real 3 x 3", call, "affine_invariant", False) for call in calls]
+    rows += [(data, call, "affine_invariant", True) for data in SETS for call in calls]
     return rows + [(data, call, "log_euclidean", True) for data in SETS for call in ("predict", "fit")]
 
 
