@@ -214,7 +214,7 @@ def _fingerprints(origin: Origin) -> dict[str, Any]:
     parameters = {name: value for name, value in origin.parameters.items() if name not in UNTOUCHED}
     return {
         "seed": origin.seed,
-        "data": _digest([repr(origin.classes.tolist()), *data]),
+        "data": digest_of([repr(origin.classes.tolist()), *data]),
         "parameters": {name: _text(value, name) for name, value in parameters.items()},
     }
 
@@ -224,12 +224,12 @@ def _text(value: Any, name: str) -> str:
     packer = Packer()
     text = json.dumps(packer.pack(value, name), sort_keys=True)
     if packer.arrays or len(text) > 200:
-        return f"sha256 {_digest([text, *packer.arrays.values()])}"
+        return f"sha256 {digest_of([text, *packer.arrays.values()])}"
     return text
 
 
-def _digest(values: list[Array | str | None]) -> str:
-    """SHA-256 of arrays: their types, shapes and values."""
+def digest_of(values: list[Array | str | None]) -> str:
+    """SHA-256, in hexadecimal digits, of arrays: their types, shapes and values."""
     digest = hashlib.sha256()
     for value in values:
         if isinstance(value, (np.ndarray, Samples)):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
+from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
@@ -31,7 +32,7 @@ from rplvq.samples import encoded, subset
 from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
 from rplvq.sweeps import canonical_order, visits
-from rplvq.trainer import Callback, Trainer
+from rplvq.trainer import Trainer
 from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["RiemannianLVQ"]

@@ -8,13 +8,12 @@ The trainer sees codes, class indices and the two (B, K) arrays between them; it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 from attrs.validators import in_
-from tqdm.auto import tqdm
 
 from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
@@ -23,7 +22,8 @@ from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.history import EpochReport, Meter, Score, evaluate, line
+from rplvq.epochs import Callback, epoch_by_epoch
+from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
@@ -36,7 +36,6 @@ from rplvq.sweeps import blocks, visits
 __all__ = ["Trainer"]
 
 SAME_POINT = 1e-28
-Callback = Callable[[EpochReport], bool | None]
 
 
 @attrs.frozen
@@ -473,21 +472,17 @@ class Trainer:
         >>> [progress.state.epoch for progress in trainer.epochs(start, codes, targets, rng)]
         [1, 2, 3]
         """
-        rng.bit_generator.state = progress.rng
-        began = progress.state.epoch
-        with tqdm(total=self.max_epochs, initial=began, disable=not self.verbose, unit="epoch", leave=False) as bar:
-            while progress.state.epoch < self.max_epochs and not progress.stopped:
-                state = progress.state.at_epoch(progress.state.epoch + 1, self.max_epochs)
-                state, row = self.sweep_and_record(state, codes, targets, rng, sample_weight, validation)
-                progress = progress.advance(state, row, rng)
-                if self.patience is not None and validation is not None:
-                    progress = progress.judge(row["validation_cost"], self.tol, self.patience)
-                bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
-                bar.update()
-                yield progress
-                for callback in self.callbacks:
-                    if callback(EpochReport(state, self.max_epochs, row, progress, origin)):
-                        progress = progress._replace(stopped=True)
+        data = codes, targets, rng, sample_weight, validation
+        return epoch_by_epoch(
+            lambda state: self.sweep_and_record(state, *data),
+            progress,
+            rng,
+            self.max_epochs,
+            callbacks=self.callbacks,
+            judge=None if self.patience is None or validation is None else (self.tol, self.patience),
+            verbose=self.verbose,
+            origin=origin,
+        )
 
     def sweep_and_record(
         self,
