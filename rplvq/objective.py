@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rplvq.chunks import row_slices
+from rplvq.chunks import block_slices
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.samples import by_block
 from rplvq.stack import PrototypeStack
@@ -88,7 +88,7 @@ class Objective:
     def gradient(self, point: Prototypes) -> Array:
         """Riemannian gradient, tangents of shape (K, ...), in chunks of samples of bounded memory."""
         result: Array | None = None
-        for rows in row_slices(len(self.codes), 4 * np.asarray(point).nbytes):
+        for rows in block_slices(len(self.codes), 4 * np.asarray(point).nbytes):
             geodesics = self.manifold.connect(point, self.codes[rows])
             slope = self.cost(geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
             if self.weight is not None:

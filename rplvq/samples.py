@@ -69,8 +69,11 @@ def subset(codes: Array, rows: Array) -> Array:
 
 
 def as_asked(part: Any, codes: Array) -> Array:
-    """Return codes as a part wants them: as they are if its ``takes_parts`` says so, else as an array of all."""
-    return codes if getattr(part, "takes_parts", False) else np.asarray(codes)
+    """Return codes as a part wants them: as they are if its class says ``takes_parts``, else as an array of all.
+
+    Only what the class says itself counts: one that extends or wraps it may do with the codes what arrays alone can.
+    """
+    return codes if vars(type(part)).get("takes_parts", False) else np.asarray(codes)
 
 
 def parts_of(codes: Array, n_columns: int = 0) -> list[slice]:
@@ -145,8 +148,10 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
         if kept is None and _is_same(codes, points[rows]):
             continue
         if kept is None:
-            kept = np.empty((len(points), *codes.shape[1:]), dtype=codes.dtype)
-            kept[: rows.start] = points[: rows.start]
+            dtype = np.result_type(codes, points) if rows.start else codes.dtype
+            kept = np.empty((len(points), *codes.shape[1:]), dtype=dtype)
+            if rows.start:
+                kept[: rows.start] = points[: rows.start]
         if codes.dtype != kept.dtype:  # some parts of a complex array are real
             kept = kept.astype(np.result_type(kept, codes), copy=False)
         kept[rows] = codes

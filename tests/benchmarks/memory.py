@@ -29,6 +29,7 @@ from predict import machine
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ
 from rplvq.means import riemannian_mean
 
+KEYS = ("data", "call", "metric", "mapped")
 WARM = 500
 PER_CLASS, CLASSES = 3, 4  # twelve prototypes
 SETS = {
@@ -112,29 +113,38 @@ def measure(data: str, name: str, metric: str, mapped: bool) -> dict[str, Any]:
 
 def cases() -> list[tuple[str, str, str, bool]]:
     """Data, call, metric, whether the data are a mapped file."""
-    calls = ["predict", "predict_proba", "transform", "fit", "mean", "Recenter"]
-    rows = [("real 3 x 3", call, "affine_invariant", False) for call in calls]
-    rows += [(data, call, "affine_invariant", True) for data in SETS for call in calls]
-    return rows + [(data, call, "log_euclidean", True) for data in SETS for call in ("predict", "fit")]
+    calls = ["predict", "predict_proba", "transform", "mean", "Recenter", "fit"]
+    rows = [(data, call, "affine_invariant", True) for call in calls for data in SETS]
+    rows += [(data, call, "log_euclidean", True) for data in SETS for call in ("predict", "fit")]
+    return rows + [("real 3 x 3", call, "affine_invariant", False) for call in calls]
 
 
 def main() -> None:
-    """Print a line for each case, and write all figures where ``--out`` says."""
+    """Print a line for each case, and write all figures where ``--out`` says; cases that the file holds are kept."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", help="measure one: its place in the list of cases")
-    parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--case", nargs=4, help="measure one: data, call, metric, 1 or 0 for a mapped file")
+    parser.add_argument("--out", type=Path, help="JSON file to write, after each case")
     arguments = parser.parse_args()
     if arguments.case is not None:
-        print(json.dumps(measure(*cases()[int(arguments.case)])))
+        *names, mapped = arguments.case
+        print(json.dumps(measure(*names, mapped == "1")))
         return
+    known = json.loads(arguments.out.read_text())["cases"] if arguments.out and arguments.out.exists() else []
     rows = []
-    for place in range(len(cases())):
-        command = [sys.executable, os.path.abspath(__file__), "--case", str(place)]
-        rows.append(json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    for case in cases():
+        row = next((row for row in known if tuple(row[key] for key in KEYS) == case), None)
+        rows.append(row or measured_alone(*case))
         print(rows[-1], flush=True)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps({"machine": machine(), "cases": rows}, indent=2) + "\n")
+        if arguments.out:
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(json.dumps({"machine": machine(), "cases": rows}, indent=2) + "\n")
+
+
+def measured_alone(data: str, name: str, metric: str, mapped: bool) -> dict[str, Any]:
+    """One row, from a process of its own."""
+    command = [sys.executable, os.path.abspath(__file__), "--case", data, name, metric, str(int(mapped))]
+    row: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    return row
 
 
 if __name__ == "__main__":

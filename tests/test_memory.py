@@ -1,0 +1,308 @@
+"""Memory beside the data stays within what docs/reliability.md promises, and the bits don't depend on its budget."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import attrs
+import numpy as np
+import pytest
+from cases import hpd, spd
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import spd_classes, vector_classes
+
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    ClassMeans,
+    EuclideanVectors,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+    Recenter,
+    RejectOption,
+    RiemannianLVQ,
+)
+from rplvq.calibration import calibrate_sigma2
+from rplvq.history import evaluate
+from rplvq.linalg import PointError
+from rplvq.means import riemannian_mean
+from rplvq.samples import Samples, by_block, encoded, subset
+from rplvq.sweeps import canonical_order
+
+SMALL = 1 << 19
+"""Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
+N, K, N_CLASSES = 60_000, 4, 4
+DATA = N * 9 * 8  # 4.3 MB
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", SMALL)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", SMALL)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Matrices (N, 3, 3) of four kinds, all different, and their labels."""
+    rng = np.random.default_rng(0)
+    y = np.arange(N) % N_CLASSES
+    X = np.zeros((N, 3, 3))
+    X[:, range(3), range(3)] = np.exp(rng.normal(size=(N, 3)) * 0.3 + 0.4 * np.eye(4, 3)[y])
+    X[:, 0, 1] = X[:, 1, 0] = 0.1 * rng.normal(size=N)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def mapped(many, tmp_path_factory):
+    """The same matrices in a file."""
+    path = tmp_path_factory.mktemp("memory") / "X.npy"
+    np.save(path, many[0])
+    return np.load(path, mmap_mode="r")
+
+
+def peak_of(call, *arguments):
+    """Largest memory that a call holds at a time, in bytes, and its result."""
+    tracemalloc.start()
+    try:
+        result = call(*arguments)
+        return tracemalloc.get_traced_memory()[1], result
+    finally:
+        tracemalloc.stop()
+
+
+def fitted(X, y, **settings):
+    settings = {"sigma2": 1.0, "max_epochs": 1, "batch_size": 512, "random_state": 0} | settings
+    return RiemannianLVQ(init=(X[:K], y[:K]), **settings).fit(X, y)
+
+
+@pytest.mark.parametrize(("method", "columns"), [("predict", 1), ("predict_proba", N_CLASSES), ("transform", K)])
+def test_answers_take_their_own_size_and_the_budget(small, many, mapped, method, columns):
+    model = fitted(many[0][:100], many[1][:100])
+    ours = 8 * N * columns * (2 if method == "predict" else 1)  # prototypes, then their labels
+    for X in (many[0], mapped):
+        peak, found = peak_of(getattr(model, method), X)
+        assert len(found) == N
+        assert peak < ours + 2 * SMALL < DATA + 8 * N * columns
+
+
+@pytest.mark.parametrize(("metric", "codes"), [("affine_invariant", 0), ("euclidean", 0), ("log_euclidean", 72)])
+def test_fit_takes_ten_numbers_a_sample_and_its_codes_where_they_are_not_the_points(small, mapped, many, metric, codes):
+    y = many[1]
+    for settings in ({}, {"early_stopping": True, "monitor": "epoch"}):
+        peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, manifold=metric, **settings))
+        assert peak < (96 + codes) * N + 2 * SMALL
+
+
+@pytest.mark.parametrize("init", ["mean", "kmeans"])
+def test_initializers_and_sigma2_take_the_distances_twice(small, mapped, many, init):
+    settings = {"max_epochs": 0, "prototypes_per_class": 2, "random_state": 0}
+    part, y = mapped[:30_000], many[1][:30_000]
+    model = RiemannianLVQ("euclidean", init=init, sigma2="auto", **settings)
+    peak, _ = peak_of(lambda: model.fit(part, y))
+    assert peak < (16 * 8 + 96) * len(y) + 2 * SMALL
+
+
+def test_a_mean_takes_three_numbers_a_sample(small, mapped):
+    peak, _ = peak_of(lambda: riemannian_mean(AffineInvariant(), mapped, max_iter=2, tol=1.0))
+    assert peak < 24 * N + 2 * SMALL < DATA
+
+
+def test_recentring_takes_its_result(small, mapped):
+    model = Recenter(tol=1.0)
+    peak, _ = peak_of(lambda: model.fit(mapped))
+    assert peak < 48 * N + 2 * SMALL < DATA
+    peak, found = peak_of(lambda: model.transform(mapped))
+    assert peak < found.nbytes + 32 * N + 2 * SMALL
+
+
+def test_doubt_takes_the_distances(small, many, mapped):
+    X, y = many
+    model = RejectOption(fitted(X[:100], y[:100]), threshold=0.5, criterion="relative_distance").fit(X[:100], y[:100])
+    assert peak_of(model.predict, mapped)[0] < 8 * N * (K + 2) + 2 * SMALL
+    assert peak_of(calibrate_sigma2, model.estimator_, mapped, y)[0] < 8 * N * (K + 4) + 2 * SMALL
+
+
+PROBLEMS = {
+    name: spd_classes(n_classes=3, per_class=40, n=4, dtype=dtype) for name, dtype in {"C": complex, "R": float}.items()
+}
+METRICS = ["affine_invariant", "log_euclidean", "euclidean", "log_cholesky", "bures_wasserstein"]
+SETTINGS = [
+    {},
+    {"init": "kmeans", "prototypes_per_class": 2, "batch_size": 16},
+    {"early_stopping": True, "monitor": "epoch"},
+    {"sigma2": 1.0, "solver": "steepest_descent"},
+]
+
+
+@pytest.mark.parametrize("kind", ["R", "C"])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
+    X, y = PROBLEMS[kind]
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
+    results = []
+    for budget in (1 << 25, 1 << 13, 1):
+        monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", budget)
+        model = RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y)
+        answers = [getattr(model, name)(X) for name in ("predict", "predict_proba", "transform")]
+        results.append([model.prototypes_, model.history_["cost"], model.sigma2_, *answers])
+    for result in results[1:]:
+        for found, wanted in zip(result, results[0], strict=True):
+            assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("kind", ["R", "C"])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
+def test_parts_show_in_rounding_only(monkeypatch, metric, settings, kind):
+    X, y = PROBLEMS[kind]
+    models = []
+    for block in (1 << 25, 1 << 12):
+        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        models.append(RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y))
+    assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-7, atol=1e-9)
+    assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-7)
+    assert_allclose(models[1].sigma2_, models[0].sigma2_, rtol=1e-7)
+
+
+def test_parts_of_vectors_show_in_rounding_only(monkeypatch):
+    X, y = vector_classes(per_class=50)
+    weights = np.random.default_rng(0).uniform(0, 3, len(y))
+    units = []
+    for block in (1 << 25, 1 << 10):
+        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        units.append([EuclideanVectors().unit(X), EuclideanVectors().unit(subset(X, np.arange(9, 90)), weights[9:90])])
+    assert_allclose(units[1], units[0], rtol=1e-12)
+    center = np.average(X[9:90], axis=0, weights=weights[9:90])
+    variance = np.average((X[9:90] - center) ** 2, axis=0, weights=weights[9:90])
+    assert_allclose(units[0], [X.var(axis=0).mean(), variance.mean()], rtol=1e-12)
+
+
+MANIFOLDS = [AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein(), ProjectedEuclidean()]
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
+@pytest.mark.parametrize("make", [spd, hpd])
+def test_a_mean_of_parts_is_the_mean(monkeypatch, manifold, make):
+    rng = np.random.default_rng(1)
+    codes, weights = manifold.encode(make(rng, 60, 4)), rng.integers(0, 3, 60).astype(float)
+    whole = riemannian_mean(manifold, codes, weights)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 13)
+    parts = riemannian_mean(manifold, codes, weights)
+    assert parts.converged
+    assert_allclose(parts.code, whole.code, rtol=1e-7, atol=1e-8)
+
+
+def test_scores_of_parts_have_the_same_bits(monkeypatch):
+    X, y = PROBLEMS["R"]
+    model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
+    trainer, state = model._fitted_trainer, model._state
+    arguments = trainer.manifold, trainer.cost, state.prototypes, state.labels, 1.0, X, y
+    whole = evaluate(*arguments)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    assert evaluate(*arguments) == whole
+
+
+# --- the parts themselves
+
+
+def test_points_that_are_their_codes_are_not_copied(small, mapped):
+    codes = encoded(AffineInvariant(), mapped)
+    assert type(codes) is np.ndarray
+    assert np.shares_memory(codes, mapped)
+    assert codes.shape == mapped.shape
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
+@pytest.mark.parametrize("kind", ["float32", "float64", "rounded", "late", "complex", "half real", "real as complex"])
+def test_encoding_by_parts_gives_the_codes(monkeypatch, manifold, kind):
+    X = spd(np.random.default_rng(2), 50, 3)
+    H = hpd(np.random.default_rng(2), 50, 3)
+    late = X.copy()
+    late[40, 0, 1] *= 1 + 1e-13  # symmetric up to rounding
+    points = {
+        "float32": X.astype(np.float32),
+        "float64": X,
+        "rounded": X * (1 + 1e-14 * np.triu(np.ones((3, 3)))),
+        "late": late,
+        "complex": H,
+        "half real": np.concatenate([X[:25], H[25:]]),
+        "real as complex": X.astype(complex),
+    }[kind]
+    wanted = manifold.encode(points)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    found = encoded(manifold, points)
+    assert found.dtype == wanted.dtype
+    assert_allclose(found, wanted, rtol=1e-13, atol=1e-13 if kind == "half real" else 0)
+
+
+def test_a_bad_sample_in_a_later_part_is_named_by_its_index(monkeypatch):
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    X, y = spd_classes(per_class=30, n=4)
+    X[50] = -np.eye(4)
+    for call in (lambda: RiemannianLVQ().fit(X, y), lambda: Recenter().fit(X)):
+        with pytest.raises(PointError, match=r"X\[50\] is not positive definite"):
+            call()
+
+
+@pytest.mark.parametrize("index", [3, -1, slice(None), slice(2, 9, 3), [4, 0, 4], np.arange(12) % 2 == 0])
+def test_samples_are_those_of_the_array(index):
+    source, rows = np.random.default_rng(0).normal(size=(30, 2, 2)), np.random.default_rng(1).permutation(30)[:12]
+    chosen = subset(source, rows)
+    assert isinstance(chosen, Samples)
+    assert (len(chosen), chosen.shape, chosen.dtype, chosen.ndim) == (12, (12, 2, 2), float, 3)
+    assert_array_equal(chosen[index], source[rows][index])
+    assert_array_equal(np.asarray(chosen), source[rows])
+    assert_array_equal(list(chosen), list(source[rows]))
+    assert_array_equal(np.asarray(subset(chosen, [5, 2])), source[rows][[5, 2]])
+
+
+def test_what_is_computed_by_block_is_what_is_computed_at_once(monkeypatch):
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 8)
+    codes, factors = np.arange(40.0).reshape(20, 2), np.arange(20)
+    assert_array_equal(by_block(lambda a, b: a[:, :1] * b[:, None], codes, factors), codes[:, :1] * factors[:, None])
+
+
+class Whole:
+    """An initializer of a user's, who was promised an array."""
+
+    def __call__(self, manifold, codes, targets, n_classes, rng, sample_weight=None):
+        assert type(codes) is np.ndarray
+        return ClassMeans()(manifold, codes, targets, n_classes, rng)
+
+
+@attrs.frozen
+class WithUnit:
+    """A geometry of a user's whose distances carry units."""
+
+    inner: EuclideanVectors
+
+    def unit(self, codes, weights=None):
+        assert type(codes) is np.ndarray
+        return self.inner.unit(codes, weights)
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def test_parts_of_others_get_arrays():
+    X, y = vector_classes()
+    wanted = RiemannianLVQ("euclidean_vectors", max_epochs=1, random_state=0).fit(X, y)
+    found = RiemannianLVQ(WithUnit(EuclideanVectors()), init=Whole(), max_epochs=1, random_state=0).fit(X, y)
+    assert_array_equal(found.prototypes_, wanted.prototypes_)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_canonical_order_is_the_lexicographic_one(soft, dtype):
+    """Values of few kinds, so that most samples agree in most numbers and some in all."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(-1, 2, (300, 2, 2)).astype(dtype)
+    if dtype is complex:
+        codes += 1j * rng.integers(0, 2, codes.shape)
+    weights = rng.integers(0, 2, 300).astype(float)
+    targets = rng.integers(0, 2, 300)
+    targets = np.eye(2)[targets] if soft else targets
+    columns = [*np.atleast_2d(targets.T), *codes.reshape(300, 4).view(float).T, weights]
+    assert_array_equal(canonical_order(codes, targets, weights), np.lexsort(columns[::-1]))
