@@ -99,6 +99,17 @@ def scene_in_words() -> str:
     )
 
 
+def memory() -> str:
+    """Megabytes beside the data of each call."""
+    rows = [
+        [f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}", case["call"]]
+        + [case["metric"].replace("_", "-"), f"{case['data_megabytes']:.0f}", f"{case['result_megabytes']:.0f}"]
+        + [f"{case['above_megabytes']:.0f}"]
+        for case in load("memory")["cases"]
+    ]
+    return table(["data", "call", "metric", "data, MB", "answer, MB", "held beside the data, MB"], rows)
+
+
 def predicted(samples: float, partitions: float, workers: float) -> float:
     """Seconds of a step by the fitted model."""
     model = load("distributed")["model"]
@@ -165,6 +176,8 @@ FIELDS: dict[str, Callable[[], str]] = {
     "scene seconds": lambda: f"{load('radar_scene')['whole_scene_seconds']:.1f}",
     "scene words": scene_in_words,
     "scene machine": lambda: machine(load("radar_scene")),
+    "memory": memory,
+    "memory machine": lambda: machine(load("memory")),
     "steps": steps,
     "coefficients": coefficients,
     "bytes": bytes_in_words,
