@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["BLOCK_BYTES", "BUDGET_BYTES", "block_slices", "row_slices"]
+__all__ = ["BLOCK_BYTES", "BUDGET_BYTES", "LARGE_BLOCKS", "block_slices", "row_slices"]
 
 BUDGET_BYTES = 1 << 25
 """Temporary memory of one chunk; every thread has one."""
 BLOCK_BYTES = 1 << 25
 """Temporary memory of a part of a sum over samples. It sets how such sums round, so it is no budget to tune."""
+LARGE_BLOCKS = 8
+"""Blocks that a batch of training may fill and still be decomposed at once."""
 
 
 def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> Iterator[slice]:

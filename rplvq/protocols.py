@@ -170,8 +170,8 @@ class Schedule(Protocol):
 class Initializer(Protocol):
     """The choice of the first prototypes.
 
-    One whose class sets ``takes_parts = True`` may be given ``rplvq.samples.Samples`` as codes, which are copied in parts;
-    any other gets an array.
+    One whose class sets ``takes_parts = True`` may be given ``rplvq.samples.Samples`` as codes, which are copied in
+    parts; any other gets an array.
     """
 
     def __call__(

@@ -25,13 +25,14 @@ from rplvq.costs.rslvq import RSLVQ
 from rplvq.epochs import Callback, epoch_by_epoch
 from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
+from rplvq.large import is_large, step_by_parts
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.samples import as_asked, by_block
+from rplvq.samples import as_asked, by_block, subset
 from rplvq.schedules import GeometricDecay, resolve, wants_default
 from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import Result, State, Step, pair_weights
-from rplvq.sweeps import blocks, visits
+from rplvq.sweeps import BLOCK_ROWS, blocks, visits
 
 __all__ = ["Trainer"]
 
@@ -211,9 +212,18 @@ class Trainer:
         cost, move = self.cost, self.manifold.move
         prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
         step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
+        large = size > 1 and is_large(self.manifold, samples, size, len(labels))
         with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
             for start in range(0, len(samples), size):
                 stop = start + size
+                if large:
+                    batch = samples if size >= len(samples) else samples[start:stop]
+                    weight = None if sample_weight is None else sample_weight[start:stop]
+                    before, caps = state._replace(prototypes=prototypes), (max_weight, max_length)
+                    step = step_by_parts(self.manifold, cost, before, batch, targets[start:stop], weight, caps, connect)
+                    prototypes = step.prototypes
+                    yield step[:4]
+                    continue
                 geodesics = connect(prototypes, samples[start:stop])
                 sqdist = geodesics.sqdist
                 loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
@@ -286,7 +296,8 @@ class Trainer:
         rows, weights = visits(len(codes), sample_weight)
         try:
             for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
-                state, capped = self._block(state, codes[block], targets[block], block_weight, size, meter)
+                samples = subset(codes, block) if size > BLOCK_ROWS else codes[block]
+                state, capped = self._block(state, samples, targets[block], block_weight, size, meter)
                 n_capped += capped
             self._require_finite(state, meter.cost)
         except np.linalg.LinAlgError as error:
@@ -311,6 +322,7 @@ class Trainer:
         if kernel is None:
             prototypes, sqdist, loss, n_capped = self._plain_block(state, samples, targets, weights, size)
         else:
+            samples = np.asarray(samples)
             caps = np.inf if self.max_weight is None else self.max_weight, self._max_length
             prototypes, sqdist, loss, n_capped = run_block(
                 kernel, state.prototypes, samples, targets, weights, state.labels, state.sigma2, state.step_size, caps

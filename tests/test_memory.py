@@ -204,6 +204,30 @@ def test_scores_of_parts_have_the_same_bits(monkeypatch):
     assert evaluate(*arguments) == whole
 
 
+@pytest.mark.parametrize("kind", ["R", "C"])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.filterwarnings("ignore::rplvq.exceptions.DivergenceWarning")
+@pytest.mark.parametrize("settings", [{}, {"sample_weight": True}, {"max_step_length": 0.01}, {"max_weight": 1e-2}])
+def test_a_large_batch_takes_the_same_step_by_parts(monkeypatch, metric, kind, settings):
+    X, y = PROBLEMS[kind]
+    settings = {"batch_size": None, "step_size": 3.0, "max_epochs": 2, "random_state": 0} | settings
+    weights = np.random.default_rng(0).uniform(0.1, 1, len(y)) if settings.pop("sample_weight", False) else None
+    models = []
+    for block in (1 << 25, 1 << 12):
+        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        models.append(RiemannianLVQ(metric, init=(X[:9], y[:9]), sigma2=0.5, **settings).fit(X, y, weights))
+    assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-9, atol=1e-11)
+    assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-10)
+    assert_array_equal(models[1].history_["n_capped"], models[0].history_["n_capped"])
+    assert ((models[0].history_["n_capped"] > 0) | ("max_weight" not in settings)).all()
+
+
+def test_a_batch_of_all_is_not_decomposed_at_once(small, mapped, many):
+    peak, model = peak_of(lambda: fitted(mapped, many[1], batch_size=None))
+    assert peak < (96 + 8 * (K + 1)) * N + 3 * SMALL < 5 * DATA
+    assert model.history_["cost"][0] > 0
+
+
 # --- the parts themselves
 
 
