@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import tracemalloc
 
-import attrs
 import numpy as np
 import pytest
-from cases import hpd, spd
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd_classes, vector_classes
+from problems import spd_classes
 
 from rplvq import (
     AffineInvariant,
-    BuresWasserstein,
-    ClassMeans,
-    EuclideanVectors,
-    LogCholesky,
-    LogEuclidean,
-    ProjectedEuclidean,
     Recenter,
     RejectOption,
     RiemannianLVQ,
 )
 from rplvq.calibration import calibrate_sigma2
-from rplvq.history import evaluate
-from rplvq.linalg import PointError
 from rplvq.means import riemannian_mean
-from rplvq.samples import Samples, by_block, encoded, subset
-from rplvq.sweeps import canonical_order
 
 SMALL = 1 << 19
 """Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
@@ -166,44 +154,6 @@ def test_parts_show_in_rounding_only(monkeypatch, metric, settings, kind):
     assert_allclose(models[1].sigma2_, models[0].sigma2_, rtol=1e-7)
 
 
-def test_parts_of_vectors_show_in_rounding_only(monkeypatch):
-    X, y = vector_classes(per_class=50)
-    weights = np.random.default_rng(0).uniform(0, 3, len(y))
-    units = []
-    for block in (1 << 25, 1 << 10):
-        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
-        units.append([EuclideanVectors().unit(X), EuclideanVectors().unit(subset(X, np.arange(9, 90)), weights[9:90])])
-    assert_allclose(units[1], units[0], rtol=1e-12)
-    center = np.average(X[9:90], axis=0, weights=weights[9:90])
-    variance = np.average((X[9:90] - center) ** 2, axis=0, weights=weights[9:90])
-    assert_allclose(units[0], [X.var(axis=0).mean(), variance.mean()], rtol=1e-12)
-
-
-MANIFOLDS = [AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein(), ProjectedEuclidean()]
-
-
-@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
-@pytest.mark.parametrize("make", [spd, hpd])
-def test_a_mean_of_parts_is_the_mean(monkeypatch, manifold, make):
-    rng = np.random.default_rng(1)
-    codes, weights = manifold.encode(make(rng, 60, 4)), rng.integers(0, 3, 60).astype(float)
-    whole = riemannian_mean(manifold, codes, weights)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 13)
-    parts = riemannian_mean(manifold, codes, weights)
-    assert parts.converged
-    assert_allclose(parts.code, whole.code, rtol=1e-7, atol=1e-8)
-
-
-def test_scores_of_parts_have_the_same_bits(monkeypatch):
-    X, y = PROBLEMS["R"]
-    model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
-    trainer, state = model._fitted_trainer, model._state
-    arguments = trainer.manifold, trainer.cost, state.prototypes, state.labels, 1.0, X, y
-    whole = evaluate(*arguments)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
-    assert evaluate(*arguments) == whole
-
-
 @pytest.mark.parametrize("kind", ["R", "C"])
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.filterwarnings("ignore::rplvq.exceptions.DivergenceWarning")
@@ -226,107 +176,3 @@ def test_a_batch_of_all_is_not_decomposed_at_once(small, mapped, many):
     peak, model = peak_of(lambda: fitted(mapped, many[1], batch_size=None))
     assert peak < (96 + 8 * (K + 1)) * N + 3 * SMALL < 5 * DATA
     assert model.history_["cost"][0] > 0
-
-
-# --- the parts themselves
-
-
-def test_points_that_are_their_codes_are_not_copied(small, mapped):
-    codes = encoded(AffineInvariant(), mapped)
-    assert type(codes) is np.ndarray
-    assert np.shares_memory(codes, mapped)
-    assert codes.shape == mapped.shape
-
-
-@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
-@pytest.mark.parametrize("kind", ["float32", "float64", "rounded", "late", "complex", "half real", "real as complex"])
-def test_encoding_by_parts_gives_the_codes(monkeypatch, manifold, kind):
-    X = spd(np.random.default_rng(2), 50, 3)
-    H = hpd(np.random.default_rng(2), 50, 3)
-    late = X.copy()
-    late[40, 0, 1] *= 1 + 1e-13  # symmetric up to rounding
-    points = {
-        "float32": X.astype(np.float32),
-        "float64": X,
-        "rounded": X * (1 + 1e-14 * np.triu(np.ones((3, 3)))),
-        "late": late,
-        "complex": H,
-        "half real": np.concatenate([X[:25], H[25:]]),
-        "real as complex": X.astype(complex),
-    }[kind]
-    wanted = manifold.encode(points)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
-    found = encoded(manifold, points)
-    assert found.dtype == wanted.dtype
-    assert_allclose(found, wanted, rtol=1e-13, atol=1e-13 if kind == "half real" else 0)
-
-
-def test_a_bad_sample_in_a_later_part_is_named_by_its_index(monkeypatch):
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
-    X, y = spd_classes(per_class=30, n=4)
-    X[50] = -np.eye(4)
-    for call in (lambda: RiemannianLVQ().fit(X, y), lambda: Recenter().fit(X)):
-        with pytest.raises(PointError, match=r"X\[50\] is not positive definite"):
-            call()
-
-
-@pytest.mark.parametrize("index", [3, -1, slice(None), slice(2, 9, 3), [4, 0, 4], np.arange(12) % 2 == 0])
-def test_samples_are_those_of_the_array(index):
-    source, rows = np.random.default_rng(0).normal(size=(30, 2, 2)), np.random.default_rng(1).permutation(30)[:12]
-    chosen = subset(source, rows)
-    assert isinstance(chosen, Samples)
-    assert (len(chosen), chosen.shape, chosen.dtype, chosen.ndim) == (12, (12, 2, 2), float, 3)
-    assert_array_equal(chosen[index], source[rows][index])
-    assert_array_equal(np.asarray(chosen), source[rows])
-    assert_array_equal(list(chosen), list(source[rows]))
-    assert_array_equal(np.asarray(subset(chosen, [5, 2])), source[rows][[5, 2]])
-
-
-def test_what_is_computed_by_block_is_what_is_computed_at_once(monkeypatch):
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 8)
-    codes, factors = np.arange(40.0).reshape(20, 2), np.arange(20)
-    assert_array_equal(by_block(lambda a, b: a[:, :1] * b[:, None], codes, factors), codes[:, :1] * factors[:, None])
-
-
-class Whole:
-    """An initializer of a user's, who was promised an array."""
-
-    def __call__(self, manifold, codes, targets, n_classes, rng, sample_weight=None):
-        assert type(codes) is np.ndarray
-        return ClassMeans()(manifold, codes, targets, n_classes, rng)
-
-
-@attrs.frozen
-class WithUnit:
-    """A geometry of a user's whose distances carry units."""
-
-    inner: EuclideanVectors
-
-    def unit(self, codes, weights=None):
-        assert type(codes) is np.ndarray
-        return self.inner.unit(codes, weights)
-
-    def __getattr__(self, name):
-        return getattr(self.inner, name)
-
-
-def test_parts_of_others_get_arrays():
-    X, y = vector_classes()
-    wanted = RiemannianLVQ("euclidean_vectors", max_epochs=1, random_state=0).fit(X, y)
-    found = RiemannianLVQ(WithUnit(EuclideanVectors()), init=Whole(), max_epochs=1, random_state=0).fit(X, y)
-    assert_array_equal(found.prototypes_, wanted.prototypes_)
-
-
-@pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_the_canonical_order_is_the_lexicographic_one(soft, dtype):
-    """Values of few kinds, so that most samples agree in most numbers and some in all."""
-    rng = np.random.default_rng(3)
-    codes = rng.integers(-1, 2, (300, 2, 2)).astype(dtype)
-    if dtype is complex:
-        codes += 1j * rng.integers(0, 2, codes.shape)
-    weights = rng.integers(0, 2, 300).astype(float)
-    targets = rng.integers(0, 2, 300)
-    targets = np.eye(2)[targets] if soft else targets
-    columns = [*np.atleast_2d(targets.T), *codes.reshape(300, 4).view(float).T, weights]
-    assert_array_equal(canonical_order(codes, targets, weights), np.lexsort(columns[::-1]))

@@ -101,12 +101,11 @@ def scene_in_words() -> str:
 
 def memory() -> str:
     """Megabytes beside the data of each call."""
-    rows = [
-        [f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}", case["call"]]
-        + [case["metric"].replace("_", "-"), f"{case['data_megabytes']:.0f}", f"{case['result_megabytes']:.0f}"]
-        + [f"{case['above_megabytes']:.0f}"]
-        for case in load("memory")["cases"]
-    ]
+    rows = []
+    for case in load("memory")["cases"]:
+        data = f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}"
+        sizes = [f"{case[f'{name}_megabytes']:.0f}" for name in ("data", "result", "above")]
+        rows.append([data, case["call"], case["metric"].replace("_", "-"), *sizes])
     return table(["data", "call", "metric", "data, MB", "answer, MB", "held beside the data, MB"], rows)
 
 
