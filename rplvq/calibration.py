@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.costs.mixture import log_proba_of
 from rplvq.names import index_labels
 from rplvq.protocols import Array
+from rplvq.samples import by_block
 
 __all__ = ["Reliability", "calibrate_sigma2", "reliability"]
 
@@ -130,14 +131,18 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """
     check_is_fitted(model)
     targets = index_labels(y, model.classes_, "y")
-    sqdist = np.asarray(model.transform(X)) ** 2
+    sqdist = np.asarray(model.transform(X))
+    sqdist *= sqdist
     if len(targets) != len(sqdist):
         raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")
     cost, prototype_labels = model._fitted_trainer.cost, model._state.labels
 
     def loss(log_sigma2: float) -> float:
-        logs = log_proba_of(cost, sqdist, prototype_labels, float(np.exp(log_sigma2)))
-        return -float(logs[np.arange(len(targets)), targets].sum())
+        def true_class(sqdist: Array, targets: Array) -> Array:
+            logs = log_proba_of(cost, sqdist, prototype_labels, float(np.exp(log_sigma2)))
+            return np.asarray(logs[np.arange(len(targets)), targets])
+
+        return -float(by_block(true_class, sqdist, targets).sum())
 
     center = np.log(model.sigma2_)
     best = minimize_scalar(loss, bounds=(center - SPAN, center + SPAN), method="bounded", options={"xatol": 1e-6})

@@ -24,6 +24,7 @@ from rplvq.checks import count_from, positive_or_none
 from rplvq.history import EpochReport, columns
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array
+from rplvq.samples import Samples, parts_of
 from rplvq.steps import State
 from rplvq.storage.archive import CHECKPOINT, UNREADABLE, ModelFileError, open_archive, replace_file, seal_archive
 from rplvq.storage.codec import Packer, Unpacker
@@ -213,7 +214,7 @@ def _fingerprints(origin: Origin) -> dict[str, Any]:
     parameters = {name: value for name, value in origin.parameters.items() if name not in UNTOUCHED}
     return {
         "seed": origin.seed,
-        "data": _digest([repr(origin.classes.tolist()), *data]),
+        "data": digest_of([repr(origin.classes.tolist()), *data]),
         "parameters": {name: _text(value, name) for name, value in parameters.items()},
     }
 
@@ -223,17 +224,18 @@ def _text(value: Any, name: str) -> str:
     packer = Packer()
     text = json.dumps(packer.pack(value, name), sort_keys=True)
     if packer.arrays or len(text) > 200:
-        return f"sha256 {_digest([text, *packer.arrays.values()])}"
+        return f"sha256 {digest_of([text, *packer.arrays.values()])}"
     return text
 
 
-def _digest(values: list[Array | str | None]) -> str:
-    """SHA-256 of arrays: their types, shapes and values."""
+def digest_of(values: list[Array | str | None]) -> str:
+    """SHA-256, in hexadecimal digits, of arrays: their types, shapes and values."""
     digest = hashlib.sha256()
     for value in values:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, Samples)):
             digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
+            for rows in parts_of(value) if value.ndim else [...]:
+                digest.update(np.ascontiguousarray(value[rows]).tobytes())
         else:
             digest.update(repr(value).encode())
     return digest.hexdigest()

@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
+from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
@@ -27,10 +28,11 @@ from rplvq.persistence import save_model
 from rplvq.prediction import PrototypePredictor
 from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.samples import encoded, subset
 from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
 from rplvq.sweeps import canonical_order, visits
-from rplvq.trainer import Callback, Trainer
+from rplvq.trainer import Trainer
 from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["RiemannianLVQ"]
@@ -246,8 +248,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         rng, validation = np.random.default_rng(seed), None
         if self.early_stopping:
             kept, held = self._split(targets, rng)
-            validation = (codes[held], targets[held], None if weights is None else weights[held])
-            codes, targets, weights = codes[kept], targets[kept], None if weights is None else weights[kept]
+            validation = (subset(codes, held), targets[held], None if weights is None else weights[held])
+            codes, targets, weights = subset(codes, kept), targets[kept], None if weights is None else weights[kept]
         trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
         data = codes, targets, rng, weights, validation
         if loaded is None:
@@ -436,11 +438,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """Check data before anything is changed: manifold, codes, classes, targets, weights, in canonical order."""
         self._by_posterior()
         manifold = resolve_manifold(self.manifold)
-        codes = manifold.encode(X)
+        codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes)
         weights = check_weights(sample_weight, len(codes))
         order = canonical_order(codes, targets, weights)
-        return manifold, codes[order], found, targets[order], None if weights is None else weights[order]
+        return manifold, subset(codes, order), found, targets[order], None if weights is None else weights[order]
 
     def _initializer(self, classes: Array, targets: Array, weights: Array | None) -> Initializer:
         counts = resolve_counts(self.prototypes_per_class, classes)

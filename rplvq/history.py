@@ -8,6 +8,7 @@ import numpy as np
 
 from rplvq.initializers import hard_targets
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.samples import parts_of
 
 __all__ = ["EpochReport", "Meter", "Score", "append_columns", "columns", "evaluate", "line", "measure"]
 
@@ -52,9 +53,13 @@ class Meter:
 
     def add(self, sqdist: Array, loss: Array, targets: Array, weights: Array | None) -> None:
         """Take in distances (M, K), losses (M,), targets (M,) or (M, C) and weights (M,)."""
+        self.count(sqdist.argmin(axis=1), loss, targets, weights)
+
+    def count(self, nearest: Array, loss: Array, targets: Array, weights: Array | None) -> None:
+        """Take in the nearest prototypes (M,) in place of the distances."""
         weights = np.ones(len(loss)) if weights is None else weights
         self.cost += float(weights @ loss)
-        self.wrong += float(weights @ (self.labels[sqdist.argmin(axis=1)] != hard_targets(targets)))
+        self.wrong += float(weights @ (self.labels[nearest] != hard_targets(targets)))
         self.total += float(weights.sum())
 
     def score(self) -> Score:
@@ -86,10 +91,15 @@ def measure(
     targets: Array,
     sample_weight: Array | None = None,
 ) -> Meter:
-    """Sum up the losses and errors of samples (N, ...): one pass of distances."""
-    sqdist = manifold.sqdist(prototypes, codes)
+    """Sum up the losses and errors of samples (N, ...): one pass of distances, of which two numbers a sample stay."""
+    nearest = np.empty(len(codes), dtype=np.intp)
+    loss = np.empty(len(codes))
+    for rows in parts_of(codes, len(labels)):
+        sqdist = manifold.sqdist(prototypes, codes[rows])
+        nearest[rows] = sqdist.argmin(axis=1)
+        loss[rows] = cost(sqdist, targets[rows], labels, sigma2).loss
     meter = Meter(labels)
-    meter.add(sqdist, cost(sqdist, targets, labels, sigma2).loss, targets, sample_weight)
+    meter.count(nearest, loss, targets, sample_weight)
     return meter
 
 

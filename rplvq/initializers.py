@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from rplvq.linalg import PointError
 from rplvq.means import riemannian_mean
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.samples import by_block, subset
 
 __all__ = ["ClassKMeans", "ClassMeans", "GivenPrototypes", "hard_targets", "prototype_counts"]
 
@@ -55,7 +56,7 @@ def _classes(
                 f"{counts[label]} prototype(s): lower prototypes_per_class or drop the class"
             )
     for label, rows in enumerate(members):
-        yield label, codes[rows], weights[rows]
+        yield label, subset(codes, rows), weights[rows]
 
 
 def _draw(weights: Array, rng: np.random.Generator) -> int:
@@ -100,6 +101,7 @@ class ClassMeans:
            [9.]]), array([0, 1]))
     """
 
+    takes_parts: ClassVar[bool] = True
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=attrs.validators.ge(0))
 
@@ -154,6 +156,7 @@ class ClassKMeans:
            [8.5]])
     """
 
+    takes_parts: ClassVar[bool] = True
     per_class: int | tuple[int, ...] | None = None
     max_iter: int = attrs.field(default=20, validator=attrs.validators.ge(1))
 
@@ -188,13 +191,14 @@ class ClassKMeans:
         centers = self._seeds(manifold, codes, weights, count, rng)
         owner = np.full(len(codes), -1)
         for _ in range(self.max_iter):
-            nearest = manifold.sqdist(centers, codes).argmin(axis=1)
+            nearest = by_block(lambda part: manifold.sqdist(centers, part).argmin(axis=1), codes, n_columns=count)
             if (nearest == owner).all():
                 break
             owner = nearest
             for k in np.unique(owner):
-                mine = owner == k
-                centers[k] = riemannian_mean(manifold, codes[mine], weights[mine], start=centers[k], tol=1e-6).code
+                mine = np.flatnonzero(owner == k)
+                members, shares = subset(codes, mine), weights[mine]
+                centers[k] = riemannian_mean(manifold, members, shares, start=centers[k], tol=1e-6).code
         return centers
 
     def _seeds(
@@ -204,7 +208,9 @@ class ClassKMeans:
         seeds = [_draw(weights, rng)]
         nearest = np.full(len(codes), np.inf)
         for _ in range(count - 1):
-            nearest = np.minimum(nearest, manifold.sqdist(codes[seeds[-1]][None], codes)[:, 0])
+            seed = codes[seeds[-1]][None]
+            found = by_block(lambda part, seed=seed: manifold.sqdist(seed, part)[:, 0], codes)
+            nearest = np.minimum(nearest, found)
             seeds.append(_draw(weights * nearest, rng))
         return codes[seeds]
 
@@ -221,6 +227,7 @@ class GivenPrototypes:
         Class index of each.
     """
 
+    takes_parts: ClassVar[bool] = True
     prototypes: Any
     labels: Array
 

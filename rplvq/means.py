@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.samples import parts_of, subset
 
 __all__ = ["Look", "Mean", "descend", "riemannian_mean"]
 
@@ -56,13 +57,14 @@ def riemannian_mean(
 
     Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977, doi:10.1002/cpa.3160300502) with
     step control: t starts at 1, which is exact on flat manifolds, is halved when a step would raise f,
-    and recovers slowly. A rejected step costs one pass over the data.
+    and recovers slowly. A rejected step costs one pass over the data. On a manifold with ``pull`` and ``exp`` a pass
+    runs through the data in parts of bounded memory.
 
     Parameters
     ----------
     manifold : Manifold
         The geometry.
-    codes : ndarray of shape (N, ...)
+    codes : ndarray of shape (N, ...), or rplvq.samples.Samples
         Encoded points.
     weights : ndarray of shape (N,), optional
         Not negative, not all zero; equal if not given.
@@ -95,16 +97,32 @@ def riemannian_mean(
     """
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
-    codes, shares = codes[kept], shares[kept] / shares[kept].sum()
+    if not kept.all():
+        codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
+    shares = shares / shares.sum()
     manifold = getattr(manifold, "fixed", manifold)
+    parts = parts_of(codes)
+    adds_up = hasattr(manifold, "pull") and hasattr(manifold, "exp")
 
     def look(prototype: Prototypes) -> Look:
-        geodesics = manifold.connect(prototype, codes)
+        if len(parts) > 1 and adds_up:
+            return _look_by_parts(manifold, prototype, codes, shares, parts)
+        geodesics = manifold.connect(prototype, codes[:])
         value = float(shares @ geodesics.sqdist[:, 0])
         return Look(prototype, value, lambda step: manifold.move(geodesics, step * shares[:, None]))
 
     first = codes[:1] if start is None else np.asarray(start)[None]
     return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
+
+
+def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
+    """Pass over the data part by part: only distances (N,) and the sum of the logarithms stay."""
+    sqdist, total = np.empty(len(codes)), np.zeros(1)
+    for rows in parts:
+        geodesics = manifold.connect(prototype, codes[rows])
+        sqdist[rows] = geodesics.sqdist[:, 0]
+        total = total + manifold.pull(geodesics, shares[rows, None])
+    return Look(prototype, float(shares @ sqdist), lambda step: manifold.exp(prototype, step * total))
 
 
 class Look(NamedTuple):

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rplvq.chunks import row_slices
+from rplvq.chunks import block_slices
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.samples import by_block
 from rplvq.stack import PrototypeStack
 
 __all__ = ["Objective", "Seen"]
@@ -64,16 +65,21 @@ class Objective:
         if self._seen is None or self._seen.point is not point:
             try:
                 with np.errstate(all="ignore"):
-                    sqdist = self.manifold.sqdist(point, self.codes)
+                    sqdist = by_block(
+                        lambda part: self.manifold.sqdist(point, part), self.codes, n_columns=len(self.labels)
+                    )
             except np.linalg.LinAlgError:  # a line search went too far
                 sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
             if np.isfinite(sqdist).all():
-                loss = self.cost(sqdist, self.targets, self.labels, self.sigma2).loss
+                loss = by_block(self._loss, sqdist, self.targets)
                 value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
             else:
                 value = np.inf
             self._seen = Seen(point, value, sqdist)
         return self._seen
+
+    def _loss(self, sqdist: Array, targets: Array) -> Array:
+        return self.cost(sqdist, targets, self.labels, self.sigma2).loss
 
     def value(self, point: Prototypes) -> float:
         """Mean loss."""
@@ -82,7 +88,7 @@ class Objective:
     def gradient(self, point: Prototypes) -> Array:
         """Riemannian gradient, tangents of shape (K, ...), in chunks of samples of bounded memory."""
         result: Array | None = None
-        for rows in row_slices(len(self.codes), 4 * np.asarray(point).nbytes):
+        for rows in block_slices(len(self.codes), 4 * np.asarray(point).nbytes):
             geodesics = self.manifold.connect(point, self.codes[rows])
             slope = self.cost(geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
             if self.weight is not None:

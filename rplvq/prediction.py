@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -97,7 +98,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         array([[0.5  , 0.5  ],
                [0.881, 0.119]])
         """
-        return np.exp(self.predict_log_proba(X))
+        return self._over(X, lambda *ends: np.exp(self._log_proba(*ends)))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of the class probabilities, exact where the probabilities underflow.
@@ -226,10 +227,10 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             self._require_same_shape(codes)
             return np.asarray(answer(self._state.prototypes, codes))
 
-        chunks = row_slices(len(source), needed, at_most=-(-len(source) // n_jobs))
-        if n_jobs == 1:
-            return np.concatenate([part(rows) for rows in chunks])
-        return np.concatenate(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(part)(rows) for rows in chunks))
+        chunks = list(row_slices(len(source), needed, at_most=-(-len(source) // n_jobs)))
+        if len(chunks) == 1:
+            return part(chunks[0])
+        return _gathered(part, chunks, len(source), n_jobs)
 
     def _encode(self, X: Any, rows: slice) -> Array:
         """Codes of some rows of X; what is wrong with one of them is told by its index in X."""
@@ -257,3 +258,23 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
         sqdist = self._sqdist(prototypes, codes)
         return log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_)
+
+
+def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: int, n_jobs: int) -> Array:
+    """Answers of all chunks in one array (N, ...), which is the only thing that grows with N."""
+    result: list[Array] = []
+    lock = threading.Lock()
+
+    def fill(rows: slice) -> None:
+        found = part(rows)
+        with lock:
+            if not result:
+                result.append(np.empty((n_samples, *found.shape[1:]), dtype=found.dtype))
+        result[0][rows] = found
+
+    if n_jobs == 1:
+        for rows in chunks:
+            fill(rows)
+    else:
+        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(rows) for rows in chunks)
+    return result[0]

@@ -20,6 +20,7 @@ from rplvq.manifolds import AffineInvariant
 from rplvq.means import riemannian_mean
 from rplvq.names import index_labels, resolve_cost
 from rplvq.protocols import Array, Cost
+from rplvq.samples import by_block, encoded
 from rplvq.sigma2 import half_median
 
 __all__ = ["SPDProjection"]
@@ -180,9 +181,9 @@ class SPDProjection(TransformerMixin, BaseEstimator):
             If a matrix is not positive definite or of another size.
         """
         check_is_fitted(self)
-        codes = AffineInvariant().encode(X)
+        codes = encoded(AffineInvariant(), X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return congruence(codes, self.components_)
+        return by_block(lambda part: congruence(part, self.components_), codes)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -197,7 +198,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < np.inf:
             raise ValueError(f"tol must be a finite number of at least 0, got {self.tol!r}")
         cost = resolve_cost(self.cost)
-        codes = AffineInvariant().encode(X)
+        codes = encoded(AffineInvariant(), X)
         if self.n_components > codes.shape[1]:
             raise ValueError(f"n_components={self.n_components} exceeds the size {codes.shape[1]} of the matrices in X")
         if y is None:

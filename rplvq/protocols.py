@@ -62,7 +62,7 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: distances down, weighted logarithms up.
 
-    Seven more members are optional and looked up where they help:
+    Eight more members are optional and looked up where they help:
 
     ``max_step_length``
         float; the longest step (Riemannian length) after which a prototype is still a point in float64.
@@ -81,6 +81,9 @@ class Manifold(Protocol[GeodesicsT]):
         middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
     ``nearest(prototypes, samples)``
         ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
+    ``takes_parts``
+        bool, set in the class itself; True says that ``unit`` reads codes by a slice or by rows only, so that it may be
+        given ``rplvq.samples.Samples``, which are copied in parts, in place of an array of all.
     ``fixed``
         Manifold; the same geometry with everything held that its ``move`` learns beside prototypes. Means use it.
     """
@@ -165,7 +168,11 @@ class Schedule(Protocol):
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes."""
+    """The choice of the first prototypes.
+
+    One whose class sets ``takes_parts = True`` may be given ``rplvq.samples.Samples`` as codes, which are copied in
+    parts; any other gets an array.
+    """
 
     def __call__(
         self,

@@ -14,6 +14,7 @@ from rplvq.linalg import congruence, invsqrtm
 from rplvq.manifolds import AffineInvariant
 from rplvq.means import riemannian_mean
 from rplvq.protocols import Array
+from rplvq.samples import encoded, parts_of, subset
 
 __all__ = ["Recenter"]
 
@@ -134,9 +135,10 @@ class Recenter(TransformerMixin, BaseEstimator):
             If a group has one sample only.
         """
         self._check_parameters()
-        codes = AffineInvariant().encode(X)
+        codes = encoded(AffineInvariant(), X)
         names, index = _check_groups(groups, len(codes))
-        means = np.stack([self._mean(codes[index == g], name) for g, name in enumerate(names.tolist())])
+        members = [subset(codes, np.flatnonzero(index == g)) for g in range(len(names))]
+        means = np.stack([self._mean(own, name) for own, name in zip(members, names.tolist(), strict=True)])
         validate_data(self, X, skip_check_array=True)
         self.groups_, self.means_ = names, means
         if self.online:
@@ -172,7 +174,7 @@ class Recenter(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "running_"):
             raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running mean")
-        codes = AffineInvariant().encode(X)
+        codes = encoded(AffineInvariant(), X)
         validate_data(self, X, skip_check_array=True, reset=False)
         names, index = _check_groups(groups, len(codes))
         met = [name for name in names.tolist() if name in self.groups_.tolist()]
@@ -180,7 +182,7 @@ class Recenter(TransformerMixin, BaseEstimator):
             raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
         running = dict(self.running_)
         for g, name in enumerate(names.tolist()):
-            for code in codes[index == g]:
+            for code in subset(codes, np.flatnonzero(index == g)):
                 mean, count = running.get(name, (self.start_, 0))
                 running[name] = self._next(mean, count, code)
         self.running_ = running
@@ -216,7 +218,7 @@ class Recenter(TransformerMixin, BaseEstimator):
             As fit, for new groups.
         """
         check_is_fitted(self)
-        codes = AffineInvariant().encode(X)
+        codes = encoded(AffineInvariant(), X)
         validate_data(self, X, skip_check_array=True, reset=False)
         names, index = _check_groups(groups, len(codes))
         known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
@@ -225,15 +227,16 @@ class Recenter(TransformerMixin, BaseEstimator):
                 f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
                 "with a new name for a new session"
             )
-        result = np.empty_like(codes, dtype=np.result_type(codes, self.means_))
+        result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_))
         for g, name in enumerate(names.tolist()):
-            members = codes[index == g]
-            if name in known:
-                result[index == g] = _whiten(members, known[name])
-            elif self.online:
-                result[index == g] = self._run_through(members, *self.running_.get(name, (self.start_, 0)))
-            else:
-                result[index == g] = _whiten(members, self._mean(members, name))
+            rows = np.flatnonzero(index == g)
+            members = subset(codes, rows)
+            if name not in known and self.online:
+                self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
+                continue
+            whitening = invsqrtm(known[name] if name in known else self._mean(members, name))
+            for part in parts_of(members):
+                result[rows[part]] = congruence(members[part], whitening)
         return result
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
@@ -275,13 +278,11 @@ class Recenter(TransformerMixin, BaseEstimator):
         if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
             raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
 
-    def _run_through(self, codes: Array, mean: Array, count: int) -> Array:
-        """Re-centre samples (N, n, n) in their order, each at the running mean before it."""
-        result = np.empty_like(codes, dtype=np.result_type(codes, mean))
-        for i, code in enumerate(codes):
-            result[i] = _whiten(code, mean)
+    def _run_through(self, codes: Array, mean: Array, count: int, result: Array, rows: Array) -> None:
+        """Re-centre samples (M, n, n) in their order, each at the running mean before it, into ``result[rows]``."""
+        for row, code in zip(rows, codes, strict=True):
+            result[row] = congruence(code, invsqrtm(mean))
             mean, count = self._next(mean, count, code)
-        return result
 
     def _next(self, mean: Array, count: int, code: Array) -> tuple[Array, int]:
         """Return the running mean (n, n) and the number of samples after one more."""
@@ -321,8 +322,3 @@ def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
     except TypeError as error:
         raise ValueError(f"groups has missing entries or mixed types: {error}") from error
     return names, index
-
-
-def _whiten(codes: Array, mean: Array) -> Array:
-    """Return A^-1/2 X A^-1/2 for matrices (N, n, n) and their mean A (n, n), exactly Hermitian."""
-    return congruence(codes, invsqrtm(mean))

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.protocols import Array
+from rplvq.samples import by_block
 
 __all__ = ["AccuracyReject", "RejectOption", "accuracy_reject_curve"]
 
@@ -256,7 +257,12 @@ def _certainty(model: Any, X: Any, criterion: str) -> Array:
     labels = getattr(model, "prototype_labels_", None)
     if labels is None:
         raise ValueError(f"criterion='relative_distance' needs prototypes with labels, which {model!r} has not")
-    sqdist = np.asarray(model.transform(X)) ** 2
+    return by_block(lambda part: _relative_distance(part, np.asarray(labels)), np.asarray(model.transform(X)))
+
+
+def _relative_distance(distances: Array, labels: Array) -> Array:
+    """Share of the border distance (M,) that samples are away from it, by distances (M, K) and labels (K,)."""
+    sqdist = distances**2
     nearest = sqdist.argmin(axis=1)
     same = labels[None, :] == labels[nearest][:, None]
     first = sqdist[np.arange(len(sqdist)), nearest]

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from rplvq.costs.mixture import as_soft
 from rplvq.costs.plvq import PLVQ
 from rplvq.protocols import Array, Schedule
+from rplvq.samples import by_block
 from rplvq.schedules import Constant, resolve, wants_default
 
 __all__ = ["RULES", "Start", "auto_sigma2", "free_numbers", "half_median", "likeliest_sigma2", "resolve_sigma2"]
@@ -135,12 +136,16 @@ def likeliest_sigma2(start: Start) -> float:
     0.793
     """
     high = start.half_median
-    targets, cost = _smoothed(start), PLVQ(start.priors)
+    weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
 
     def rise(log_sigma2: float) -> float:
         """Change of the summed loss with log sigma2, up to a positive factor."""
-        slope = cost(start.sqdist, targets, start.labels, float(np.exp(log_sigma2))).slope
-        return -float(start.weights @ np.einsum("nk,nk->n", slope, start.sqdist))
+
+        def of(sqdist: Array, targets: Array) -> Array:
+            slope = cost(sqdist, _smoothed(targets, start.labels, total), start.labels, float(np.exp(log_sigma2))).slope
+            return np.asarray(np.einsum("nk,nk->n", slope, sqdist))
+
+        return -float(weights @ by_block(of, start.sqdist, start.targets))
 
     upper = float(np.log(high))
     if not rise(upper) > 0:
@@ -153,11 +158,10 @@ def likeliest_sigma2(start: Start) -> float:
     return float(np.exp(brentq(rise, lower, upper, xtol=1e-13, rtol=1e-13)))
 
 
-def _smoothed(start: Start) -> Array:
-    """Targets (N, C) mixed with even ones, as if one sample of sum(weights) + 1 had an unknown class."""
-    n_classes = int(start.labels.max()) + 1
-    soft = as_soft(start.targets, n_classes)
-    total = float(start.weights.sum())
+def _smoothed(targets: Array, labels: Array, total: float) -> Array:
+    """Targets (M, C) mixed with even ones, as if one sample of total + 1 had an unknown class."""
+    n_classes = int(labels.max()) + 1
+    soft = as_soft(targets, n_classes)
     return np.asarray((total * soft + 1.0 / n_classes) / (total + 1.0))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -19,16 +19,35 @@ def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = 
     Permuting such an order makes a fit repeatable by seed whatever the order of its input, and makes an
     integer sample weight the same as repeating the sample.
     """
-    columns = [targets, codes] if sample_weight is None else [targets, codes, sample_weight]
-    flat = [np.ascontiguousarray(values).reshape(len(codes), -1) for values in columns]
-    reals = [values.view(float) if np.iscomplexobj(values) else values for values in flat]
-    rows = np.hstack(reals).astype(float) + 0.0  # no negative zeros
-    # Floats as big-endian integers of the same order, so that comparing bytes compares numbers: the order then
-    # does not depend on the unit of the data either.
-    bits = rows.view(np.int64)
-    ordered = (bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.uint64) ^ np.uint64(1 << 63)
-    keys = ordered.astype(">u8").view(np.dtype((np.void, rows.shape[1] * rows.itemsize)))
-    return np.argsort(keys[:, 0], kind="stable")
+    order, run = np.arange(len(codes)), np.zeros(len(codes), dtype=int)
+    tied = order.copy()  # places whose samples agree in the numbers read so far with those of other places
+    for read in _numbers(targets, codes, *([] if sample_weight is None else [sample_weight])):
+        rows, runs = order[tied], run[tied]
+        values = read(rows)
+        inner = np.lexsort((values, runs))  # stable
+        order[tied], values = rows[inner], values[inner]
+        begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
+        begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
+        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]
+        tied = tied[~(begins & np.append(begins[1:], True))]
+        if not len(tied):
+            break
+    return order
+
+
+def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:
+    """Readers of the numbers of a sample, one after the other: each takes rows (M,) and returns reals (M,).
+
+    Few are needed to tell samples apart, and no copy of all the numbers.
+    """
+
+    def reader(values: Array, place: tuple[int, ...], part: str) -> Callable[[Array], Array]:
+        return lambda rows: np.asarray(getattr(values[(rows, *place)], part))
+
+    for values in arrays:
+        for place in np.ndindex(values.shape[1:]):
+            for part in ("real", "imag") if np.iscomplexobj(values) else ("real",):
+                yield reader(values, place, part)
 
 
 def visits(n_samples: int, sample_weight: Array | None) -> tuple[Array, Array | None]:

@@ -8,13 +8,12 @@ The trainer sees codes, class indices and the two (B, K) arrays between them; it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 from attrs.validators import in_
-from tqdm.auto import tqdm
 
 from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
@@ -23,19 +22,21 @@ from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.history import EpochReport, Meter, Score, evaluate, line
+from rplvq.epochs import Callback, epoch_by_epoch
+from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
+from rplvq.large import is_large, step_by_parts
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
+from rplvq.samples import as_asked, by_block, subset
 from rplvq.schedules import GeometricDecay, resolve, wants_default
 from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import Result, State, Step, pair_weights
-from rplvq.sweeps import blocks, visits
+from rplvq.sweeps import BLOCK_ROWS, blocks, visits
 
 __all__ = ["Trainer"]
 
 SAME_POINT = 1e-28
-Callback = Callable[[EpochReport], bool | None]
 
 
 @attrs.frozen
@@ -154,13 +155,17 @@ class Trainer:
         if self.average is not None:
             require_still(self.manifold)
         extra = {} if sample_weight is None else {"sample_weight": sample_weight}
-        prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
+        chosen = as_asked(self.initializer, codes)
+        prototypes, labels = self.initializer(self.manifold, chosen, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        unit = self.manifold.unit(codes, sample_weight) if hasattr(self.manifold, "unit") else 1.0
+        unit = 1.0
+        if hasattr(self.manifold, "unit"):
+            unit = self.manifold.unit(as_asked(self.manifold, codes), sample_weight)
 
         def look() -> Start:
-            sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
+            sqdist = by_block(lambda part: self.manifold.sqdist(prototypes, part), codes, n_columns=len(labels))
+            n_free = len(labels) * free_numbers(codes)
             # Distances are about 1e-16 units between equal points that went through different arithmetic.
             return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
 
@@ -207,9 +212,18 @@ class Trainer:
         cost, move = self.cost, self.manifold.move
         prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
         step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
+        large = size > 1 and is_large(self.manifold, samples, size, len(labels))
         with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
             for start in range(0, len(samples), size):
                 stop = start + size
+                if large:
+                    batch = samples if size >= len(samples) else samples[start:stop]
+                    weight = None if sample_weight is None else sample_weight[start:stop]
+                    before, caps = state._replace(prototypes=prototypes), (max_weight, max_length)
+                    step = step_by_parts(self.manifold, cost, before, batch, targets[start:stop], weight, caps, connect)
+                    prototypes = step.prototypes
+                    yield step[:4]
+                    continue
                 geodesics = connect(prototypes, samples[start:stop])
                 sqdist = geodesics.sqdist
                 loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
@@ -284,7 +298,8 @@ class Trainer:
         rows, weights = visits(len(codes), sample_weight)
         try:
             for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
-                state, capped = self._block(state, codes[block], targets[block], block_weight, size, meter)
+                samples = subset(codes, block) if size > BLOCK_ROWS else codes[block]
+                state, capped = self._block(state, samples, targets[block], block_weight, size, meter)
                 n_capped += capped
             self._require_finite(state, meter.cost)
         except np.linalg.LinAlgError as error:
@@ -309,6 +324,7 @@ class Trainer:
         if kernel is None:
             prototypes, sqdist, loss, n_capped = self._plain_block(state, samples, targets, weights, size)
         else:
+            samples = np.asarray(samples)
             caps = np.inf if self.max_weight is None else self.max_weight, self._max_length
             prototypes, sqdist, loss, n_capped = run_block(
                 kernel, state.prototypes, samples, targets, weights, state.labels, state.sigma2, state.step_size, caps
@@ -470,21 +486,17 @@ class Trainer:
         >>> [progress.state.epoch for progress in trainer.epochs(start, codes, targets, rng)]
         [1, 2, 3]
         """
-        rng.bit_generator.state = progress.rng
-        began = progress.state.epoch
-        with tqdm(total=self.max_epochs, initial=began, disable=not self.verbose, unit="epoch", leave=False) as bar:
-            while progress.state.epoch < self.max_epochs and not progress.stopped:
-                state = progress.state.at_epoch(progress.state.epoch + 1, self.max_epochs)
-                state, row = self.sweep_and_record(state, codes, targets, rng, sample_weight, validation)
-                progress = progress.advance(state, row, rng)
-                if self.patience is not None and validation is not None:
-                    progress = progress.judge(row["validation_cost"], self.tol, self.patience)
-                bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
-                bar.update()
-                yield progress
-                for callback in self.callbacks:
-                    if callback(EpochReport(state, self.max_epochs, row, progress, origin)):
-                        progress = progress._replace(stopped=True)
+        data = codes, targets, rng, sample_weight, validation
+        return epoch_by_epoch(
+            lambda state: self.sweep_and_record(state, *data),
+            progress,
+            rng,
+            self.max_epochs,
+            callbacks=self.callbacks,
+            judge=None if self.patience is None or validation is None else (self.tol, self.patience),
+            verbose=self.verbose,
+            origin=origin,
+        )
 
     def sweep_and_record(
         self,

@@ -65,6 +65,14 @@ def test_results_of_training_take_the_place_of_the_printed_table(report, results
     assert "abacus, 2 cores, one BLAS thread" in report.training()
 
 
+def test_memory_is_a_line_for_each_case(report, results):
+    case = {"data": "real 3 x 3", "N": 1_000_000, "call": "predict", "metric": "affine_invariant", "mapped": True}
+    case |= {"data_megabytes": 72.0, "result_megabytes": 8.0, "above_megabytes": 30.6, "seconds": 25.2}
+    (results / "memory.json").write_text(json.dumps({"machine": "abacus", "cases": [case]}))
+    wanted = "| real 3 x 3, N = 1,000,000, mapped | predict | affine-invariant | 72 | 8 | 31 |"
+    assert report.memory().splitlines()[2:] == [wanted]
+
+
 def test_a_place_that_nothing_fills_is_told(report, monkeypatch, tmp_path):
     (tmp_path / "scale.template.md").write_text("{{ nonsense }}")
     monkeypatch.setattr(report, "HERE", tmp_path)

@@ -14,12 +14,14 @@ import dask.array as da  # noqa: E402
 from rplvq import (  # noqa: E402
     AffineInvariant,
     BuresWasserstein,
+    Checkpoint,
     LogCholesky,
     LogEuclidean,
     RiemannianLVQ,
     compare,
     load_model,
 )
+from rplvq.checkpoint import load_checkpoint  # noqa: E402
 from rplvq.costs import PLVQ, RSLVQ  # noqa: E402
 from rplvq.datasets import make_syn1  # noqa: E402
 from rplvq.distributed import DistributedLVQ, distributed_mean  # noqa: E402
@@ -199,12 +201,61 @@ def test_callbacks_are_called_and_can_stop():
     assert seen[1]["epoch"] == 2
 
 
+class LightningError(Exception):
+    """Ends a fit between two epochs, as a fault of the machine would."""
+
+
+def broken_off(path, size=30, seed=0, **settings):
+    """A distributed fit that wrote a checkpoint after epoch 3 and broke off after epoch 4; and the samples."""
+
+    def strike(report):
+        if report.state.epoch == 4:
+            raise LightningError
+
+    X, y = data()
+    settings = {"batch_size": 16, "max_epochs": 6, "random_state": seed} | settings
+    model = RiemannianLVQ(**settings, callbacks=[Checkpoint(path, every=3), strike])
+    with pytest.raises(LightningError):
+        DistributedLVQ(model).fit(cut(X, size), y)
+    return model.set_params(callbacks=()), cut(X, size), y
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"batch_size": None}, {"monitor": "epoch"}, {"manifold": "log_euclidean", "init": "kmeans"}]
+)
+def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, settings):
+    model, X, y = broken_off(tmp_path / "fit.npz", **settings)
+    assert load_checkpoint(tmp_path / "fit.npz").progress.state.epoch == 3
+    found, wanted = DistributedLVQ(model).fit(X, y, resume=tmp_path / "fit.npz"), DistributedLVQ(model).fit(X, y)
+    np.testing.assert_array_equal(found.prototypes_, wanted.prototypes_)
+    for name in ("epoch", "cost", "training_error", "step_size", "n_capped"):
+        np.testing.assert_array_equal(found.history_[name], wanted.history_[name])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda model, X, y: (model.set_params(sigma2=3.0), X, y), "a fit with sigma2="),
+        (lambda model, X, y: (model.set_params(random_state=1), X, y), "another random_state"),
+        (lambda model, X, y: (model, 2.0 * X, y), "other samples, labels or weights"),
+        (lambda model, X, y: (model, X.rechunk((31, -1, -1)), y), "other samples, labels or weights"),
+        (lambda model, X, y: (model, X, y[::-1]), "other samples, labels or weights"),
+    ],
+)
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
+    model, X, y = change(*broken_off(tmp_path / "fit.npz"))
+    lvq = DistributedLVQ(model)
+    with pytest.raises(ValueError, match=message):
+        lvq.fit(X, y, resume=tmp_path / "fit.npz")
+    assert not hasattr(lvq, "estimator_")
+
+
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", host="127.0.0.1"
         ) as local,
         distributed.Client(local) as client,
     ):

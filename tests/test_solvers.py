@@ -210,7 +210,7 @@ def test_soft_labels():
 def test_chunks_of_samples_add_up(monkeypatch):
     objective, _, point = problem(CASES["affine-invariant"])
     whole = objective.gradient(point)
-    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 1)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1)
     np.testing.assert_allclose(objective.gradient(point), whole, rtol=1e-10, atol=1e-12)
 
 

@@ -57,3 +57,18 @@ def test_the_canonical_order_sorts_permuted_samples_alike(dtype, layout):
         negated = np.where(codes == 0, -0.0, codes)[order]
         second = negated[canonical_order(np.asarray(negated, order=layout), targets[order])]
         assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_canonical_order_is_the_lexicographic_one(soft, dtype):
+    """Values of few kinds, so that most samples agree in most numbers and some in all."""
+    rng = np.random.default_rng(3)
+    codes = rng.integers(-1, 2, (300, 2, 2)).astype(dtype)
+    if dtype is complex:
+        codes += 1j * rng.integers(0, 2, codes.shape)
+    weights = rng.integers(0, 2, 300).astype(float)
+    targets = rng.integers(0, 2, 300)
+    targets = np.eye(2)[targets] if soft else targets
+    columns = [*np.atleast_2d(targets.T), *codes.reshape(300, 4).view(float).T, weights]
+    assert_array_equal(canonical_order(codes, targets, weights), np.lexsort(columns[::-1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Self
 
 import attrs
@@ -11,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rplvq.adaptive import AdaptiveStep, named_step
 from rplvq.averaging import resolve_average
+from rplvq.checkpoint import load_checkpoint, require_same_origin
 from rplvq.distributed.initial import first_prototypes
 from rplvq.distributed.partitions import in_blocks, partition
 from rplvq.distributed.training import DistributedTrainer
 from rplvq.estimator import RiemannianLVQ
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
+from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.watch import edge_trouble, step_trouble, warn_of
 
@@ -71,7 +74,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.persist = persist
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, resume: str | PathLike[str] | None = None) -> Self:
         """Learn prototypes.
 
         Parameters
@@ -80,6 +83,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             Samples; a NumPy array becomes one of Dask.
         y : dask.array.Array or ndarray of shape (N,) or (N, C)
             Labels, or class probabilities.
+        resume : path-like, optional
+            File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
+            seed; training goes on from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
 
         Returns
         -------
@@ -88,22 +94,30 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid, at the first offending index of the whole array; nothing
-            is changed then.
+            If an argument or a parameter is invalid, at the first offending index of the whole array, or the
+            checkpoint is damaged or of another fit; nothing is changed then.
         FloatingPointError
             If training diverges.
+        OSError
+            If the checkpoint cannot be read.
         """
         model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
         manifold = self._check(model)
         partitions, classes = partition(X, y, manifold, persist=self.persist)
         counts = resolve_counts(model.prototypes_per_class, classes)
-        initializer, rng = resolve_initializer(model.init, counts, classes), np.random.default_rng(model._draw_seed())
-        prototypes, labels = first_prototypes(initializer, manifold, partitions, len(classes), rng)
-        trainer = model._trainer(manifold, _Chosen(prototypes, labels))
-        rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
-        state = trainer.init(*partitions.take(rows), len(classes), rng)
-        state, history = DistributedTrainer(trainer, partitions).run(state, rng)
-        trainer = attrs.evolve(trainer, initializer=initializer)
+        trainer = model._trainer(manifold, resolve_initializer(model.init, counts, classes))
+        loaded = None if resume is None else load_checkpoint(resume)
+        seed = model._draw_seed() if loaded is None else model._seed_of(loaded)
+        origin = None
+        if loaded is not None or trainer.callbacks:
+            origin = Origin(model.get_params(deep=False), seed, classes, partitions.digests(), np.empty(0), None)
+        if loaded is not None and resume is not None and origin is not None:
+            require_same_origin(resume, loaded, origin)
+        rng, training = np.random.default_rng(seed), DistributedTrainer(trainer, partitions)
+        progress = _begin(training, len(classes), rng) if loaded is None else loaded.progress
+        for latest in training.epochs(progress, rng, origin):
+            progress = latest
+        state, history = progress.result()
         model._store(in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
         edge = edge_trouble(manifold, state, model.prototype_labels_)
         warn_of([edge, step_trouble(state, history, len(partitions))], 3)
@@ -232,6 +246,15 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         if isinstance(named_step(model.step_size), AdaptiveStep):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
         return manifold
+
+
+def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generator) -> Progress:
+    """Choose the first prototypes on all samples, and sigma2 and the default step size on some."""
+    trainer, partitions = training.trainer, training.partitions
+    prototypes, labels = first_prototypes(trainer.initializer, trainer.manifold, partitions, n_classes, rng)
+    rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
+    known = attrs.evolve(trainer, initializer=_Chosen(prototypes, labels))
+    return training.begin(known.init(*partitions.take(rows), n_classes, rng), rng)
 
 
 class _Chosen:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from rplvq.checkpoint import digest_of
 from rplvq.labels import check_labels, one_type
 from rplvq.linalg import PointError
 from rplvq.protocols import Array, Manifold
@@ -96,6 +97,10 @@ class Partitions:
         back = np.argsort(order, kind="stable")
         return codes[back], targets[back] if len(targets) else targets
 
+    def digests(self) -> Array:
+        """SHA-256 of each partition's codes and targets, shape (P, 32): what a checkpoint knows the samples by."""
+        return np.frombuffer(b"".join(self.map(_digest_of)), dtype=np.uint8).reshape(-1, 32)
+
     def split(self, rows: Array) -> list[Array]:
         """Split sorted global rows (M,) into rows of each partition."""
         starts = self.starts
@@ -105,6 +110,10 @@ class Partitions:
 
 def _rows_of(block: Block, rows: Array) -> tuple[Array, Array]:
     return block.codes[rows], block.targets[rows] if len(block.targets) else block.targets
+
+
+def _digest_of(block: Block) -> bytes:
+    return bytes.fromhex(digest_of([block.codes, block.targets]))
 
 
 def in_blocks(X: Any, name: str = "X") -> Any:

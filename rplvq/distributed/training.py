@@ -7,14 +7,16 @@ the sums of losses and errors: ``8 K (n^2 + 1)`` bytes, whatever its number of s
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-from tqdm.auto import tqdm
 
 from rplvq.distributed.partitions import Block, Partitions
-from rplvq.history import EpochReport, Meter, Score, columns, line, measure
+from rplvq.epochs import epoch_by_epoch
+from rplvq.history import Meter, Score, line, measure
+from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.steps import Result, State, pair_weights
 from rplvq.sweeps import blocks
@@ -131,20 +133,33 @@ class DistributedTrainer:
 
     def run(self, state: State, rng: np.random.Generator) -> Result:
         """Train for ``max_epochs`` sweeps; the history has the columns of :meth:`rplvq.Trainer.run`."""
-        trainer, rows = self.trainer, []
-        if trainer.monitor == "epoch":
-            rows.append(self._row(state, None, 0, 0.0))
-        with tqdm(total=trainer.max_epochs, disable=not trainer.verbose, unit="epoch", leave=False) as bar:
-            for epoch in range(state.epoch + 1, trainer.max_epochs + 1):
-                began = time.perf_counter()
-                state, score, n_capped = self.sweep(state.at_epoch(epoch, trainer.max_epochs), rng)
-                rows.append(self._row(state, score, n_capped, time.perf_counter() - began))
-                bar.set_postfix(cost=f"{rows[-1]['cost']:.4g}", refresh=False)
-                bar.update()
-                stops = [callback(EpochReport(state, trainer.max_epochs, rows[-1])) for callback in trainer.callbacks]
-                if any(stops):
-                    break
-        return Result(state, columns(rows))
+        progress = self.begin(state, rng)
+        for latest in self.epochs(progress, rng):
+            progress = latest
+        return progress.result()
+
+    def begin(self, state: State, rng: np.random.Generator) -> Progress:
+        """Return where a run from ``state`` stands before its first epoch."""
+        rows = (self._row(state, None, 0, 0.0),) if self.trainer.monitor == "epoch" else ()
+        return Progress(state, state, np.inf, rows, rng.bit_generator.state)
+
+    def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
+        """Train from where a run stands, epoch by epoch, as :meth:`rplvq.Trainer.epochs` does."""
+        trainer = self.trainer
+        return epoch_by_epoch(
+            lambda state: self._sweep_and_record(state, rng),
+            progress,
+            rng,
+            trainer.max_epochs,
+            callbacks=trainer.callbacks,
+            verbose=trainer.verbose,
+            origin=origin,
+        )
+
+    def _sweep_and_record(self, state: State, rng: np.random.Generator) -> tuple[State, dict[str, float]]:
+        began = time.perf_counter()
+        state, score, n_capped = self.sweep(state, rng)
+        return state, self._row(state, score, n_capped, time.perf_counter() - began)
 
     def _row(self, state: State, score: Score | None, n_capped: int, seconds: float) -> dict[str, float]:
         if score is None or self.trainer.monitor == "epoch":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import attrs
 import numpy as np
@@ -18,6 +18,7 @@ from rplvq.linalg import (
     squared_roots,
 )
 from rplvq.protocols import Array
+from rplvq.samples import by_block
 
 __all__ = ["BuresWasserstein"]
 
@@ -106,6 +107,7 @@ class BuresWasserstein:
            [0.  , 2.25]])
     """
 
+    takes_parts: ClassVar[bool] = True
     min_stretch: float = attrs.field(default=0.1, validator=[attrs.validators.gt(0), attrs.validators.lt(1)])
 
     def encode(self, points: Any) -> Array:
@@ -161,7 +163,7 @@ class BuresWasserstein:
 
         Near c I the squared distance is c / 4 times the affine-invariant one, for which the default step is made.
         """
-        return float(np.average(squares(np.asarray(codes)), weights=weights) / (4 * codes.shape[-1]))
+        return float(np.average(by_block(squares, codes), weights=weights) / (4 * codes.shape[-1]))
 
     def _share(self, roots: Array, steps: Array) -> Array:
         """Shares (K,) of steps ``S R`` (K, n, n) that keep the eigenvalues of ``I + S`` above ``min_stretch``."""

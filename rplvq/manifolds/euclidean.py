@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils import check_array
 from rplvq.linalg import require_finite
 from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
+from rplvq.samples import parts_of
 
 __all__ = ["EuclideanVectors"]
 
@@ -28,6 +30,8 @@ class EuclideanVectors:
     >>> manifold.sqdist(np.zeros((1, 2)), manifold.encode([[3.0, 4.0]]))
     array([[25.]])
     """
+
+    takes_parts: ClassVar[bool] = True
 
     def encode(self, points: Any) -> Array:
         """Check vectors (N, d); raise ValueError at anything that is not finite and real."""
@@ -67,5 +71,15 @@ class EuclideanVectors:
 
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Mean variance of a coordinate: the squared length in which step sizes are measured."""
-        center = np.average(codes, axis=0, weights=weights)
-        return float(np.average((codes - center) ** 2, axis=0, weights=weights).mean())
+        center = _average(lambda part: part, codes, weights)
+        return float(_average(lambda part: (part - center) ** 2, codes, weights).mean())
+
+
+def _average(function: Callable[[Array], Array], codes: Array, weights: Array | None) -> Array:
+    """Weighted average (d,) of ``function(codes)`` over vectors (N, d), part by part."""
+    parts = parts_of(codes)
+    if len(parts) == 1:
+        return np.asarray(np.average(function(codes[:]), axis=0, weights=weights))
+    shares = np.ones(len(codes)) if weights is None else weights
+    total = sum(shares[rows] @ function(codes[rows]) for rows in parts)
+    return np.asarray(total / shares.sum())

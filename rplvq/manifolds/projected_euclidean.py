@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from rplvq.linalg import PointError, check_definite, check_hermitian, first_bad, from_spectrum, precision_of
 from rplvq.manifolds.flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.protocols import Array
+from rplvq.samples import by_block
 
 __all__ = ["ProjectedEuclidean"]
 
@@ -46,6 +47,7 @@ class ProjectedEuclidean:
            [0. , 1. ]])
     """
 
+    takes_parts: ClassVar[bool] = True
     tau: float = attrs.field(default=1e-4, validator=attrs.validators.gt(0))
     relative: bool = False
 
@@ -111,4 +113,4 @@ class ProjectedEuclidean:
 
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Squared mean eigenvalue of the data: 1 on the paper's, where its step sizes hold as they are."""
-        return float(np.average(mean_eigenvalue(codes), weights=weights) ** 2)
+        return float(np.average(by_block(mean_eigenvalue, codes), weights=weights) ** 2)

@@ -99,6 +99,16 @@ def scene_in_words() -> str:
     )
 
 
+def memory() -> str:
+    """Megabytes beside the data of each call."""
+    rows = []
+    for case in load("memory")["cases"]:
+        data = f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}"
+        sizes = [f"{case[f'{name}_megabytes']:.0f}" for name in ("data", "result", "above")]
+        rows.append([data, case["call"], case["metric"].replace("_", "-"), *sizes])
+    return table(["data", "call", "metric", "data, MB", "answer, MB", "held beside the data, MB"], rows)
+
+
 def predicted(samples: float, partitions: float, workers: float) -> float:
     """Seconds of a step by the fitted model."""
     model = load("distributed")["model"]
@@ -165,6 +175,8 @@ FIELDS: dict[str, Callable[[], str]] = {
     "scene seconds": lambda: f"{load('radar_scene')['whole_scene_seconds']:.1f}",
     "scene words": scene_in_words,
     "scene machine": lambda: machine(load("radar_scene")),
+    "memory": memory,
+    "memory machine": lambda: machine(load("memory")),
     "steps": steps,
     "coefficients": coefficients,
     "bytes": bytes_in_words,

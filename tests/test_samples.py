@@ -1,0 +1,153 @@
+"""Samples in parts: encoded, chosen and summed up as if at once."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pytest
+from cases import hpd, spd
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import spd_classes, vector_classes
+
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    ClassMeans,
+    EuclideanVectors,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+    Recenter,
+    RiemannianLVQ,
+)
+from rplvq.history import evaluate
+from rplvq.linalg import PointError
+from rplvq.means import riemannian_mean
+from rplvq.samples import Samples, by_block, encoded, subset
+
+
+def test_parts_of_vectors_show_in_rounding_only(monkeypatch):
+    X, y = vector_classes(per_class=50)
+    weights = np.random.default_rng(0).uniform(0, 3, len(y))
+    units = []
+    for block in (1 << 25, 1 << 10):
+        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        units.append([EuclideanVectors().unit(X), EuclideanVectors().unit(subset(X, np.arange(9, 90)), weights[9:90])])
+    assert_allclose(units[1], units[0], rtol=1e-12)
+    center = np.average(X[9:90], axis=0, weights=weights[9:90])
+    variance = np.average((X[9:90] - center) ** 2, axis=0, weights=weights[9:90])
+    assert_allclose(units[0], [X.var(axis=0).mean(), variance.mean()], rtol=1e-12)
+
+
+MANIFOLDS = [AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein(), ProjectedEuclidean()]
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
+@pytest.mark.parametrize("make", [spd, hpd])
+def test_a_mean_of_parts_is_the_mean(monkeypatch, manifold, make):
+    rng = np.random.default_rng(1)
+    codes, weights = manifold.encode(make(rng, 60, 4)), rng.integers(0, 3, 60).astype(float)
+    whole = riemannian_mean(manifold, codes, weights)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 13)
+    parts = riemannian_mean(manifold, codes, weights)
+    assert parts.converged
+    assert_allclose(parts.code, whole.code, rtol=1e-7, atol=1e-8)
+
+
+def test_scores_of_parts_have_the_same_bits(monkeypatch):
+    X, y = spd_classes(n_classes=3, per_class=40, n=4)
+    model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
+    trainer, state = model._fitted_trainer, model._state
+    arguments = trainer.manifold, trainer.cost, state.prototypes, state.labels, 1.0, X, y
+    whole = evaluate(*arguments)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    assert evaluate(*arguments) == whole
+
+
+def test_points_that_are_their_codes_are_not_copied(monkeypatch, tmp_path):
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    np.save(tmp_path / "X.npy", spd(np.random.default_rng(0), 50, 3))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    codes = encoded(AffineInvariant(), mapped)
+    assert type(codes) is np.ndarray
+    assert np.shares_memory(codes, mapped)
+    assert codes.shape == mapped.shape
+
+
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
+@pytest.mark.parametrize("kind", ["float32", "float64", "rounded", "late", "complex", "half real", "real as complex"])
+def test_encoding_by_parts_gives_the_codes(monkeypatch, manifold, kind):
+    X = spd(np.random.default_rng(2), 50, 3)
+    H = hpd(np.random.default_rng(2), 50, 3)
+    late = X.copy()
+    late[40, 0, 1] *= 1 + 1e-13  # symmetric up to rounding
+    points = {
+        "float32": X.astype(np.float32),
+        "float64": X,
+        "rounded": X * (1 + 1e-14 * np.triu(np.ones((3, 3)))),
+        "late": late,
+        "complex": H,
+        "half real": np.concatenate([X[:25], H[25:]]),
+        "real as complex": X.astype(complex),
+    }[kind]
+    wanted = manifold.encode(points)
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    found = encoded(manifold, points)
+    assert found.dtype == wanted.dtype
+    assert_allclose(found, wanted, rtol=1e-13, atol=1e-13 if kind == "half real" else 0)
+
+
+def test_a_bad_sample_in_a_later_part_is_named_by_its_index(monkeypatch):
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    X, y = spd_classes(per_class=30, n=4)
+    X[50] = -np.eye(4)
+    for call in (lambda: RiemannianLVQ().fit(X, y), lambda: Recenter().fit(X)):
+        with pytest.raises(PointError, match=r"X\[50\] is not positive definite"):
+            call()
+
+
+@pytest.mark.parametrize("index", [3, -1, slice(None), slice(2, 9, 3), [4, 0, 4], np.arange(12) % 2 == 0])
+def test_samples_are_those_of_the_array(index):
+    source, rows = np.random.default_rng(0).normal(size=(30, 2, 2)), np.random.default_rng(1).permutation(30)[:12]
+    chosen = subset(source, rows)
+    assert isinstance(chosen, Samples)
+    assert (len(chosen), chosen.shape, chosen.dtype, chosen.ndim) == (12, (12, 2, 2), float, 3)
+    assert_array_equal(chosen[index], source[rows][index])
+    assert_array_equal(np.asarray(chosen), source[rows])
+    assert_array_equal(list(chosen), list(source[rows]))
+    assert_array_equal(np.asarray(subset(chosen, [5, 2])), source[rows][[5, 2]])
+
+
+def test_what_is_computed_by_block_is_what_is_computed_at_once(monkeypatch):
+    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 8)
+    codes, factors = np.arange(40.0).reshape(20, 2), np.arange(20)
+    assert_array_equal(by_block(lambda a, b: a[:, :1] * b[:, None], codes, factors), codes[:, :1] * factors[:, None])
+
+
+class Whole:
+    """An initializer of a user's, who was promised an array."""
+
+    def __call__(self, manifold, codes, targets, n_classes, rng, sample_weight=None):
+        assert type(codes) is np.ndarray
+        return ClassMeans()(manifold, codes, targets, n_classes, rng)
+
+
+@attrs.frozen
+class WithUnit:
+    """A geometry of a user's whose distances carry units."""
+
+    inner: EuclideanVectors
+
+    def unit(self, codes, weights=None):
+        assert type(codes) is np.ndarray
+        return self.inner.unit(codes, weights)
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def test_parts_of_others_get_arrays():
+    X, y = vector_classes()
+    wanted = RiemannianLVQ("euclidean_vectors", max_epochs=1, random_state=0).fit(X, y)
+    found = RiemannianLVQ(WithUnit(EuclideanVectors()), init=Whole(), max_epochs=1, random_state=0).fit(X, y)
+    assert_array_equal(found.prototypes_, wanted.prototypes_)
