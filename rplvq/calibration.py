@@ -129,7 +129,7 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     (20.0, True)
     """
     check_is_fitted(model)
-    targets = index_labels(y, model.classes_, "y")
+    targets = index_labels(y, np.unique(model.prototype_labels_), "y")
     sqdist = np.asarray(model.transform(X)) ** 2
     if len(targets) != len(sqdist):
         raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")

@@ -15,6 +15,7 @@ from rplvq.costs.mixture import class_groups, log_proba_of
 from rplvq.linalg import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.steps import State
+from rplvq.streaming import met_classes
 
 __all__ = ["PrototypePredictor"]
 
@@ -79,7 +80,8 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Returns
         -------
         ndarray of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one.
+            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit and
+            has had no sample yet has probability 0.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Returns
         -------
         ndarray of shape (N, C)
-            Columns in the order of ``classes_``.
+            Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
 
         Raises
         ------
@@ -249,11 +251,19 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
     def _nearness(self, prototypes: Prototypes, codes: Array) -> Array:
         starts = class_groups(self._state.labels).starts
-        return np.asarray(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+        return self._by_class(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+
+    def _by_class(self, scores: Array) -> Array:
+        """Scores (N, C) for all classes from those (N, M) of the classes met: minus infinity for the others."""
+        if scores.shape[1] == len(self.classes_):
+            return scores
+        result = np.full((len(scores), len(self.classes_)), -np.inf)
+        result[:, met_classes(self.classes_, self.prototype_labels_)] = scores
+        return result
 
     def _sqdist(self, prototypes: Prototypes, codes: Array) -> Array:
         return np.asarray(self._fitted_trainer.manifold.sqdist(prototypes, codes))
 
     def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
         sqdist = self._sqdist(prototypes, codes)
-        return log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_)
+        return self._by_class(log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_))

@@ -1,0 +1,183 @@
+"""What a stream of calls to partial_fit carries from one to the next, beside the state of training.
+
+Prototypes are labelled by the classes that have any: class index 0..M-1 among the M classes that were met. Classes that
+are known but were never met wait without prototypes; costs and trainers do not see them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.initializers import hard_targets
+from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.resize import with_prototypes, without_prototypes
+from rplvq.steps import State
+from rplvq.trainer import Trainer
+
+__all__ = [
+    "SETTLED",
+    "Kept",
+    "Stream",
+    "drop_weightless",
+    "follow_on",
+    "kept_of",
+    "late_prototypes",
+    "met_classes",
+    "present_classes",
+    "relabelled",
+]
+
+SETTLED = 10
+"""Samples for each prototype of a late class until which its prototypes are set anew from all of them."""
+
+
+class Kept(NamedTuple):
+    """Samples that are kept for later calls.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (M, ...)
+        Encoded samples.
+    labels : ndarray of shape (M,) or (M, C)
+        Their labels, not indices: those may shift when a class turns up; or class probabilities.
+    weights : ndarray of shape (M,)
+        Multiplicities.
+    """
+
+    codes: Array
+    labels: Array
+    weights: Array
+
+    def and_later(self, later: Kept) -> Kept:
+        """Return these and later samples, or only the later ones if their labels are of another shape."""
+        if self.labels.shape[1:] != later.labels.shape[1:]:
+            return later
+        return Kept(*(np.concatenate(pair) for pair in zip(self, later, strict=True)))
+
+    def latest(self, at_most: int) -> Kept:
+        """Return the last ``at_most`` samples."""
+        first = max(0, len(self.codes) - at_most)
+        return Kept(*(values[first:] for values in self))
+
+    def those(self, rows: Array) -> Kept:
+        """Return the samples of a mask (M,)."""
+        return Kept(*(values[rows] for values in self))
+
+
+class Stream(NamedTuple):
+    """What partial_fit remembers.
+
+    Parameters
+    ----------
+    is_open : bool, default=False
+        Whether labels that nobody announced are accepted.
+    cost : Cost, optional
+        For all classes, where that of the trainer is for the classes met.
+    recent : Kept, optional
+        The latest samples, for rules of growth.
+    young : Kept, optional
+        All samples so far of late classes that are not settled.
+    """
+
+    is_open: bool = False
+    cost: Any = None
+    recent: Kept | None = None
+    young: Kept | None = None
+
+
+def met_classes(classes: Array, prototype_labels: Array) -> Array:
+    """Return indices (M,) among sorted classes (C,) of those that have prototypes, whose labels are given (K,)."""
+    return np.searchsorted(classes, np.unique(prototype_labels))
+
+
+def kept_of(codes: Array, targets: Array, weights: Array | None, classes: Array) -> Kept:
+    """Return the samples of a call, in an order that mixes the classes, so that any number from the end is a fair part.
+
+    Parameters
+    ----------
+    codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
+        In canonical order.
+    weights : ndarray of shape (N,), optional
+        Multiplicities.
+    classes : ndarray of shape (C,)
+        Labels of the class indices.
+    """
+    order = np.random.default_rng(0).permutation(len(codes))
+    labels = classes[targets] if targets.ndim == 1 else targets
+    return Kept(codes[order], labels[order], (np.ones(len(codes)) if weights is None else weights)[order])
+
+
+def relabelled(state: State, before: Array, after: Array) -> State:
+    """Return a state whose labels (K,), indices among classes ``before`` (M,), are those among ``after``."""
+    return state._replace(labels=np.searchsorted(after, before[state.labels]))
+
+
+def late_prototypes(
+    state: State, manifold: Manifold[Any], initializer: Initializer, label: int, samples: Kept, rng: np.random.Generator
+) -> State:
+    """Set the prototypes of one class anew, from all samples that it has brought so far.
+
+    Parameters
+    ----------
+    state : State
+        With or without prototypes of the class.
+    manifold : Manifold
+        Where they live.
+    initializer : Initializer
+        Called with the samples as those of one class.
+    label : int
+        Class index.
+    samples : Kept
+        Of the class.
+    rng : numpy.random.Generator
+        Handed to the initializer.
+    """
+    targets = np.zeros(len(samples.codes), dtype=int)
+    prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.weights)
+    if (old := np.flatnonzero(state.labels == label)).size:
+        state = without_prototypes(state, old)
+    return with_prototypes(state, np.asarray(prototypes), np.full(len(labels), label))
+
+
+def follow_on(trainer: Trainer, state: State, horizon: int) -> State:
+    """Move to the next epoch of the schedules, or hold them where they ended.
+
+    After the last epoch a default step size (None or "auto") is that of a stream: at least ``sigma2 K / horizon``, by
+    which no sample weighs more than its share among the ``horizon / K`` that its prototype stands for.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        With its rule for the step size and the number of epochs.
+    state : State
+        After some epochs.
+    horizon : int
+        Samples that count.
+
+    Returns
+    -------
+    State
+        With the values of this call.
+    """
+    last = max(trainer.max_epochs, 1)
+    began = state.at_epoch(min(state.epoch + 1, last), last)
+    by_default = trainer.step_size is None or (isinstance(trainer.step_size, str) and trainer.step_size == "auto")
+    if state.epoch < last or not by_default:
+        return began
+    share = min(len(state.labels) / horizon, 0.5)
+    return began._replace(step_size=max(began.step_size, began.sigma2 * share))
+
+
+def present_classes(targets: Array, n_classes: int) -> Array:
+    """Class indices among targets (N,), or all for class probabilities (N, C)."""
+    return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
+
+
+def drop_weightless(codes: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return samples (N, ...), targets and weights (N,) without those of weight 0, which no sweep visits."""
+    if weights is None or weights.all():
+        return codes, targets, weights
+    rows = weights > 0
+    return codes[rows], targets[rows], weights[rows]
