@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -22,8 +21,9 @@ from rplvq.costs.algebra import among
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.growth import Growth
 from rplvq.history import append_columns
-from rplvq.initializers import ClassMeans, hard_targets
+from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type, same_type
+from rplvq.late import met_classes, present_classes, relabelled, welcome
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -33,18 +33,7 @@ from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
-from rplvq.streaming import (
-    SETTLED,
-    Kept,
-    Stream,
-    drop_weightless,
-    follow_on,
-    kept_of,
-    late_prototypes,
-    met_classes,
-    present_classes,
-    relabelled,
-)
+from rplvq.streaming import Kept, Stream, drop_weightless, follow_on, kept_of, recent_samples
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
 from rplvq.watch import edge_trouble, step_trouble, warn_of
@@ -119,7 +108,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     growth : sequence of callable, default=()
         Rules that add and remove prototypes, such as :class:`rplvq.Grow` and :class:`rplvq.Prune`, between the epochs
         of fit and between the calls of partial_fit, in this order.
-    horizon : int, default=200
+    horizon : int, default=1000
         Samples that count in a stream: after ``max_epochs`` epochs and calls, partial_fit with a ``step_size`` of None
         or "auto" takes steps of at least K sigma2 / horizon, so that learning does not end. Smaller follows faster.
     callbacks : sequence of callable, default=()
@@ -186,7 +175,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         average: bool | Averaging = False,
         solver: str = "sgd",
         growth: Sequence[Growth] = (),
-        horizon: int = 200,
+        horizon: int = 1000,
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -400,17 +389,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
         known, more = self._known_classes(classes), stream.is_open and not first
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, known, more=more)
+        codes, targets, weights = (codes, targets, weights) if first else drop_weightless(codes, targets, weights)
+        call = kept_of(codes, targets, weights, known)
         if first:
             rng = np.random.default_rng(self._draw_seed())
             met, trainer, state = self._begin(manifold, codes, known, targets, weights, rng)
             cost = resolve_cost(self.cost)
-            stream = stream._replace(cost=cost, recent=self._recent(None, kept_of(codes, targets, weights, known)))
+            stream = stream._replace(cost=cost, recent=recent_samples(self.growth, None, call))
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
-            codes, targets, weights = drop_weightless(codes, targets, weights)
-            rng = copy.deepcopy(self._rng)
-            call = kept_of(codes, targets, weights, known)
+            rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
+            rng.bit_generator.state = self._rng.bit_generator.state
             met, trainer, state, stream = self._receive(known, targets, call, stream, rng)
         began = follow_on(trainer, state, self.horizon)
         within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
@@ -453,59 +443,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         whole = trainer.cost if stream.cost is None else stream.cost
         if len(met) > len(before):
             trainer = attrs.evolve(trainer, cost=among(whole, met) if len(met) < len(known) else whole)
-        state, young = self._welcome(relabelled(self._state, before, met), known, met, before, call, stream.young, rng)
-        recent = self._recent(stream.recent, call)
+        state = relabelled(self._state, before, met)
+        if targets.ndim == 1:
+            state, young = welcome(self, trainer, state, known, known[met], known[before], call, stream.young, rng)
+        else:
+            young = stream.young
+        recent = recent_samples(self.growth, stream.recent, call)
         trainer = attrs.evolve(trainer, growth=tuple(self.growth or ()))
         if recent is not None:
             seen = np.searchsorted(known[met], recent.labels) if recent.labels.ndim == 1 else recent.labels
             state = trainer.resize(state, recent.codes, seen, recent.weights, self.n_epochs_)
         return met, trainer, state, stream._replace(cost=whole, recent=recent, young=young)
-
-    def _welcome(
-        self,
-        state: State,
-        known: Array,
-        met: Array,
-        before: Array,
-        call: Kept,
-        young: Kept | None,
-        rng: np.random.Generator,
-    ) -> tuple[State, Kept | None]:
-        """Set prototypes of late classes from all samples that they have brought, until those are enough."""
-        late = known[np.setdiff1d(met, before)]
-        growing = late if young is None else np.union1d(late, young.labels)
-        if not len(growing) or call.labels.ndim == 2:
-            return state, young
-        counts = dict(zip(known.tolist(), resolve_counts(self.prototypes_per_class, known), strict=True))
-        came = call.those(np.isin(call.labels, growing))
-        pool = came if young is None else young.and_later(came)
-        for label in np.unique(came.labels):
-            mine = pool.those(pool.labels == label)
-            wanted, initializer = self._late_initializer(counts[label.item()], len(mine.codes))
-            index = int(np.searchsorted(known[met], label))
-            state = late_prototypes(state, self._fitted_trainer.manifold, initializer, index, mine, rng)
-            if len(mine.codes) >= SETTLED * wanted:
-                pool = pool.those(pool.labels != label)
-        return state, pool if len(pool.codes) else None
-
-    def _late_initializer(self, wanted: int, n_samples: int) -> tuple[int, Initializer]:
-        """Prototypes that a late class shall have, and the initializer of as many as its samples allow."""
-        init = self.init
-        own = getattr(init, "per_class", None) if attrs.has(type(init)) else None
-        wanted = int(own) if isinstance(own, Integral) else wanted
-        counts = (min(wanted, n_samples),)
-        if isinstance(init, (tuple, list)):
-            return wanted, ClassMeans(counts)
-        if own is not None:
-            return wanted, attrs.evolve(init, per_class=counts)
-        return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
-
-    def _recent(self, recent: Kept | None, call: Kept) -> Kept | None:
-        """Return the latest samples, as many as rules of growth want to see; None without rules."""
-        if not tuple(self.growth or ()):
-            return None
-        at_most = max((getattr(rule, "window", 0) for rule in self.growth), default=0) or len(call.codes)
-        return call.latest(at_most) if recent is None else recent.and_later(call).latest(at_most)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.chunks import row_slices
 from rplvq.costs.mixture import class_groups, log_proba_of
+from rplvq.late import met_classes
 from rplvq.linalg import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.steps import State
-from rplvq.streaming import met_classes
 
 __all__ = ["PrototypePredictor"]
 

@@ -1,36 +1,18 @@
-"""What a stream of calls to partial_fit carries from one to the next, beside the state of training.
-
-Prototypes are labelled by the classes that have any: class index 0..M-1 among the M classes that were met. Classes that
-are known but were never met wait without prototypes; costs and trainers do not see them.
-"""
+"""What a stream of calls to partial_fit carries from one to the next, beside the state of training."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rplvq.initializers import hard_targets
-from rplvq.protocols import Array, Initializer, Manifold
-from rplvq.resize import with_prototypes, without_prototypes
+from rplvq.growth import Growth
+from rplvq.protocols import Array
 from rplvq.steps import State
 from rplvq.trainer import Trainer
 
-__all__ = [
-    "SETTLED",
-    "Kept",
-    "Stream",
-    "drop_weightless",
-    "follow_on",
-    "kept_of",
-    "late_prototypes",
-    "met_classes",
-    "present_classes",
-    "relabelled",
-]
-
-SETTLED = 10
-"""Samples for each prototype of a late class until which its prototypes are set anew from all of them."""
+__all__ = ["Kept", "Stream", "Young", "drop_weightless", "follow_on", "kept_of", "recent_samples"]
 
 
 class Kept(NamedTuple):
@@ -66,6 +48,21 @@ class Kept(NamedTuple):
         return Kept(*(values[rows] for values in self))
 
 
+class Young(NamedTuple):
+    """Late classes whose prototypes are set anew in each call.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (L,)
+        The classes.
+    samples : Kept
+        What came since they turned up, of all classes.
+    """
+
+    labels: Array
+    samples: Kept
+
+
 class Stream(NamedTuple):
     """What partial_fit remembers.
 
@@ -77,19 +74,14 @@ class Stream(NamedTuple):
         For all classes, where that of the trainer is for the classes met.
     recent : Kept, optional
         The latest samples, for rules of growth.
-    young : Kept, optional
-        All samples so far of late classes that are not settled.
+    young : Young, optional
+        Late classes that are not settled.
     """
 
     is_open: bool = False
     cost: Any = None
     recent: Kept | None = None
-    young: Kept | None = None
-
-
-def met_classes(classes: Array, prototype_labels: Array) -> Array:
-    """Return indices (M,) among sorted classes (C,) of those that have prototypes, whose labels are given (K,)."""
-    return np.searchsorted(classes, np.unique(prototype_labels))
+    young: Young | None = None
 
 
 def kept_of(codes: Array, targets: Array, weights: Array | None, classes: Array) -> Kept:
@@ -107,38 +99,6 @@ def kept_of(codes: Array, targets: Array, weights: Array | None, classes: Array)
     order = np.random.default_rng(0).permutation(len(codes))
     labels = classes[targets] if targets.ndim == 1 else targets
     return Kept(codes[order], labels[order], (np.ones(len(codes)) if weights is None else weights)[order])
-
-
-def relabelled(state: State, before: Array, after: Array) -> State:
-    """Return a state whose labels (K,), indices among classes ``before`` (M,), are those among ``after``."""
-    return state._replace(labels=np.searchsorted(after, before[state.labels]))
-
-
-def late_prototypes(
-    state: State, manifold: Manifold[Any], initializer: Initializer, label: int, samples: Kept, rng: np.random.Generator
-) -> State:
-    """Set the prototypes of one class anew, from all samples that it has brought so far.
-
-    Parameters
-    ----------
-    state : State
-        With or without prototypes of the class.
-    manifold : Manifold
-        Where they live.
-    initializer : Initializer
-        Called with the samples as those of one class.
-    label : int
-        Class index.
-    samples : Kept
-        Of the class.
-    rng : numpy.random.Generator
-        Handed to the initializer.
-    """
-    targets = np.zeros(len(samples.codes), dtype=int)
-    prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.weights)
-    if (old := np.flatnonzero(state.labels == label)).size:
-        state = without_prototypes(state, old)
-    return with_prototypes(state, np.asarray(prototypes), np.full(len(labels), label))
 
 
 def follow_on(trainer: Trainer, state: State, horizon: int) -> State:
@@ -170,14 +130,20 @@ def follow_on(trainer: Trainer, state: State, horizon: int) -> State:
     return began._replace(step_size=max(began.step_size, began.sigma2 * share))
 
 
-def present_classes(targets: Array, n_classes: int) -> Array:
-    """Class indices among targets (N,), or all for class probabilities (N, C)."""
-    return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
-
-
 def drop_weightless(codes: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
     """Return samples (N, ...), targets and weights (N,) without those of weight 0, which no sweep visits."""
     if weights is None or weights.all():
         return codes, targets, weights
     rows = weights > 0
     return codes[rows], targets[rows], weights[rows]
+
+
+def recent_samples(rules: Sequence[Growth], recent: Kept | None, call: Kept) -> Kept | None:
+    """Return the latest samples, as many as rules of growth want to see; None without rules.
+
+    A rule says how many by an attribute ``window``; where no rule has one, it is those of the call.
+    """
+    if not tuple(rules or ()):
+        return None
+    at_most = max((getattr(rule, "window", 0) for rule in rules), default=0) or len(call.codes)
+    return (call if recent is None else recent.and_later(call)).latest(at_most)

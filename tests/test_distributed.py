@@ -14,6 +14,7 @@ import dask.array as da  # noqa: E402
 from rplvq import (  # noqa: E402
     AffineInvariant,
     BuresWasserstein,
+    Grow,
     LogCholesky,
     LogEuclidean,
     RiemannianLVQ,
@@ -175,6 +176,7 @@ def test_what_has_no_distributed_version_is_refused():
         (RiemannianLVQ(early_stopping=True), "early_stopping"),
         (RiemannianLVQ(solver="cg"), "solver and average are not supported by DistributedLVQ"),
         (RiemannianLVQ(average=True), "solver and average are not supported by DistributedLVQ"),
+        (RiemannianLVQ(growth=[Grow()]), "growth=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(step_size="adaptive"), "step_size=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(init=lambda *a, **b: None), "no distributed version"),
         (RiemannianLVQ(prototypes_per_class=26), "25 samples for 26 prototypes"),

@@ -29,6 +29,7 @@ EXPERIMENTS = Experiments(
         "steps": (("steps",), ()),
         "solvers": (("solvers",), ()),
         "recentering": (("recentering",), (BCI,)),
+        "stream": (("stream",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },
     _report,

@@ -16,7 +16,7 @@ from rplvq.growth import Grow, Prune
 from rplvq.manifolds.affine_invariant import InverseFactors
 from rplvq.manifolds.learned_log_euclidean import MetricPrototypes
 from rplvq.steps import State
-from rplvq.streaming import Kept, Stream
+from rplvq.streaming import Kept, Stream, Young
 from rplvq.trainer import Trainer
 
 __all__ = ["fields_of", "known_part", "register_part"]
@@ -27,7 +27,7 @@ PartT = TypeVar("PartT", bound=type[Any])
 def _shipped() -> dict[str, type]:
     """Attrs classes among the public names of the modules of parts, and what a fitted estimator carries."""
     found: list[type] = [AdaptiveStep, Averaging, Grow, InverseFactors, Kept, MetricPrototypes, Prune, State, Stream]
-    found += [Trail, Trainer, Travel]
+    found += [Trail, Trainer, Travel, Young]
     for module in (costs, initializers, manifolds, schedules):
         members = [getattr(module, name) for name in module.__all__]
         found += [member for member in members if isinstance(member, type) and attrs.has(member)]
