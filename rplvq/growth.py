@@ -26,6 +26,8 @@ __all__ = ["Grow", "Growth", "Prune", "Window"]
 
 SHORTEST = 2.0**-10
 """Share of a step below which no lower loss is looked for."""
+SMALL_GAIN = 1e-3
+"""Share of the loss below which a step is the last one."""
 
 
 class Window:
@@ -102,6 +104,14 @@ class Window:
         """Code of the weighted mean of the samples, for weights (N,)."""
         return riemannian_mean(self.manifold, self.codes, weights, tol=1e-3).code
 
+    def every_other(self, first: int) -> Window:
+        """Return the window of the samples ``first``, ``first + 2``, ...: one half fits, and the other judges."""
+        rows = slice(first, None, 2)
+        targets, weights = self.targets[rows], self.weights[rows]
+        other = Window(self.manifold, self.cost, self.state, self.codes[rows], targets, weights, self.sweep)
+        other._sqdist = self.sqdist[rows]
+        return other
+
     def code(self, row: int) -> Array:
         """Code of a sample."""
         return np.asarray(self.codes[row])
@@ -127,13 +137,15 @@ class Window:
         chosen = np.searchsorted(self.labels, label, side="right") - np.arange(count, 0, -1)
         window, step = self, 1.0
         for _ in range(n_steps):
-            follow, total = window._descent(chosen), float(window.loss.sum())
-            while step > SHORTEST:
+            follow, total, reached = window._descent(chosen), float(window.loss.sum()), window
+            while step > SHORTEST and not float(reached.loss.sum()) < total:
                 reached = window._replaced(chosen, follow(step))
-                if float(reached.loss.sum()) < total:
-                    window, step = reached, min(1.0, 2 * step)
-                    break
                 step /= 2
+            if not float(reached.loss.sum()) < total:
+                break
+            window, step = reached, min(1.0, 4 * step)
+            if float(window.loss.sum()) > (1 - SMALL_GAIN) * total:
+                break
         return window
 
     def removed(self, k: int) -> Window:
@@ -190,11 +202,11 @@ def _share_or_none(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 class Grow:
     """Add a prototype where the loss is.
 
-    Classes are tried in the order of their summed loss in the window. The new prototype is put at the class's sample of
-    largest loss, and from there to the Riemannian mean, weighted by their losses, of the class's samples that are
-    nearer to it than to the others of the class; then ten steps along the gradient, all others held, lower the loss.
-    It stays if the loss of the whole window falls by the share ``gain``; the first class where it does has it, one at
-    a time. That growth goes
+    Every other sample of the window places it, the rest judge it. Classes are tried in the order of their summed loss.
+    The new prototype is put at the class's sample of largest loss, and from there to the Riemannian mean, weighted by
+    their losses, of the class's samples that are nearer to it than to the others of the class; then ten steps along
+    the gradient, all others held, lower the loss. It stays if the loss of the samples that did not place it falls by
+    the share ``gain``; the first class where it does has it, one at a time. That growth goes
     where errors add up is the idea of growing neural gas (Fritzke 1995, "A growing neural gas network learns
     topologies", NIPS 7); here the error is the loss of any cost.
 
@@ -205,8 +217,9 @@ class Grow:
     every : int, default=10
         Epochs of a fit, or calls of ``partial_fit``, from one trial to the next.
     gain : float, default=0.02
-        Share of the window's loss by which a new prototype must lower it, in [0, 1). None takes it untried: it may
-        come to help by training, as where clusters of two classes lie in turn, or :class:`Prune` takes it away.
+        Share by which a new prototype must lower the loss of the samples that judge it, in [0, 1). None takes it
+        untried: it may come to help by training, as where clusters of two classes lie in turn, or :class:`Prune` takes
+        it away.
     at : {"mean", "sample"}, default="mean"
         Whether it goes to that mean, or stays at the sample.
     min_samples : int, default=10
@@ -236,16 +249,16 @@ class Grow:
         """Return the window with one prototype more, or as it is."""
         if window.sweep % self.every:
             return window
-        loss, counts = window.loss, np.bincount(window.labels)
+        counts, (fit, judge) = np.bincount(window.labels), (window.every_other(0), window.every_other(1))
+        loss = fit.loss
         sizes = np.bincount(window.classes, minlength=len(counts))
-        by_class = np.bincount(window.classes, loss, minlength=len(counts))
+        by_class = np.bincount(fit.classes, loss, minlength=len(counts))
         for label in np.argsort(-by_class, kind="stable").tolist():
             if counts[label] >= self.at_most or sizes[label] < self.min_samples or not by_class[label] > 0:
                 continue
-            grown = window.added(label, self._place(window, np.where(window.classes == label, loss, 0.0)))
-            grown = grown.tuned(label, 1)
-            if self.gain is None or grown.loss.sum() <= (1 - self.gain) * loss.sum():
-                return grown
+            code = self._place(fit, np.where(fit.classes == label, loss, 0.0))
+            if self.gain is None or judge.added(label, code).loss.sum() <= (1 - self.gain) * judge.loss.sum():
+                return window.added(label, code)
         return window
 
     def _place(self, window: Window, loss: Array) -> Array:
@@ -253,9 +266,13 @@ class Grow:
         worst = int(loss.argmax())
         if self.at == "sample":
             return window.code(worst)
-        own = window.sqdist[:, window.labels == window.classes[worst]].min(axis=1)
+        label = int(window.classes[worst])
+        own = window.sqdist[:, window.labels == label].min(axis=1)
         nearer = window.distances(window.code(worst)) < own
-        return window.mean(np.where(nearer, np.maximum(loss, 0.0), 0.0)) if nearer[worst] else window.code(worst)
+        start = window.mean(np.where(nearer, np.maximum(loss, 0.0), 0.0)) if nearer[worst] else window.code(worst)
+        place = int(np.searchsorted(window.labels, label, side="right"))
+        codes: Array = np.asarray(window.added(label, start).tuned(label, 1).state.prototypes)
+        return np.asarray(codes[place])
 
 
 @attrs.frozen

@@ -83,10 +83,10 @@ def follow(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Six seeds of each rule in each view, and of a class that comes late."""
+    """Three seeds of each rule in each view, and of a class that comes late."""
     found = []
     options: dict[str, Any] = {"subjects": [3] if quick else list(range(1, 10))} | ({"max_epochs": 2} if quick else {})
-    for seed in range(1 if quick else 6):
+    for seed in range(1 if quick else 3):
         for view in VIEWS:
             for rule in METHODS:
                 settings = options | {"rule": rule, "view": view}
