@@ -33,7 +33,7 @@ from rplvq.progress import Origin, Progress, RunData
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
-from rplvq.streaming import Kept, Stream, drop_weightless, follow_on, kept_of, recent_samples
+from rplvq.streaming import Stream, drop_weightless, follow_on, kept_of, recent_samples
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Callback, Trainer
 from rplvq.watch import edge_trouble, step_trouble, warn_of
@@ -390,18 +390,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         known, more = self._known_classes(classes), stream.is_open and not first
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, known, more=more)
         codes, targets, weights = (codes, targets, weights) if first else drop_weightless(codes, targets, weights)
-        call = kept_of(codes, targets, weights, known)
         if first:
             rng = np.random.default_rng(self._draw_seed())
             met, trainer, state = self._begin(manifold, codes, known, targets, weights, rng)
-            cost = resolve_cost(self.cost)
-            stream = stream._replace(cost=cost, recent=recent_samples(self.growth, None, call))
+            recent = recent_samples(self.growth, None, lambda: kept_of(codes, targets, weights, known))
+            stream = stream._replace(cost=resolve_cost(self.cost), recent=recent)
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
             rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
             rng.bit_generator.state = self._rng.bit_generator.state
-            met, trainer, state, stream = self._receive(known, targets, call, stream, rng)
+            met, trainer, state, stream = self._receive(known, codes, targets, weights, stream, rng)
         began = follow_on(trainer, state, self.horizon)
         within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
         state, row = trainer.sweep_and_record(began, codes, within, rng, weights)
@@ -431,7 +430,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return met, trainer, trainer.init(codes, within, len(met), rng, weights)
 
     def _receive(
-        self, known: Array, targets: Array, call: Kept, stream: Stream, rng: np.random.Generator
+        self,
+        known: Array,
+        codes: Array,
+        targets: Array,
+        weights: Array | None,
+        stream: Stream,
+        rng: np.random.Generator,
     ) -> tuple[Array, Trainer, State, Stream]:
         """Take in a later call: late classes get prototypes, then rules of growth look at the latest samples."""
         trainer, before = self._fitted_trainer, met_classes(known, self.prototype_labels_)
@@ -443,12 +448,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         whole = trainer.cost if stream.cost is None else stream.cost
         if len(met) > len(before):
             trainer = attrs.evolve(trainer, cost=among(whole, met) if len(met) < len(known) else whole)
-        state = relabelled(self._state, before, met)
-        if targets.ndim == 1:
-            state, young = welcome(self, trainer, state, known, known[met], known[before], call, stream.young, rng)
-        else:
-            young = stream.young
-        recent = recent_samples(self.growth, stream.recent, call)
+        state, young = relabelled(self._state, before, met), stream.young
+        if targets.ndim == 1 and (young is not None or len(met) > len(before)):
+            call = kept_of(codes, targets, weights, known)
+            state, young = welcome(self, trainer, state, known, known[met], known[before], call, young, rng)
+        recent = recent_samples(self.growth, stream.recent, lambda: kept_of(codes, targets, weights, known))
         trainer = attrs.evolve(trainer, growth=tuple(self.growth or ()))
         if recent is not None:
             seen = np.searchsorted(known[met], recent.labels) if recent.labels.ndim == 1 else recent.labels

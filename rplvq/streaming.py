@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,12 +138,14 @@ def drop_weightless(codes: Array, targets: Array, weights: Array | None) -> tupl
     return codes[rows], targets[rows], weights[rows]
 
 
-def recent_samples(rules: Sequence[Growth], recent: Kept | None, call: Kept) -> Kept | None:
+def recent_samples(rules: Sequence[Growth], recent: Kept | None, look: Callable[[], Kept]) -> Kept | None:
     """Return the latest samples, as many as rules of growth want to see; None without rules.
 
-    A rule says how many by an attribute ``window``; where no rule has one, it is those of the call.
+    ``look`` returns the samples of the call, and is only called where there are rules. A rule says how many by an
+    attribute ``window``; where no rule has one, it is those of the call.
     """
     if not tuple(rules or ()):
         return None
+    call = look()
     at_most = max((getattr(rule, "window", 0) for rule in rules), default=0) or len(call.codes)
     return (call if recent is None else recent.and_later(call)).latest(at_most)
