@@ -8,7 +8,8 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import refuse, spd_classes, vector_classes
+from problems import refuse, spd_classes, sphere_classes, vector_classes
+from pymanopt.manifolds import Sphere
 
 from rplvq import (
     GLVQ,
@@ -18,7 +19,9 @@ from rplvq import (
     Averaging,
     ClassKMeans,
     ClassMeans,
+    Grow,
     LearnedLogEuclidean,
+    Prune,
     Representability,
     RiemannianLVQ,
     load_model,
@@ -225,6 +228,25 @@ def test_calibration_knows_the_classes_met():
     assert calibrate_sigma2(model, X[EARLY], Y[EARLY]).sigma2_ != model.sigma2_
     with pytest.raises(ValueError, match=r"is 'a', which is not among the classes \['b', 'c'\]"):
         calibrate_sigma2(model, X, Y)
+
+
+@pytest.mark.parametrize("cost", ["glvq", "plvq", RSLVQ() + 0.1 * Representability()], ids=str)
+@pytest.mark.parametrize("case", ["complex", "sphere", "wasserstein", "volts"])
+def test_every_geometry_and_cost_follows_a_stream(case, cost):
+    samples, labels = (
+        sphere_classes(per_class=12)
+        if case == "sphere"
+        else spd_classes(n_classes=3, per_class=12, dtype=complex if case == "complex" else float)
+    )
+    samples = samples * (1e-12 if case == "volts" else 1.0)
+    manifold = {"sphere": Sphere(3), "wasserstein": "wasserstein", "volts": "euclidean"}.get(case, "affine_invariant")
+    growth = [Prune(every=5), Grow(every=5, at_most=2)]
+    model = RiemannianLVQ(manifold, cost, max_epochs=2, horizon=50, growth=growth, random_state=0)
+    model.fit(samples[labels > 0], labels[labels > 0])
+    for sample, label in zip(samples, labels, strict=True):
+        model.partial_fit(sample[None], [label], classes=[0, 1, 2])
+    assert model.score(samples, labels) > 0.85
+    assert set(model.prototype_labels_) == {0, 1, 2}
 
 
 # --- the step in a stream
