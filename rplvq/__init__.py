@@ -8,6 +8,7 @@ from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimator import RiemannianLVQ
+from rplvq.growth import Grow, Prune
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.manifolds import (
     AffineInvariant,
@@ -42,10 +43,12 @@ __all__ = [
     "EuclideanVectors",
     "FromPymanopt",
     "GeometricDecay",
+    "Grow",
     "LearnedLogEuclidean",
     "LogCholesky",
     "LogEuclidean",
     "ProjectedEuclidean",
+    "Prune",
     "Recenter",
     "RejectOption",
     "Representability",

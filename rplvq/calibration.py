@@ -130,7 +130,7 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     (20.0, True)
     """
     check_is_fitted(model)
-    targets = index_labels(y, model.classes_, "y")
+    targets = index_labels(y, np.unique(model.prototype_labels_), "y")
     sqdist = np.asarray(model.transform(X))
     sqdist *= sqdist
     if len(targets) != len(sqdist):

@@ -27,6 +27,7 @@ def epoch_by_epoch(
     callbacks: Sequence[Callback] = (),
     judge: tuple[float, int] | None = None,
     verbose: int = 0,
+    between: Callable[[State], State] = lambda state: state,
     origin: Origin | None = None,
 ) -> Iterator[Progress]:
     """Train from where a run stands; callbacks are called when the following item is asked for.
@@ -47,6 +48,8 @@ def epoch_by_epoch(
         Relative fall of the validation cost that counts, and epochs to wait for it.
     verbose : int, default=0
         1 shows a progress bar on standard error.
+    between : callable, optional
+        Takes the state after an epoch that another one follows; returns the one from which that sets out.
     origin : Origin, optional
         Is handed to the callbacks.
 
@@ -59,7 +62,9 @@ def epoch_by_epoch(
     began = progress.state.epoch
     with tqdm(total=n_epochs, initial=began, disable=not verbose, unit="epoch", leave=False) as bar:
         while progress.state.epoch < n_epochs and not progress.stopped:
-            state, row = sweep(progress.state.at_epoch(progress.state.epoch + 1, n_epochs))
+            state = progress.state
+            state = between(state) if state.epoch > 0 else state
+            state, row = sweep(state.at_epoch(state.epoch + 1, n_epochs))
             progress = progress.advance(state, row, rng)
             if judge is not None:
                 progress = progress.judge(row["validation_cost"], *judge)

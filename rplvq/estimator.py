@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
+import attrs
 import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
@@ -16,11 +16,15 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
+from rplvq.checks import require_count
+from rplvq.costs.algebra import among
 from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.growth import Growth
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
-from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type
+from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type, same_type
+from rplvq.late import met_classes, present_classes, relabelled, welcome
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -31,6 +35,7 @@ from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.samples import encoded, subset
 from rplvq.solvers import check_solver, minimise
 from rplvq.steps import State
+from rplvq.streaming import Stream, drop_weightless, follow_on, kept_of, recent_samples
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Trainer
 from rplvq.watch import edge_trouble, step_trouble, warn_of
@@ -102,6 +107,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Stochastic descent, or a solver of pymanopt's for the cost of all samples (:mod:`rplvq.solvers`) in at most
         ``max_epochs`` steps, with the last value of sigma2's schedule. Those know no step size, batches, cap on
         weights, average, early stopping or callbacks.
+    growth : sequence of callable, default=()
+        Rules that add and remove prototypes, such as :class:`rplvq.Grow` and :class:`rplvq.Prune`, between the epochs
+        of fit and between the calls of partial_fit, in this order.
+    horizon : int, default=1000
+        Samples that count in a stream: after ``max_epochs`` epochs and calls, partial_fit with a ``step_size`` of None
+        or "auto" takes steps of at least K sigma2 / horizon, so that learning does not end. Smaller follows faster.
     callbacks : sequence of callable, default=()
         Called with an :class:`rplvq.history.EpochReport` after each epoch; returning True stops.
     n_jobs : int or None, default=None
@@ -116,7 +127,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-        Labels, sorted; 0..C-1 for soft labels.
+        Labels, sorted; 0..C-1 for soft labels. Those announced to partial_fit are here before their first sample.
     prototypes_ : ndarray of shape (K, n, n)
         Prototypes as points.
     prototype_labels_ : ndarray of shape (K,)
@@ -126,8 +137,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     n_epochs_ : int
         Epochs trained.
     history_ : dict of str to ndarray
-        One entry an epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, and with early
-        stopping validation_cost and validation_error.
+        One entry an epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, n_prototypes, and with
+        early stopping validation_cost and validation_error.
     n_features_in_ : int
         n for matrices, d for vectors.
 
@@ -165,6 +176,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         compiled: bool | str = "auto",
         average: bool | Averaging = False,
         solver: str = "sgd",
+        growth: Sequence[Growth] = (),
+        horizon: int = 1000,
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -189,6 +202,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.compiled = compiled
         self.average = average
         self.solver = solver
+        self.growth = growth
+        self.horizon = horizon
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -316,9 +331,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on from the present prototypes with one sweep over a batch of samples.
 
-        Schedules advance by one epoch a call, up to ``max_epochs``, where they stay. The first call chooses
-        the initial prototypes (and sigma2, if "auto") from its batch; later calls keep its metric, cost and
-        schedules. Callbacks are not called. Ctrl-C leaves the model as it was before the call.
+        The first call chooses the initial prototypes, sigma2 and the start of the step size (if they are not given)
+        from its batch; later calls keep its metric, cost and schedules. Schedules advance by one epoch a call up to
+        ``max_epochs``, where they stay; a default step size is then one for streams, see ``horizon``. After fit, that
+        is from the first call on. Rules of ``growth`` see the latest samples, this call's included, before the sweep.
+        Callbacks are not called. Ctrl-C leaves the model as it was before the call.
+
+        A class that turns up late gets prototypes by ``init`` (at its mean, where that is prototypes) from its samples
+        in the call, one sample is enough: as many as ``prototypes_per_class``, or as it has samples. Until 10 samples
+        for each have come, they are set anew from all of them in each call, and trained from there. From the first
+        sample on the class is predicted; before, it has probability 0.
 
         Parameters
         ----------
@@ -327,7 +349,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         y : array-like of shape (N,) or (N, C)
             Labels.
         classes : array-like of shape (C,), optional
-            All labels that will come; only read by the first call, by default those of its batch.
+            All labels that will come. If the first call is given none, labels that are not known yet are welcome in any
+            call; after fit they are not. A later call may name more than are known, never fewer.
         sample_weight : array-like of shape (N,), optional
             As for fit.
 
@@ -338,8 +361,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Raises
         ------
         ValueError
-            As for fit; also at a label that is not among the classes, or a class without a sample in the
-            first batch, unless ``init`` gives its prototypes.
+            As for fit; also at a label that is not among the classes where those were named, or of another type than
+            they; if the first batch holds one class only; at soft labels while a class waits for its first sample.
         FloatingPointError
             As for fit.
 
@@ -353,26 +376,90 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ...     model = model.partial_fit(X[rows], y[rows])
         >>> model.n_epochs_
         2
+
+        A class that nobody announced:
+
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0).partial_fit(X, y)
+        >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
+        array(['low', 'higher'], dtype='<U6')
         """
         if check_solver(self, resolve_manifold(self.manifold)):
             raise ValueError(f"solver={self.solver!r} sees all samples at once: partial_fit needs solver='sgd'")
+        require_count("horizon", self.horizon, 1)
         first = not hasattr(self, "_state")
-        manifold, codes, known, targets, weights = self._check(X, y, sample_weight, self._known_classes(classes))
-        if not first:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            self._require_same_shape(codes)
+        stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
+        known, more = self._known_classes(classes), stream.is_open and not first
+        manifold, codes, known, targets, weights = self._check(X, y, sample_weight, known, more=more)
+        codes, targets, weights = (codes, targets, weights) if first else drop_weightless(codes, targets, weights)
         if first:
             rng = np.random.default_rng(self._draw_seed())
-            trainer = self._trainer(manifold, self._initializer(known, targets, weights))
-            state = trainer.init(codes, targets, len(known), rng, weights)
+            met, trainer, state = self._begin(manifold, codes, known, targets, weights, rng)
+            recent = recent_samples(self.growth, None, lambda: kept_of(codes, targets, weights, known))
+            stream = stream._replace(cost=resolve_cost(self.cost), recent=recent)
         else:
-            rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
-        last = max(self.max_epochs, 1)
-        began = state.at_epoch(min(state.epoch + 1, last), last)
-        state, row = trainer.sweep_and_record(began, codes, targets, rng, weights)
-        return self._store(
-            X if first else None, trainer, state, known, rng, append_columns({} if first else self.history_, row)
-        )
+            validate_data(self, X, skip_check_array=True, reset=False)
+            self._require_same_shape(codes)
+            rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
+            rng.bit_generator.state = self._rng.bit_generator.state
+            met, trainer, state, stream = self._receive(known, codes, targets, weights, stream, rng)
+        began = follow_on(trainer, state, self.horizon)
+        within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
+        state, row = trainer.sweep_and_record(began, codes, within, rng, weights)
+        history = append_columns({} if first else self.history_, row)
+        return self._store(X if first else None, trainer, state, known, rng, history, known[met], stream)
+
+    def _begin(
+        self,
+        manifold: Manifold[Any],
+        codes: Array,
+        known: Array,
+        targets: Array,
+        weights: Array | None,
+        rng: np.random.Generator,
+    ) -> tuple[Array, Trainer, State]:
+        """Choose prototypes in the first call of a stream: indices (M,) of the classes met, trainer, state."""
+        given = isinstance(self.init, (tuple, list))
+        met = np.arange(len(known)) if given else present_classes(targets, len(known))
+        if len(met) < 2:
+            raise ValueError(
+                f"the first call holds samples of one class only, {known[met].tolist()}: two are needed to begin"
+            )
+        within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
+        trainer = self._trainer(manifold, self._initializer(known, within, weights, met))
+        if len(met) < len(known):
+            trainer = attrs.evolve(trainer, cost=among(trainer.cost, met))
+        return met, trainer, trainer.init(codes, within, len(met), rng, weights)
+
+    def _receive(
+        self,
+        known: Array,
+        codes: Array,
+        targets: Array,
+        weights: Array | None,
+        stream: Stream,
+        rng: np.random.Generator,
+    ) -> tuple[Array, Trainer, State, Stream]:
+        """Take in a later call: late classes get prototypes, then rules of growth look at the latest samples."""
+        trainer, before = self._fitted_trainer, met_classes(known, self.prototype_labels_)
+        present = present_classes(targets, len(known))
+        met = np.union1d(before, present)
+        if targets.ndim == 2 and len(met) > len(before):
+            waiting = known[np.setdiff1d(met, before)].tolist()[0]
+            raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
+        whole = trainer.cost if stream.cost is None else stream.cost
+        if len(met) > len(before):
+            trainer = attrs.evolve(trainer, cost=among(whole, met) if len(met) < len(known) else whole)
+        state, young = relabelled(self._state, before, met), stream.young
+        if targets.ndim == 1 and (young is not None or len(met) > len(before)):
+            call = kept_of(codes, targets, weights, known)
+            state, young = welcome(self, trainer, state, known, known[met], known[before], call, young, rng)
+        recent = recent_samples(self.growth, stream.recent, lambda: kept_of(codes, targets, weights, known))
+        trainer = attrs.evolve(trainer, growth=tuple(self.growth or ()))
+        if recent is not None:
+            seen = np.searchsorted(known[met], recent.labels) if recent.labels.ndim == 1 else recent.labels
+            state = trainer.resize(state, recent.codes, seen, recent.weights, self.n_epochs_)
+        return met, trainer, state, stream._replace(cost=whole, recent=recent, young=young)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
@@ -413,15 +500,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _known_classes(self, classes: Any) -> Array | None:
-        """Classes that partial_fit can rely on: those of the first call, else those announced, else None."""
+        """Classes that partial_fit can rely on: those of the first call and any announced since, or None."""
         announced = None if classes is None else np.unique(one_type(classes, "classes"))
         if not hasattr(self, "_state"):
             return announced
-        if announced is not None and not np.array_equal(announced, self.classes_):
+        if announced is None:
+            return self.classes_
+        if not (same_type(announced, self.classes_) and np.isin(self.classes_, announced).all()):
             raise ValueError(
-                f"classes={announced.tolist()} differ from those of the first call, {self.classes_.tolist()}"
+                f"classes={announced.tolist()} differ from those of the first call, {self.classes_.tolist()}: "
+                "a later call may add some, and must name them all"
             )
-        return self.classes_
+        return np.union1d(self.classes_, announced)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -433,19 +523,24 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return int(loaded.origin["seed"])
 
     def _check(
-        self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None
+        self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None, *, more: bool = False
     ) -> tuple[Manifold[Any], Array, Array, Array, Array | None]:
         """Check data before anything is changed: manifold, codes, classes, targets, weights, in canonical order."""
         self._by_posterior()
         manifold = resolve_manifold(self.manifold)
         codes = encoded(manifold, X)
-        found, targets = check_labels(y, len(codes), classes)
+        found, targets = check_labels(y, len(codes), classes, more=more)
         weights = check_weights(sample_weight, len(codes))
         order = canonical_order(codes, targets, weights)
         return manifold, subset(codes, order), found, targets[order], None if weights is None else weights[order]
 
-    def _initializer(self, classes: Array, targets: Array, weights: Array | None) -> Initializer:
+    def _initializer(
+        self, classes: Array, targets: Array, weights: Array | None, met: Array | None = None
+    ) -> Initializer:
+        """Return an initializer for all classes, or those of indices ``met`` (M,), among which targets then are."""
         counts = resolve_counts(self.prototypes_per_class, classes)
+        if met is not None:
+            counts, classes = tuple(counts[index] for index in met), classes[met]
         if not isinstance(self.init, (tuple, list)):
             check_class_sizes(targets, weights, counts, classes)
         return resolve_initializer(self.init, counts, classes)
@@ -464,6 +559,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             monitor=self.monitor,
             patience=self.n_iter_no_change if self.early_stopping else None,
             tol=self.tol,
+            growth=tuple(self.growth or ()),
             callbacks=tuple(self.callbacks or ()),
             verbose=self.verbose,
             compiled=self.compiled,
@@ -498,8 +594,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         classes: Array,
         rng: np.random.Generator,
         history: dict[str, Array],
+        met: Array | None = None,
+        stream: Stream = Stream(),  # noqa: B008 - immutable
     ) -> Self:
-        """Set all fitted attributes at once, after everything that can fail; X gives the number of features."""
+        """Set all fitted attributes at once, after everything that can fail; X gives the number of features.
+
+        ``met`` (M,) are the labels of the classes that have prototypes, where some of ``classes`` (C,) have none.
+        """
         prototypes = trainer.manifold.decode(state.prototypes)
         if X is not None:
             validate_data(self, X, skip_check_array=True)
@@ -507,9 +608,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             "_state": state,
             "_fitted_trainer": trainer,
             "_rng": rng,
+            "_stream": stream,
             "classes_": classes,
             "prototypes_": prototypes,
-            "prototype_labels_": classes[state.labels],
+            "prototype_labels_": (classes if met is None else met)[state.labels],
             "sigma2_": state.sigma2,
             "n_epochs_": int(np.count_nonzero(history["epoch"])) if history else 0,
             "history_": history,

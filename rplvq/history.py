@@ -113,6 +113,7 @@ def line(state: Any, score: Score, n_capped: int, seconds: float) -> dict[str, f
         "step_size": state.step_size,
         "n_capped": n_capped,
         "seconds": seconds,
+        "n_prototypes": len(state.labels),
     }
 
 

@@ -13,7 +13,7 @@ from rplvq.initializers import hard_targets
 from rplvq.linalg import first_bad
 from rplvq.protocols import Array
 
-__all__ = ["check_class_sizes", "check_labels", "check_soft_labels", "check_weights", "one_type"]
+__all__ = ["check_class_sizes", "check_labels", "check_soft_labels", "check_weights", "one_type", "same_type"]
 
 
 def one_type(labels: Any, name: str) -> Array:
@@ -49,7 +49,19 @@ def one_type(labels: Any, name: str) -> Array:
     return np.array(values)
 
 
-def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[Array, Array]:
+def same_type(labels: Array, classes: Array) -> bool:
+    """Whether labels are of the type of known classes: both numbers, both strings, or both of one other type.
+
+    Examples
+    --------
+    >>> same_type(np.array([1.0]), np.array([2])), same_type(np.array([1]), np.array(["a"]))
+    (True, False)
+    """
+    kinds = ["iuf" if array.dtype.kind in "iuf" else array.dtype.kind for array in (labels, classes)]
+    return kinds[0] == kinds[1]
+
+
+def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: bool = False) -> tuple[Array, Array]:
     """Turn labels into classes (C,) and targets, class indices (N,) or probabilities (N, C).
 
     Parameters
@@ -60,6 +72,8 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[
         Number of samples N.
     classes : ndarray of shape (C,), optional
         Classes known already; a label outside is an error.
+    more : bool, default=False
+        Whether labels outside, of the same type, are classes that turn up late instead.
 
     Raises
     ------
@@ -83,7 +97,10 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None) -> tuple[
     if len(classes) < 2:
         raise ValueError(f"y holds only one class, {classes.tolist()}: at least two are needed")
     unknown = ~np.isin(found, classes)
-    if unknown.any():
+    if more and same_type(found, classes):
+        found = found.astype(classes.dtype) if found.dtype.kind in "iuf" else found
+        classes = np.union1d(classes, found)
+    elif unknown.any():
         index = int(np.argmax(unknown[targets]))
         raise ValueError(f"y[{index}] is {array[index].item()!r}, which is not among the classes {classes.tolist()}")
     return classes, np.searchsorted(classes, found)[targets]

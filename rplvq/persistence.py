@@ -60,7 +60,8 @@ def save_model(estimator: RiemannianLVQ, path: str | os.PathLike[str]) -> None:
     -----
     Saved are all parameters, all fitted attributes, the prototypes as points and as training carries them
     (for the affine-invariant metric their inverse factors), the place in the schedules, the state of the
-    random generator and requests for metadata. Not saved are callbacks, which are functions; a pymanopt
+    random generator and requests for metadata; also the latest samples of a stream, where partial_fit keeps some for
+    rules of growth or for a class that turned up late. Not saved are callbacks, which are functions; a pymanopt
     manifold, of which only class and description are saved (see :func:`load_model`); and the types of
     array-likes that are not NumPy's, which come back as arrays.
 

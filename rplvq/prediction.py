@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.chunks import row_slices
 from rplvq.costs.mixture import class_groups, log_proba_of
+from rplvq.late import met_classes
 from rplvq.linalg import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.steps import State
@@ -80,7 +81,8 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Returns
         -------
         ndarray of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one.
+            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit and
+            has had no sample yet has probability 0.
 
         Raises
         ------
@@ -111,7 +113,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Returns
         -------
         ndarray of shape (N, C)
-            Columns in the order of ``classes_``.
+            Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
 
         Raises
         ------
@@ -250,14 +252,22 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
     def _nearness(self, prototypes: Prototypes, codes: Array) -> Array:
         starts = class_groups(self._state.labels).starts
-        return np.asarray(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+        return self._by_class(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+
+    def _by_class(self, scores: Array) -> Array:
+        """Scores (N, C) for all classes from those (N, M) of the classes met: minus infinity for the others."""
+        if scores.shape[1] == len(self.classes_):
+            return scores
+        result = np.full((len(scores), len(self.classes_)), -np.inf)
+        result[:, met_classes(self.classes_, self.prototype_labels_)] = scores
+        return result
 
     def _sqdist(self, prototypes: Prototypes, codes: Array) -> Array:
         return np.asarray(self._fitted_trainer.manifold.sqdist(prototypes, codes))
 
     def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
         sqdist = self._sqdist(prototypes, codes)
-        return log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_)
+        return self._by_class(log_proba_of(self._fitted_trainer.cost, sqdist, self._state.labels, self.sigma2_))
 
 
 def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: int, n_jobs: int) -> Array:

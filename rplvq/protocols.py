@@ -39,7 +39,8 @@ Prototypes: TypeAlias = Any
 
 Either codes, an array of shape (K, ...), or an object of the manifold's own that has a length and that
 ``numpy.asarray`` turns into codes (the affine-invariant manifold carries inverse factors instead of
-matrices). Every manifold method that takes prototypes takes both.
+matrices). Every manifold method that takes prototypes takes both. An object that carries more than its codes, such as a
+learned metric, offers ``with_codes(codes)``, other prototypes with the same of it, so that prototypes can be added.
 """
 
 
@@ -130,7 +131,9 @@ class Cost(Protocol):
     """A loss of squared distances.
 
     A cost may also offer ``log_proba(sqdist, labels, sigma2)`` of shape (B, C), its class
-    log-posterior; without it the posterior of an equal-weight mixture is used.
+    log-posterior; without it the posterior of an equal-weight mixture is used. A cost with a number for each
+    class also offers ``among(classes)``, the same cost for the classes of these indices (M,) alone, so that classes may
+    turn up late.
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

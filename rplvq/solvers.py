@@ -64,6 +64,7 @@ class Recorder:
                 "step_size": moved,
                 "n_capped": 0,
                 "seconds": now - self.began,
+                "n_prototypes": len(objective.labels),
                 "gradient_norm": self.space.norm(point, self.tangent),
             }
         )
@@ -107,7 +108,8 @@ def check_solver(estimator: Any, manifold: Any) -> bool:
     if name == "sgd":
         return False
     given = {key: getattr(estimator, key) for key in SGD_ONLY}
-    extra = {"callbacks": (tuple(estimator.callbacks or ()), ()), "compiled": (estimator.compiled is True, False)}
+    extra: dict[str, tuple[Any, Any]] = {"compiled": (estimator.compiled is True, False)}
+    extra |= {key: (tuple(getattr(estimator, key) or ()), ()) for key in ("callbacks", "growth")}
     for key, (value, silent) in ({key: (given[key], SGD_ONLY[key]) for key in given} | extra).items():
         if value is not silent and value != silent:
             raise ValueError(f"{key}={getattr(estimator, key)!r} is for solver='sgd' only: leave it out with {name!r}")

@@ -23,6 +23,7 @@ from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.epochs import Callback, epoch_by_epoch
+from rplvq.growth import Growth, Window
 from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
 from rplvq.large import is_large, step_by_parts
@@ -86,6 +87,8 @@ class Trainer:
         installed and the parts are known to the kernel; True insists; False never.
     average : bool or Averaging, default=False
         Whether states after an epoch hold the geodesic mean of the prototypes over the epochs.
+    growth : sequence of callable, default=()
+        Rules that add and remove prototypes between epochs (:mod:`rplvq.growth`), in this order.
     n_jobs : int or None, default=None
         Threads for the decompositions of large mini-batches on :class:`rplvq.AffineInvariant`; -1 takes all cores. The
         result does not depend on it.
@@ -118,6 +121,7 @@ class Trainer:
     verbose: int = attrs.field(default=0, kw_only=True)
     compiled: bool | str = attrs.field(default="auto", kw_only=True, validator=auto_or_bool)
     average: Averaging | None = attrs.field(default=None, kw_only=True, converter=resolve_average)
+    growth: Sequence[Growth] = attrs.field(default=(), kw_only=True, validator=all_callable)
     n_jobs: int | None = attrs.field(default=None, kw_only=True)
 
     def init(
@@ -495,8 +499,33 @@ class Trainer:
             callbacks=self.callbacks,
             judge=None if self.patience is None or validation is None else (self.tol, self.patience),
             verbose=self.verbose,
+            between=lambda state: self.resize(state, codes, targets, sample_weight, state.epoch),
             origin=origin,
         )
+
+    def resize(self, state: State, codes: Array, targets: Array, sample_weight: Array | None, sweep: int) -> State:
+        """Let the rules of growth add and remove prototypes.
+
+        Parameters
+        ----------
+        state : State
+            After an epoch.
+        codes, targets, sample_weight
+            Samples that the rules look at.
+        sweep : int
+            Epochs, or calls of ``partial_fit``, so far.
+
+        Returns
+        -------
+        State
+            As it is where there are no rules, or no rule changes it.
+        """
+        if not self.growth:
+            return state
+        window = Window(self.manifold, self.cost, state, np.asarray(codes), targets, sample_weight, sweep)
+        for rule in self.growth:
+            window = rule(window)
+        return window.state
 
     def sweep_and_record(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from examples.beyond import recentering, rejection, report, votes
+from examples.beyond import recentering, rejection, report, stream, votes
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import pending, run
@@ -49,6 +49,25 @@ def test_full_runs_have_ten_seeds_for_every_trained_view():
 
 
 @needs_bci
+def test_a_stream_is_followed_and_learns_the_class_that_is_late(tmp_path):
+    jobs = stream.smoke()
+    frozen, grown, three, four = (record["result"] for record in run(jobs, folder=tmp_path, verbose=0))
+    assert grown["kappa"] != frozen["kappa"]
+    assert min(frozen["mean_kappa"], grown["mean_kappa"]) > 0.5
+    assert three["mean_recall"] == 0
+    assert four["mean_recall"] > 0.25
+    assert four["mean_kappa"] > three["mean_kappa"] + 0.05
+    assert pending(jobs, tmp_path) == []
+
+
+def test_the_stream_has_every_rule_in_every_view():
+    methods = {job.method for job in stream.jobs()}
+    assert len(methods) == len(stream.METHODS) * len(stream.VIEWS) + 2
+    assert len(stream.jobs()) == 3 * len(methods)
+    assert all(job.settings["max_epochs"] == 2 for job in stream.jobs(quick=True))
+
+
+@needs_bci
 def test_views_show_what_they_say():
     """Online differs from transductive by the running mean only: the first session is the same in both."""
     whole = data.load_bci2a(1)
@@ -70,5 +89,5 @@ def test_the_page_is_made_from_the_cached_results(tmp_path):
 
 def test_groups_of_the_command_are_those_of_the_modules():
     names = {job.experiment.split("-")[0] for job in EXPERIMENTS.collect(quick=True, only=[])}
-    assert names <= {"sigma2", "steps", "solvers", "recentering", "rejection", "calibration"}
+    assert names <= {"sigma2", "steps", "solvers", "recentering", "stream", "rejection", "calibration"}
     assert "sigma2" in names

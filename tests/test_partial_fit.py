@@ -102,7 +102,7 @@ def test_announced_classes_may_wait_where_their_prototypes_are_given(problem):
     ("classes", "rows", "message"),
     [
         (["a", "b"], slice(None), r"y\[\d+\] is .*'c'.*, which is not among the classes \['a', 'b'\]"),
-        (["a", "b", "c", "d"], slice(None), "class 'd' has 0 sample.*init"),
+        (["a", "b", "c"], [0], r"holds samples of one class only, \['[abc]'\]: two are needed"),
         (["a"], slice(None), "one class"),
         (["a", 1, None], slice(None), "classes|mixed"),
         (None, slice(1), "only one class"),
@@ -119,7 +119,8 @@ def test_a_first_call_refuses_and_stays_unfitted(problem, classes, rows, message
 @pytest.mark.parametrize(
     ("X_later", "y_later", "classes", "message"),
     [
-        (2, ["a", "z"], None, r"y\[1\] is .*'z'.*, which is not among the classes \['a', 'b', 'c'\]"),
+        (2, ["a", "z"], ["a", "b", "c"], r"y\[1\] is .*'z'.*, which is not among the classes \['a', 'b', 'c'\]"),
+        (2, ["a", "b"], [0, 1, 2, 3], r"classes=\[0, 1, 2, 3\] differ from"),
         (2, ["a", "b"], ["a", "b"], r"classes=\['a', 'b'\] differ from .* \['a', 'b', 'c'\]"),
         (2, [0, 1], None, r"y\[0\] is .*0.*, which is not among the classes"),
         (2, ["a"], None, "y has 1 labels for 2 samples"),
@@ -129,7 +130,7 @@ def test_a_first_call_refuses_and_stays_unfitted(problem, classes, rows, message
 )
 def test_a_later_call_refuses_and_changes_nothing(problem, X_later, y_later, classes, message):
     X, y = problem
-    model = RiemannianLVQ(random_state=0).partial_fit(X, y)
+    model = RiemannianLVQ(random_state=0).partial_fit(X, y, classes=["a", "b", "c"])
     before = pickle.dumps(vars(model))
     with pytest.raises(ValueError, match=message):
         model.partial_fit(X[:X_later] if isinstance(X_later, int) else X_later, y_later, classes=classes)

@@ -18,6 +18,7 @@ from rplvq import (
     BuresWasserstein,
     Constant,
     EuclideanVectors,
+    Grow,
     LearnedLogEuclidean,
     RiemannianLVQ,
     Trainer,
@@ -243,6 +244,7 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         ("early_stopping", True),
         ("compiled", True),
         ("callbacks", [print]),
+        ("growth", [Grow()]),
     ],
 )
 def test_arguments_of_the_stochastic_trainer_are_refused(name, value):

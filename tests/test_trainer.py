@@ -11,7 +11,7 @@ from rplvq import RSLVQ, AffineInvariant, Annealed, EuclideanVectors, GeometricD
 from rplvq.datasets import make_syn1
 from rplvq.history import EpochReport
 
-COLUMNS = ["epoch", "cost", "training_error", "sigma2", "step_size", "n_capped", "seconds"]
+COLUMNS = ["epoch", "cost", "training_error", "sigma2", "step_size", "n_capped", "seconds", "n_prototypes"]
 
 
 def train(X, y, manifold=None, seed=0, validation=None, **settings):

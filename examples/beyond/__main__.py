@@ -31,6 +31,7 @@ EXPERIMENTS = Experiments(
         "solvers": (("solvers",), ()),
         "votes": (("votes",), (ETH,)),
         "recentering": (("recentering",), (BCI,)),
+        "stream": (("stream",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },
     _report,

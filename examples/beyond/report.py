@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.beyond import report_steps
+from examples.beyond import report_steps, report_stream
 from examples.beyond import votes as votes_
 from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
@@ -35,6 +35,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "solvers": report_steps.solvers(folder),
         "votes": votes(folder),
         "recentering": recentering(folder),
+        "stream": report_stream.stream(folder),
+        "stream_late": report_stream.late(folder),
         "rejection": rejection(folder),
         "calibration": calibration(folder),
     }

@@ -11,7 +11,20 @@ import numpy as np
 from rplvq.costs.mixture import log_proba_of
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["Combinable", "ScaledCost", "SummedCost"]
+__all__ = ["Combinable", "ScaledCost", "SummedCost", "among"]
+
+
+def among(cost: Any, classes: Array) -> Any:
+    """Return a cost for some of its classes, given by index (M,): by its own method, if it is not the same for all.
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ
+    >>> among(RSLVQ(priors=(0.25, 0.25, 0.5)), np.array([0, 2])).priors
+    (0.3333333333333333, 0.6666666666666666)
+    """
+    own = getattr(cost, "among", None)
+    return cost if own is None else own(classes)
 
 
 class Combinable:
@@ -82,6 +95,10 @@ class ScaledCost(Combinable):
         loss, slope = self.cost(sqdist, targets, labels, sigma2)
         return Evaluation(self.factor * loss, self.factor * slope)
 
+    def among(self, classes: Array) -> ScaledCost:
+        """Return the cost for some of its classes, given by index (M,)."""
+        return ScaledCost(self.factor, among(self.cost, classes))
+
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior of the scaled cost, shape (B, C)."""
         return log_proba_of(self.cost, sqdist, labels, sigma2)
@@ -121,6 +138,10 @@ class SummedCost(Combinable):
         """Evaluate loss (B,) and slope (B, K); targets must suit every term."""
         found = [term(sqdist, targets, labels, sigma2) for term in self.terms]
         return Evaluation(sum(loss for loss, _ in found), sum(slope for _, slope in found))
+
+    def among(self, classes: Array) -> SummedCost:
+        """Return the cost for some of its classes, given by index (M,)."""
+        return SummedCost(tuple(among(term, classes) for term in self.terms))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior of the first term that has one, shape (B, C)."""

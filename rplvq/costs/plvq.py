@@ -15,7 +15,7 @@ from rplvq.costs.mixture import (
     log_sum_exp,
     mixture_logits,
 )
-from rplvq.costs.rslvq import RSLVQ, check_priors, to_priors
+from rplvq.costs.rslvq import RSLVQ, check_priors, some_priors, to_priors
 from rplvq.protocols import Array, Evaluation
 
 __all__ = ["PLVQ", "cross_entropy"]
@@ -79,6 +79,10 @@ class PLVQ(Combinable):
         logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
         loss, difference = cross_entropy(logits, soft, labels)
         return Evaluation(loss, difference * (0.5 / sigma2))
+
+    def among(self, classes: Array) -> PLVQ:
+        """Return the cost for some of its classes, given by index (M,): their priors, summing to one."""
+        return self if self.priors is None else PLVQ(some_priors(self.priors, classes))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior, shape (B, C)."""

@@ -76,6 +76,14 @@ def to_priors(value: Any) -> tuple[float, ...] | None:
     return None if value is None else tuple(float(prior) for prior in value)
 
 
+def some_priors(priors: tuple[float, ...], classes: Array) -> tuple[float, ...]:
+    """Priors of some classes, given by index (M,), scaled to sum to one; ValueError if one has none."""
+    if (missing := classes[classes >= len(priors)]).size:
+        raise ValueError(f"priors has {len(priors)} entries, none for class index {missing[0]}")
+    chosen = np.array(priors)[classes]
+    return tuple((chosen / chosen.sum()).tolist())
+
+
 @attrs.frozen
 class RSLVQ(Combinable):
     """Likelihood-ratio cost of robust soft learning vector quantization.
@@ -122,6 +130,10 @@ class RSLVQ(Combinable):
         logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
         loss, difference = likelihood_ratio(logits, labels == targets[:, None])
         return Evaluation(loss, difference * scale)
+
+    def among(self, classes: Array) -> RSLVQ:
+        """Return the cost for some of its classes, given by index (M,): their priors, summing to one."""
+        return self if self.priors is None else RSLVQ(some_priors(self.priors, classes))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior, shape (B, C)."""

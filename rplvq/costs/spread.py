@@ -153,6 +153,18 @@ class SpreadRSLVQ(Combinable):
             loss, difference = cross_entropy(logits, as_soft(targets, len(self.variances)), labels)
         return Evaluation(loss, difference * scale)
 
+    def among(self, classes: Array) -> SpreadRSLVQ:
+        """Return the cost for some of its classes, given by index (M,).
+
+        Raises
+        ------
+        ValueError
+            If a class has no variance.
+        """
+        if (missing := classes[classes >= len(self.variances)]).size:
+            raise ValueError(f"variances has {len(self.variances)} entries, none for class index {missing[0]}")
+        return SpreadRSLVQ([self.variances[index] for index in classes.tolist()], self.normaliser)
+
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Class log-posterior, shape (B, C)."""
         by_class = class_log_sum_exp(self._logits(sqdist, labels, sigma2)[0], class_groups(labels))

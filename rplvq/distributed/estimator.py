@@ -42,7 +42,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     estimator : RiemannianLVQ, optional
         Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches;
         a number draws mini-batches over all partitions, from one permutation an epoch held by the caller (8 bytes a
-        sample). Early stopping, ``init`` of your own and manifolds without ``pull`` and ``exp`` are not supported.
+        sample). Early stopping, ``growth``, ``init`` of your own and manifolds without ``pull`` and ``exp`` are not
+        supported.
     persist : bool, default=True
         Whether the encoded samples stay in the workers' memory (Dask spills what does not fit); False reads
         and encodes them in every step again.
@@ -243,6 +244,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
         if model.solver != "sgd" or resolve_average(model.average) is not None:
             raise ValueError("solver and average are not supported by DistributedLVQ: leave them at 'sgd' and False")
+        if tuple(model.growth or ()):
+            raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if isinstance(named_step(model.step_size), AdaptiveStep):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
         return manifold

@@ -45,6 +45,10 @@ class MetricPrototypes:
         """Return the logarithms, shape (K, n, n), without the metric."""
         return np.array(self.codes, dtype=dtype)
 
+    def with_codes(self, codes: Array) -> MetricPrototypes:
+        """Return other prototypes (M, n, n) under the same metric."""
+        return MetricPrototypes(codes, self.omega)
+
 
 class MetricGeodesics(NamedTuple):
     """Straight lines between logarithms, their squared lengths under omega, and omega."""

@@ -1,0 +1,48 @@
+"""Tables of the page docs/beyond.md on the stream of BCI 2a's second session."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+
+from examples.beyond.stream import LATE, METHODS, VIEWS
+from examples.paper.report import by_method, paired, spread, table
+from examples.paper.runner import load
+from rplvq.protocols import Array
+
+__all__ = ["late", "stream"]
+
+
+def _subjects(runs: dict[int, list[float]]) -> Array:
+    """Kappa (9,) of each subject, the mean of the seeds."""
+    return np.array(list(runs.values())).mean(axis=0)
+
+
+def stream(folder: pathlib.Path) -> str:
+    """Mean kappa of each rule in each view, p over the subjects against frozen, and kappas of the subjects."""
+    records, rows = load(folder, "stream"), []
+    means, counts = by_method(records, "mean_kappa"), by_method(records, "mean_prototypes")
+    subjects = {name: _subjects(runs) for name, runs in by_method(records, "kappa").items()}
+    found = {name: dict(enumerate(values.tolist())) for name, values in subjects.items()}
+    for view in VIEWS:
+        for rule in METHODS:
+            name, base = f"{rule}, {view}", f"frozen, {view}"
+            if name in means:
+                p = "" if rule == "frozen" else paired(found, name, base)
+                kappas = [f"{value:.2f}" for value in subjects[name]]
+                number = f"{np.mean(list(counts[name].values())):.1f}"
+                rows.append([name, spread(list(means[name].values()), digits=3), p, number, *kappas])
+    head = ["rule, view", "mean kappa [seeds]", "p, against frozen", "prototypes", *(f"S{k}" for k in range(1, 10))]
+    return table(head, rows)
+
+
+def late(folder: pathlib.Path) -> str:
+    """Mean kappa and the late class's recall where session 1 lacks a class."""
+    records = load(folder, "stream")
+    means, recalls = by_method(records, "mean_kappa"), by_method(records, "mean_recall")
+    rows = []
+    for name in sorted(name for name in means if name.startswith(LATE)):
+        values = [spread(list(part[name].values()), digits=3) for part in (means, recalls)]
+        rows.append([name, *values])
+    return table(["a class that session 1 lacks", "mean kappa [seeds]", "recall of that class"], rows)
