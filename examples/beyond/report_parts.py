@@ -17,6 +17,7 @@ from examples.paper.runner import Record, load
 
 __all__ = ["costs", "geometries", "over_subjects", "reduction"]
 
+COSTS = {cost_runs.PAPER: "RSLVQ, the paper's", "SpreadRSLVQ": "SpreadRSLVQ, sigma2 of its own"}
 Found = Mapping[str, Mapping[int, Any]]
 
 
@@ -50,8 +51,7 @@ def costs(folder: pathlib.Path) -> str:
             against = [
                 "" if name in (other, "start") else paired(tested, name, other) for other in (cost_runs.PAPER, "start")
             ]
-            title = f"{name}, the paper's" if name == cost_runs.PAPER else name
-            rows.append([f"{_title(data)}, {title}", spread(_values(shown, name), digits=3), *against])
+            rows.append([f"{_title(data)}, {COSTS.get(name, name)}", spread(_values(shown, name), digits=3), *against])
     return table(["data, cost", "accuracy or kappa [repetitions]", "p, against RSLVQ", "p, against the start"], rows)
 
 
