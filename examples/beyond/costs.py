@@ -98,8 +98,8 @@ def train(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, one of BCI 2a; ``quick`` has 1, of 2 epochs."""
-    counts = {"full256": 6, "mask256": 6, "bci2a": 1, "syn1": 10, "syn2": 10}
+    """All jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, 2 of BCI 2a; ``quick`` has 1, of 2 epochs."""
+    counts = {"full256": 6, "mask256": 6, "bci2a": 2, "syn1": 10, "syn2": 10}
     epochs = {"syn2": 20, "syn1": 20, "full256": 6, "mask256": 6}
     found = []
     for data, repetition, method in cells(dict.fromkeys(counts, 1) if quick else counts, list(METHODS)):
