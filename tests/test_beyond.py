@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from examples.beyond import recentering, rejection, report, stream, votes
@@ -88,6 +90,18 @@ def test_the_page_is_made_from_the_cached_results(tmp_path):
 
 
 def test_groups_of_the_command_are_those_of_the_modules():
+    """Also that no tuple of one name has lost its comma: its letters would be groups."""
+    for module, (groups, files) in EXPERIMENTS.modules.items():
+        assert isinstance(groups, tuple), module
+        assert isinstance(files, tuple), module
+        found = {
+            job.experiment.split("-")[0] for job in importlib.import_module(f"examples.beyond.{module}").jobs(True)
+        }
+        assert found <= set(groups), module
     names = {job.experiment.split("-")[0] for job in EXPERIMENTS.collect(quick=True, only=[])}
-    assert names <= {"sigma2", "steps", "solvers", "recentering", "stream", "rejection", "calibration"}
-    assert "sigma2" in names
+    assert {"sigma2", "costs", "geometries", "soft"} <= names
+
+
+@needs_bci
+def test_one_group_alone_can_be_asked_for():
+    assert {job.experiment for job in EXPERIMENTS.collect(quick=True, only=["recentering"])} == {"recentering"}

@@ -23,7 +23,9 @@ def test_python_blocks_run_in_order(name, capsys, monkeypatch):
     for block in found:
         exec(compile(block, name, "exec"), module.__dict__)
     if name == "README.md":
-        assert capsys.readouterr().out.startswith("0.77\n(20, 5, 5)\n")
+        score, shape, *_ = capsys.readouterr().out.splitlines()
+        assert abs(float(score) - 0.77) < 0.015  # as README says; training there doubles every rounding in a few steps
+        assert shape == "(20, 5, 5)"
 
 
 def test_readme_has_exactly_two_commands_that_set_themselves_up():

@@ -7,21 +7,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.beyond import report_steps, report_stream
+from examples.beyond import report_parts, report_soft, report_steps, report_stream
 from examples.beyond import votes as votes_
+from examples.beyond.problems import TITLES
 from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
-TITLES = {
-    "syn1": "SynI",
-    "syn2": "SynII",
-    "full256": "ETH-80, whole image",
-    "mask256": "ETH-80, mask",
-    "bci2a": "BCI 2a",
-    "digits": "digits",
-}
 DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ETH-80"}
 
 
@@ -34,6 +27,11 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "batches": report_steps.batches(folder),
         "solvers": report_steps.solvers(folder),
         "votes": votes(folder),
+        "costs": report_parts.costs(folder),
+        "geometries": report_parts.geometries(folder),
+        "reduction": report_parts.reduction(folder),
+        "soft": report_soft.scores(folder),
+        "soft-tests": report_soft.tests(folder),
         "recentering": recentering(folder),
         "stream": report_stream.stream(folder),
         "stream_late": report_stream.late(folder),

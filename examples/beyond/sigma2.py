@@ -6,20 +6,15 @@ seed differs, and the scores are means over the nine subjects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
-from sklearn.model_selection import train_test_split
-
-from examples.paper import eth80
-from examples.paper.data import Split, is_available, load_bci2a
+from examples.beyond.problems import FILES, SPLITS, score_each
+from examples.paper.data import Split, is_available
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
-from examples.paper.synthetic_methods import draw
 from rplvq import RiemannianLVQ
-from rplvq.datasets import load_digits_covariances
 
 __all__ = ["METHODS", "jobs", "smoke", "train"]
 
@@ -29,27 +24,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "auto, step auto": {"step_size": "auto"},
     "half-median": {"sigma2": "half_median"},
 }
-
-
-def _synthetic(problem: str, repetition: int) -> Split:
-    data = draw(problem, repetition)
-    return Split(data.X, data.y, data.X_test, data.y_test)
-
-
-def _digits(repetition: int) -> Split:
-    X, y = load_digits_covariances()
-    train, test = train_test_split(np.arange(len(y)), test_size=0.5, stratify=y, random_state=repetition)
-    return Split(X[train], y[train], X[test], y[test])
-
-
-SPLITS: dict[str, Callable[[int], Split]] = {
-    "syn2": lambda repetition: _synthetic("syn2", repetition),
-    "syn1": lambda repetition: _synthetic("syn1", repetition),
-    "full256": lambda repetition: eth80.split("full256", 8, repetition),
-    "mask256": lambda repetition: eth80.split("mask256", 8, repetition),
-    "digits": _digits,
-}
-FILES = {"full256": "eth80_cov5.npz", "mask256": "eth80_cov5.npz", "bci2a": "bci2a_cov22.npz"}
 
 
 def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = (), **settings: Any) -> Record:
@@ -72,17 +46,13 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
     -------
     dict
         accuracy, kappa, train_accuracy, posterior_accuracy and sigma2 where trained; on "bci2a" lists over the
-        subjects, and mean_accuracy and mean_kappa.
+        subjects, and their means as mean_<name>.
     """
 
-    def scored(split: Split) -> Record:
-        return fit_and_score(RiemannianLVQ(random_state=repetition, **METHODS[method] | settings), split)
+    def scored(split: Split, own: Record) -> Record:
+        return fit_and_score(RiemannianLVQ(random_state=repetition, **METHODS[method] | own), split)
 
-    if data != "bci2a":
-        return scored(SPLITS[data](repetition))
-    rows = [scored(load_bci2a(subject)) for subject in subjects]
-    result: Record = {name: [row[name] for row in rows] for name in rows[0]}
-    return result | {f"mean_{name}": float(np.mean(result[name])) for name in ("accuracy", "kappa")}
+    return score_each(scored, data, repetition, [[subject] for subject in subjects], settings)
 
 
 def jobs(quick: bool = False) -> list[Job]:

@@ -1,0 +1,65 @@
+"""Tables of the page docs/beyond.md on annotators who disagree."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+
+from examples.beyond.soft_labels import METHODS, SCENES
+from examples.paper.report import by_method, paired, spread, table
+from examples.paper.runner import Record, load
+
+__all__ = ["scores", "tests", "title_of"]
+
+MEASURES = {
+    "lost": "log-likelihood lost",
+    "lost_at_best": "lost at the best sigma2",
+    "calibration": "error of probability",
+    "likeliest": "likeliest class found",
+    "accuracy": "true label found",
+    "distance": "distance of prototypes",
+}
+NAMES = {"digits": "digits", "full256": "ETH-80"}
+
+
+def title_of(settings: Record) -> str:
+    """Name of a scene from its settings."""
+    if settings["data"] == "gaussians":
+        name = f"centres {settings['separation']:g} sigma apart"
+    else:
+        name = NAMES[settings["data"]]
+    votes = f"{settings['n_votes']} vote{'s' if settings['n_votes'] > 1 else ''}"
+    share = settings.get("random_share", 0)
+    return f"{name}, {votes}" + (f", {100 * share:.0f} % at random" if share else "")
+
+
+def scores(folder: pathlib.Path) -> str:
+    """Mean of each measure by scene and method, with the deviation of the first."""
+    rows = []
+    for scene, settings in SCENES.items():
+        records = load(folder, f"soft-{scene}")
+        found = {name: by_method(records, name) for name in MEASURES}
+        for method in (method for method in METHODS if method in found["lost"]):
+            values = [list(part[method].values()) for part in found.values()]
+            rows.append(
+                [
+                    f"{title_of(settings)}: {method}",
+                    spread(values[0], digits=3),
+                    *(f"{np.mean(part):.3f}" for part in values[1:]),
+                ]
+            )
+    first, *others = MEASURES.values()
+    return table(["scene: method", f"{first} [repetitions]", *others], rows)
+
+
+def tests(folder: pathlib.Path) -> str:
+    """P of PLVQ from shares of votes against RSLVQ from the majority and from each vote, by scene and measure."""
+    rows = []
+    for scene, settings in SCENES.items():
+        records = load(folder, f"soft-{scene}")
+        for other in METHODS[1:3]:
+            cells = [paired(by_method(records, name), METHODS[3], other) for name in MEASURES]
+            if records:
+                rows.append([f"{title_of(settings)}: against {other}", *cells])
+    return table(["scene", *MEASURES.values()], rows)
