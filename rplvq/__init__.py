@@ -8,7 +8,9 @@ from rplvq.checkpoint import Checkpoint
 from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimator import RiemannianLVQ
+from rplvq.heldout import HeldOut
 from rplvq.initializers import ClassKMeans, ClassMeans
+from rplvq.learned import Learned
 from rplvq.manifolds import (
     AffineInvariant,
     BuresWasserstein,
@@ -42,7 +44,9 @@ __all__ = [
     "EuclideanVectors",
     "FromPymanopt",
     "GeometricDecay",
+    "HeldOut",
     "LearnedLogEuclidean",
+    "Learned",
     "LogCholesky",
     "LogEuclidean",
     "ProjectedEuclidean",

@@ -9,6 +9,7 @@ from numbers import Integral
 from os import PathLike
 from typing import Any, Self
 
+import attrs
 import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags, check_random_state
@@ -17,9 +18,11 @@ from sklearn.utils.validation import validate_data
 from rplvq.averaging import Averaging
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
 from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type
+from rplvq.learned import is_learned_on
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -52,11 +55,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq", "glvq" or an object.
-    sigma2 : float, Schedule, "auto", "half_median" or None, default="auto"
+    sigma2 : float, Schedule, HeldOut, "auto", "half_median", "heldout" or None, default="auto"
         Variance of the mixture, in squared distances. "auto" (:func:`rplvq.sigma2.auto_sigma2`) lies between the
         likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
         latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
-        the choice of the paper's authors.
+        the choice of the paper's authors. "heldout" (:class:`rplvq.HeldOut`) tries several in short runs, for less than
+        the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
     step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
@@ -146,7 +150,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         manifold: str | Manifold[Any] | Any = "affine_invariant",
         cost: str | Cost = "rslvq",
         *,
-        sigma2: float | Schedule | str | None = "auto",
+        sigma2: float | Schedule | HeldOut | str | None = "auto",
         step_size: float | Schedule | str | None = None,
         prototypes_per_class: int | Mapping[Any, int] = 1,
         init: str | Initializer | tuple[Any, Any] = "mean",
@@ -244,7 +248,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if loaded is not None and resume is not None:
             require_same_origin(resume, loaded, origin)
         rng, validation = np.random.default_rng(seed), None
-        if self.early_stopping:
+        if self.early_stopping or is_learned_on(self.sigma2, "held_out"):
             kept, held = self._split(targets, rng)
             validation = (codes[held], targets[held], None if weights is None else weights[held])
             codes, targets, weights = codes[kept], targets[kept], None if weights is None else weights[kept]
@@ -361,7 +365,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             self._require_same_shape(codes)
         if first:
             rng = np.random.default_rng(self._draw_seed())
-            trainer = self._trainer(manifold, self._initializer(known, targets, weights))
+            trainer = _to_train(self._trainer(manifold, self._initializer(known, targets, weights)))
             state = trainer.init(codes, targets, len(known), rng, weights)
         else:
             rng, trainer, state = copy.deepcopy(self._rng), self._fitted_trainer, self._state
@@ -482,9 +486,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 random_state=int(rng.integers(2**31)),
             )
         except ValueError as error:
+            other = "use Learned(data='training')"
             raise ValueError(
                 f"validation_fraction={share} of {len(targets)} samples cannot be held out with every class on both "
-                f"sides: {error}. Change it, or turn early_stopping off"
+                f"sides: {error}. Change it, or {'turn early_stopping off' if self.early_stopping else other}"
             ) from error
         return kept, held
 
@@ -514,3 +519,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         }
         self.__dict__.update(fitted)  # in one go: Ctrl-C finds the old model or the new one
         return self
+
+
+def _to_train(trainer: Trainer) -> Trainer:
+    """Return the trainer with a held-out choice that never leaves the initial prototypes as they are."""
+    rule = named_sigma2(trainer.sigma2)
+    return attrs.evolve(trainer, sigma2=attrs.evolve(rule, untrained=False)) if isinstance(rule, HeldOut) else trainer

@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 
 from rplvq.costs.mixture import as_soft
 from rplvq.costs.plvq import PLVQ
+from rplvq.learned import log_sigma2_gradient
 from rplvq.protocols import Array, Schedule
 from rplvq.schedules import Constant, resolve, wants_default
 
@@ -138,9 +139,9 @@ def likeliest_sigma2(start: Start) -> float:
     targets, cost = _smoothed(start), PLVQ(start.priors)
 
     def rise(log_sigma2: float) -> float:
-        """Change of the summed loss with log sigma2, up to a positive factor."""
-        slope = cost(start.sqdist, targets, start.labels, float(np.exp(log_sigma2))).slope
-        return -float(start.weights @ np.einsum("nk,nk->n", slope, start.sqdist))
+        """Change of the mean loss with log sigma2."""
+        sigma2 = float(np.exp(log_sigma2))
+        return log_sigma2_gradient(cost, start.sqdist, targets, start.labels, sigma2, start.weights)
 
     upper = float(np.log(high))
     if not rise(upper) > 0:
@@ -269,7 +270,7 @@ def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
     if isinstance(value, str):
         if value not in RULES:
             raise ValueError(
-                f"sigma2 must be a positive number, a Schedule, None or one of {sorted(RULES)}, got {value!r}"
+                f"sigma2 must be a positive number, a Schedule, None or one of {sorted([*RULES, 'heldout'])}, got {value!r}"
             )
         return Constant(RULES[value](look()))
     default = Constant(auto_sigma2(look()) if wants_default(value) else 1.0)

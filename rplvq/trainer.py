@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -23,8 +24,10 @@ from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
+from rplvq.heldout import HeldOut, Still, choose_sigma2, named_sigma2
 from rplvq.history import EpochReport, Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
+from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_homogeneous
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import GeometricDecay, resolve, wants_default
@@ -50,9 +53,10 @@ class Trainer:
         What is minimised.
     initializer : Initializer, default=ClassMeans()
         Where prototypes begin.
-    sigma2 : float, Schedule, "auto", "half_median" or None
+    sigma2 : float, Schedule, HeldOut, "auto", "half_median", "heldout" or None
         Variance of the mixture's components; "auto" is :func:`rplvq.sigma2.auto_sigma2` of the initial
-        prototypes, "half_median" half the median squared distance to them.
+        prototypes, "half_median" half the median squared distance to them; "heldout" is :class:`rplvq.HeldOut`, which
+        tries several in short runs when :meth:`init` is called.
     step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
         units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its
@@ -104,7 +108,7 @@ class Trainer:
     manifold: Manifold[Any]
     cost: Cost = attrs.field(factory=RSLVQ)
     initializer: Initializer = attrs.field(factory=ClassMeans)
-    sigma2: float | Schedule | str | None = "auto"
+    sigma2: float | Schedule | HeldOut | str | None = "auto"
     step_size: float | Schedule | str | None = None
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
@@ -157,18 +161,72 @@ class Trainer:
         prototypes, labels = self.initializer(self.manifold, codes, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        unit = self.manifold.unit(codes, sample_weight) if hasattr(self.manifold, "unit") else 1.0
+        trainer, rule = self, named_sigma2(self.sigma2)
+        if isinstance(rule, HeldOut):
+            start = self.look(prototypes, labels, codes, targets, sample_weight)
+            choice = choose_sigma2(rule, self, start, codes, targets, n_classes, rng, sample_weight)
+            trainer = attrs.evolve(self, sigma2=choice.schedule)
+        return trainer.ready(prototypes, labels, codes, targets, n_classes, sample_weight)
 
-        def look() -> Start:
-            sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
-            # Distances are about 1e-16 units between equal points that went through different arithmetic.
-            return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
+    def look(
+        self, prototypes: Prototypes, labels: Array, codes: Array, targets: Array, sample_weight: Array | None = None
+    ) -> Start:
+        """Return what rules for sigma2 may look at: one pass of distances to K initial prototypes.
 
+        Parameters
+        ----------
+        prototypes, labels : Prototypes and ndarray of int of shape (K,)
+            From the initializer.
+        codes, targets, sample_weight
+            As for :meth:`init`.
+
+        Returns
+        -------
+        rplvq.sigma2.Start
+        """
+        sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
+        # Distances are about 1e-16 units between equal points that went through different arithmetic.
+        rounding = SAME_POINT * self._unit(codes, sample_weight)
+        return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, rounding)
+
+    def ready(
+        self,
+        prototypes: Prototypes,
+        labels: Array,
+        codes: Array,
+        targets: Array,
+        n_classes: int,
+        sample_weight: Array | None = None,
+    ) -> State:
+        """Resolve both schedules for the data, with prototypes that are chosen already.
+
+        Parameters
+        ----------
+        prototypes, labels : Prototypes and ndarray of int of shape (K,)
+            Where training begins.
+        codes, targets, n_classes, sample_weight
+            As for :meth:`init`.
+
+        Returns
+        -------
+        State
+            Before the first epoch.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`init`.
+        """
         if isinstance(self.sigma2, AdaptiveStep):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
+        if isinstance(self.step_size, Learned):
+            raise ValueError(f"step_size={self.step_size!r} learns sigma2; give step_size a number or another schedule")
+        look = partial(self.look, prototypes, labels, codes, targets, sample_weight)
         sigma2, start, rule = resolve_sigma2(self.sigma2, look), 1.0, named_step(self.step_size)
+        if isinstance(sigma2, Learned):
+            require_homogeneous(self.cost, look().sqdist, targets, labels, sigma2(0, 1))
         if wants_default(rule):
-            start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
+            start = codes.shape[-1] * len(labels) / n_classes / 100 * self._unit(codes, sample_weight)
             if isinstance(rule, str):  # "auto"; resolve refuses any other
                 total = len(codes) if sample_weight is None else float(sample_weight.sum())
                 start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
@@ -230,6 +288,9 @@ class Trainer:
             step = adaptive_step(self.manifold, self.cost, state, samples[rows], targets[rows], weight, n_epochs, caps)
             state = state._replace(prototypes=step.prototypes, memory=step.memory)
             yield step
+
+    def _unit(self, codes: Array, sample_weight: Array | None) -> float:
+        return float(self.manifold.unit(codes, sample_weight)) if hasattr(self.manifold, "unit") else 1.0
 
     @property
     def _priors(self) -> tuple[float, ...] | None:
@@ -423,7 +484,8 @@ class Trainer:
         best_cost = np.inf
         if self.patience is not None and validation is not None:
             best_cost = self._evaluate(state, *validation).cost
-        return Progress(state, state, best_cost, rows, rng.bit_generator.state)
+        still = isinstance(state.sigma2_schedule, Still)
+        return Progress(state, state, best_cost, rows, rng.bit_generator.state, still)
 
     def epochs(
         self,
@@ -514,10 +576,24 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
+        if validation is None and is_learned_on(state.sigma2_schedule, "held_out"):
+            raise ValueError(
+                "sigma2=Learned(data='held_out') needs held-out samples, and there are none here (partial_fit holds "
+                "none out): use Learned(data='training'), or pass validation data"
+            )
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
+        if isinstance(state.sigma2_schedule, Learned):
+            on_held_out = state.sigma2_schedule.data == "held_out" and validation is not None
+            state = self._learned(state, *(validation if on_held_out else (codes, targets, sample_weight)))
         seconds = time.perf_counter() - began
         return state, self._row(state, score, n_capped, seconds, (codes, targets, sample_weight), validation)
+
+    def _learned(self, state: State, codes: Array, targets: Array, sample_weight: Array | None) -> State:
+        """Move sigma2 along its gradient on these data: one pass of distances."""
+        sqdist = self.manifold.sqdist(state.prototypes, codes)
+        gradient = log_sigma2_gradient(self.cost, sqdist, targets, state.labels, state.sigma2, sample_weight)
+        return state._replace(sigma2=state.sigma2_schedule.follow(state.sigma2, gradient))
 
     def _row(
         self,

@@ -15,6 +15,8 @@ from rplvq.distributed.initial import first_prototypes
 from rplvq.distributed.partitions import in_blocks, partition
 from rplvq.distributed.training import DistributedTrainer
 from rplvq.estimator import RiemannianLVQ
+from rplvq.heldout import HeldOut, named_sigma2
+from rplvq.learned import Learned
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.watch import edge_trouble, step_trouble, warn_of
@@ -231,6 +233,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError("solver and average are not supported by DistributedLVQ: leave them at 'sgd' and False")
         if isinstance(named_step(model.step_size), AdaptiveStep):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
+        if isinstance(named_sigma2(model.sigma2), (HeldOut, Learned)):
+            raise ValueError(
+                f"sigma2={model.sigma2!r} is not supported by DistributedLVQ: choose it on a part of the data"
+            )
         return manifold
 
 

@@ -12,6 +12,8 @@ import attrs
 from rplvq import costs, initializers, manifolds, schedules
 from rplvq.adaptive import AdaptiveStep, Travel
 from rplvq.averaging import Averaging, Trail
+from rplvq.heldout import HeldOut, Still
+from rplvq.learned import Learned
 from rplvq.manifolds.affine_invariant import InverseFactors
 from rplvq.manifolds.learned_log_euclidean import MetricPrototypes
 from rplvq.steps import State
@@ -24,7 +26,8 @@ PartT = TypeVar("PartT", bound=type[Any])
 
 def _shipped() -> dict[str, type]:
     """Attrs classes among the public names of the modules of parts, and what a fitted estimator carries."""
-    found: list[type] = [AdaptiveStep, Averaging, InverseFactors, MetricPrototypes, State, Trail, Trainer, Travel]
+    found: list[type] = [AdaptiveStep, Averaging, HeldOut, Learned, Still]
+    found += [InverseFactors, MetricPrototypes, State, Trail, Trainer, Travel]
     for module in (costs, initializers, manifolds, schedules):
         members = [getattr(module, name) for name in module.__all__]
         found += [member for member in members if isinstance(member, type) and attrs.has(member)]
