@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import attrs
@@ -17,27 +16,25 @@ import numpy as np
 from attrs.validators import in_
 from tqdm.auto import tqdm
 
-from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
+from rplvq.adaptive import adaptive_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
+from rplvq.beginning import look, ready
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
 from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is_known, run_block
 from rplvq.costs.mixture import class_groups
-from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
-from rplvq.heldout import HeldOut, Still, choose_sigma2, named_sigma2
+from rplvq.heldout import HeldOut, Still, named_sigma2
 from rplvq.history import EpochReport, Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
-from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_homogeneous
+from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import GeometricDecay, resolve, wants_default
-from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import Result, State, Step, pair_weights
 from rplvq.sweeps import blocks, visits
+from rplvq.trials import choose_sigma2
 
 __all__ = ["Trainer"]
 
-SAME_POINT = 1e-28
 Callback = Callable[[EpochReport], bool | None]
 
 
@@ -163,76 +160,10 @@ class Trainer:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
         trainer, rule = self, named_sigma2(self.sigma2)
         if isinstance(rule, HeldOut):
-            start = self.look(prototypes, labels, codes, targets, sample_weight)
+            start = look(self, prototypes, labels, codes, targets, sample_weight)
             choice = choose_sigma2(rule, self, start, codes, targets, n_classes, rng, sample_weight)
             trainer = attrs.evolve(self, sigma2=choice.schedule)
-        return trainer.ready(prototypes, labels, codes, targets, n_classes, sample_weight)
-
-    def look(
-        self, prototypes: Prototypes, labels: Array, codes: Array, targets: Array, sample_weight: Array | None = None
-    ) -> Start:
-        """Return what rules for sigma2 may look at: one pass of distances to K initial prototypes.
-
-        Parameters
-        ----------
-        prototypes, labels : Prototypes and ndarray of int of shape (K,)
-            From the initializer.
-        codes, targets, sample_weight
-            As for :meth:`init`.
-
-        Returns
-        -------
-        rplvq.sigma2.Start
-        """
-        sqdist, n_free = self.manifold.sqdist(prototypes, codes), len(labels) * free_numbers(codes)
-        # Distances are about 1e-16 units between equal points that went through different arithmetic.
-        rounding = SAME_POINT * self._unit(codes, sample_weight)
-        return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, rounding)
-
-    def ready(
-        self,
-        prototypes: Prototypes,
-        labels: Array,
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        sample_weight: Array | None = None,
-    ) -> State:
-        """Resolve both schedules for the data, with prototypes that are chosen already.
-
-        Parameters
-        ----------
-        prototypes, labels : Prototypes and ndarray of int of shape (K,)
-            Where training begins.
-        codes, targets, n_classes, sample_weight
-            As for :meth:`init`.
-
-        Returns
-        -------
-        State
-            Before the first epoch.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`init`.
-        """
-        if isinstance(self.sigma2, AdaptiveStep):
-            raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
-        if isinstance(self.step_size, Learned):
-            raise ValueError(f"step_size={self.step_size!r} learns sigma2; give step_size a number or another schedule")
-        look = partial(self.look, prototypes, labels, codes, targets, sample_weight)
-        sigma2, start, rule = resolve_sigma2(self.sigma2, look), 1.0, named_step(self.step_size)
-        if isinstance(sigma2, Learned):
-            require_homogeneous(self.cost, look().sqdist, targets, labels, sigma2(0, 1))
-        if wants_default(rule):
-            start = codes.shape[-1] * len(labels) / n_classes / 100 * self._unit(codes, sample_weight)
-            if isinstance(rule, str):  # "auto"; resolve refuses any other
-                total = len(codes) if sample_weight is None else float(sample_weight.sum())
-                start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
-        step_size = resolve(rule, GeometricDecay(start), "step_size")
-        memory = step_size.begin(prototypes) if isinstance(step_size, AdaptiveStep) else None
-        return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0, memory).at_epoch(0, self.max_epochs)
+        return ready(trainer, prototypes, labels, codes, targets, n_classes, sample_weight)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
         """Take one step; all weights are computed before any prototype moves.
@@ -288,14 +219,6 @@ class Trainer:
             step = adaptive_step(self.manifold, self.cost, state, samples[rows], targets[rows], weight, n_epochs, caps)
             state = state._replace(prototypes=step.prototypes, memory=step.memory)
             yield step
-
-    def _unit(self, codes: Array, sample_weight: Array | None) -> float:
-        return float(self.manifold.unit(codes, sample_weight)) if hasattr(self.manifold, "unit") else 1.0
-
-    @property
-    def _priors(self) -> tuple[float, ...] | None:
-        """Class priors of the cost, where it is one of the mixture's."""
-        return self.cost.priors if isinstance(self.cost, (RSLVQ, PLVQ)) else None
 
     @property
     def _max_length(self) -> float:
@@ -584,16 +507,20 @@ class Trainer:
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
         if isinstance(state.sigma2_schedule, Learned):
-            on_held_out = state.sigma2_schedule.data == "held_out" and validation is not None
-            state = self._learned(state, *(validation if on_held_out else (codes, targets, sample_weight)))
+            training = (codes, targets, sample_weight)
+            state = self._learned(
+                state, *(training if state.sigma2_schedule.data == "training" else validation or training)
+            )
         seconds = time.perf_counter() - began
         return state, self._row(state, score, n_capped, seconds, (codes, targets, sample_weight), validation)
 
     def _learned(self, state: State, codes: Array, targets: Array, sample_weight: Array | None) -> State:
         """Move sigma2 along its gradient on these data: one pass of distances."""
+        rule = state.sigma2_schedule
+        assert isinstance(rule, Learned)
         sqdist = self.manifold.sqdist(state.prototypes, codes)
         gradient = log_sigma2_gradient(self.cost, sqdist, targets, state.labels, state.sigma2, sample_weight)
-        return state._replace(sigma2=state.sigma2_schedule.follow(state.sigma2, gradient))
+        return state._replace(sigma2=rule.follow(state.sigma2, gradient))
 
     def _row(
         self,
