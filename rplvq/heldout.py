@@ -32,17 +32,18 @@ def _share_or_none(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 class HeldOut:
     """Choose sigma2 and its schedule by held-out log posterior, for at most the price of two more fits.
 
-    1. Of each class, ``fraction`` of its samples are held out, at least one, and never so many that fewer than one
-       more than its prototypes are left: of smaller classes none.
+    1. Of each class, ``fraction`` of its samples are held out, at least one; but it keeps one more than it has
+       prototypes, and of classes too small for that none are held out.
     2. Each of ``candidates`` values, from half of "auto" to twice the half-median in equal ratios, trains new initial
        prototypes on the kept samples for a few epochs, with the step size's schedule shortened to these.
     3. The best two, and the best one annealed, train again for about twice as many epochs.
-    4. The best of these is compared with the initial prototypes of the kept samples: if those are better, the fit does not train.
+    4. The best of these is compared with the initial prototypes of the kept samples: if those are better, the fit does
+       not train.
     5. The fit then trains on all samples with the schedule chosen.
 
     Steps 2 and 3 take half each of twice the fit's ``max_epochs`` times its visits of samples, so that the whole costs
-    less than three fits. With few epochs fewer candidates are tried, those of an epoch each at least.
-    Where fewer than 10 samples or only those of one class can be held out, or ``max_epochs`` is 0, sigma2 is that of "auto".
+    less than three fits. With few epochs fewer candidates are tried, for an epoch each at least. Where fewer than 10
+    samples or only those of one class can be held out, or ``max_epochs`` is 0, sigma2 is that of "auto".
 
     Parameters
     ----------
@@ -58,9 +59,9 @@ class HeldOut:
 
     Notes
     -----
-    The criterion is ``-mean_i sum_c t_ic log p(c | X_i)`` with the cost's own posterior, minimised over the sigma2 of the
-    posterior (temperature scaling), for labels as for soft labels t, weighted by sample weights. Trials draw
-    from a generator of their own, seeded once from the fit's: all see the same split and order.
+    The criterion is ``-mean_i sum_c t_ic log p(c | X_i)`` with the cost's own posterior, minimised over the sigma2 of
+    the posterior (temperature scaling), for labels as for soft labels t, weighted by sample weights. Trials draw from a
+    generator of their own, seeded once from the fit's: all see the same split and order.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class HeldOut:
     untrained: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
 
     def grid(self, low: float, middle: float, count: int) -> list[Schedule]:
-        """Return ``count`` constants from ``low / 2`` to ``2 middle`` in equal ratios; of one or two, ``low`` and ``middle``.
+        """Return ``count`` constants from ``low / 2`` to ``2 middle`` in equal ratios; one or two are these themselves.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ WIDTH = 1e-4
 def log_sigma2_gradient(
     cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None
 ) -> float:
-    """Derivative of the mean loss by log sigma2, for costs that see distances over sigma2 alone.
+    """Return the derivative of the mean loss by log sigma2, for costs that see distances over sigma2 alone.
 
     ``d loss / d log sigma2 = -sum_k slope_k d_k``, since a change of sigma2 is one of all distances.
 
@@ -63,8 +63,8 @@ class Learned:
 
     g is the derivative of the mean loss by log sigma2 (:func:`log_sigma2_gradient`) under the prototypes of that epoch.
     On held-out data sigma2 goes to where their probabilities are calibrated, and grows where training overfits. On the
-    training data themselves it falls as long as training makes fewer mistakes, until the classifier knows its samples by heart: on BCI 2a
-    the gradient of the paper's setting costs .07 of kappa. So keep ``rate`` small and ``floor`` high there.
+    training data it falls as long as training makes fewer mistakes on them, until it knows them by heart; keep ``rate``
+    small and ``floor`` high there.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ class Learned:
     floor : float, default=0.1
         Share of the start below which sigma2 never falls, at most 1.
     data : {"held_out", "training"}, default="held_out"
-        Whose gradient: of ``validation_fraction`` of the samples, which fit holds out from training for it (as for early
-        stopping, and the same if both are asked for), or of the training samples.
+        Whose gradient: that of ``validation_fraction`` of the samples, which fit holds out from training for it (as for
+        early stopping, and the same if both are asked for), or that of the training samples.
 
     Notes
     -----

@@ -1,9 +1,9 @@
 """Short training runs on a part of the samples, judged by the samples held out: how sigma2 is chosen inside fit.
 
 Each candidate trains prototypes on the kept part. They are judged by the mean log posterior of the true class of the
-held-out samples, at the sigma2 that makes it largest for these prototypes: what prototypes can tell, whatever sigma2 they
-were trained with. The posterior at the sigma2 of training instead prefers small values, whose probabilities are sharp where
-their prototypes are worse.
+held-out samples, at the sigma2 that makes it largest for these prototypes: what prototypes can tell, whatever sigma2
+they were trained with. The posterior at the sigma2 of training instead prefers small values after short training, whose
+probabilities are better and whose prototypes are worse.
 """
 
 from __future__ import annotations

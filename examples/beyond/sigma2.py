@@ -106,7 +106,7 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 30 repetitions of SynII (10 where sigma2 is learned), 10 of the others; ``quick`` has 3 and 1, of 3 epochs."""
+    """All jobs: 30 repetitions of SynII (10 of a learned sigma2), 10 of the others; ``quick``: 3 and 1, of 3 epochs."""
     return list(_jobs(1, {"max_epochs": 3}) if quick else _jobs(10, {}))
 
 
