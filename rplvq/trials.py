@@ -162,7 +162,8 @@ class Trials:
         pilot = attrs.evolve(quiet, sigma2=schedule, max_epochs=n_epochs)
         state = ready(pilot, *self.begin, codes, targets, self.n_classes, weights)
         try:
-            state, _ = pilot.run(state, codes, targets, np.random.default_rng(self.seed), weights)
+            with np.errstate(all="ignore"):  # what diverges here is no concern of the fit
+                state, _ = pilot.run(state, codes, targets, np.random.default_rng(self.seed), weights)
             loss = self.loss(state.prototypes, state.sigma2)[0]
         except FloatingPointError:  # this sigma2 is too small for the step size
             loss = np.inf

@@ -18,6 +18,7 @@ from rplvq import (
     BuresWasserstein,
     Constant,
     EuclideanVectors,
+    Learned,
     LearnedLogEuclidean,
     RiemannianLVQ,
     Trainer,
@@ -243,6 +244,8 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         ("early_stopping", True),
         ("compiled", True),
         ("callbacks", [print]),
+        ("sigma2", "heldout"),
+        ("sigma2", Learned()),
     ],
 )
 def test_arguments_of_the_stochastic_trainer_are_refused(name, value):
