@@ -22,7 +22,7 @@ from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type
-from rplvq.learned import is_learned_on
+from rplvq.learned import is_learned_on, require_training_data
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -364,6 +364,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(codes)
         if first:
+            require_training_data(self.sigma2)
             rng = np.random.default_rng(self._draw_seed())
             trainer = _to_train(self._trainer(manifold, self._initializer(known, targets, weights)))
             state = trainer.init(codes, targets, len(known), rng, weights)

@@ -11,7 +11,7 @@ from attrs.validators import in_
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import number, positive
 
-__all__ = ["Learned", "is_learned_on", "log_sigma2_gradient", "require_homogeneous"]
+__all__ = ["Learned", "is_learned_on", "log_sigma2_gradient", "require_homogeneous", "require_training_data"]
 
 LONGEST = np.log(2.0)
 """Largest change of log sigma2 in an epoch."""
@@ -51,7 +51,7 @@ def log_sigma2_gradient(
     >>> from rplvq import RSLVQ
     >>> sqdist, targets, labels = np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([0, 1]), np.array([0, 1])
     >>> round(log_sigma2_gradient(RSLVQ(), sqdist, targets, labels, 2.0), 4)
-    -0.1607
+    -0.1603
     """
     slope = cost(sqdist, targets, labels, sigma2).slope
     return -float(np.average(np.einsum("nk,nk->n", slope, sqdist), weights=sample_weight))
@@ -81,7 +81,8 @@ class Learned:
     Notes
     -----
     sigma2 is part of the state: checkpoints and saved models go on with it. Each epoch costs one more
-    pass of distances over these data. ``partial_fit`` holds nothing out, and needs ``data="training"``.
+    pass of distances over these data. ``partial_fit`` holds nothing out: it leaves a sigma2 that fit has learned on
+    held-out data where it is, and can only begin with ``data="training"``.
 
     Examples
     --------
@@ -131,6 +132,15 @@ class Learned:
 def is_learned_on(value: Any, data: str) -> bool:
     """Whether a sigma2 is learned on these data, "held_out" or "training"."""
     return isinstance(value, Learned) and value.data == data
+
+
+def require_training_data(value: Any) -> None:
+    """Raise ValueError at a sigma2 that is learned on held-out data, where there are none."""
+    if is_learned_on(value, "held_out"):
+        raise ValueError(
+            f"sigma2={value!r} needs held-out samples, and there are none here (partial_fit holds none out): use "
+            "Learned(data='training'), or pass validation data"
+        )
 
 
 def require_homogeneous(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> None:

@@ -26,7 +26,7 @@ from rplvq.costs.rslvq import RSLVQ
 from rplvq.heldout import HeldOut, Still, named_sigma2
 from rplvq.history import EpochReport, Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
-from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient
+from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_training_data
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.steps import Result, State, Step, pair_weights
@@ -400,7 +400,14 @@ class Trainer:
         -------
         Progress
             For :meth:`epochs`.
+
+        Raises
+        ------
+        ValueError
+            If sigma2 is learned on held-out data, and there are none.
         """
+        if validation is None:
+            require_training_data(state.sigma2_schedule)
         rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
             rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
@@ -499,18 +506,12 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        if validation is None and is_learned_on(state.sigma2_schedule, "held_out"):
-            raise ValueError(
-                "sigma2=Learned(data='held_out') needs held-out samples, and there are none here (partial_fit holds "
-                "none out): use Learned(data='training'), or pass validation data"
-            )
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
-        if isinstance(state.sigma2_schedule, Learned):
-            training = (codes, targets, sample_weight)
-            state = self._learned(
-                state, *(training if state.sigma2_schedule.data == "training" else validation or training)
-            )
+        if is_learned_on(state.sigma2_schedule, "training"):
+            state = self._learned(state, codes, targets, sample_weight)
+        elif is_learned_on(state.sigma2_schedule, "held_out") and validation is not None:
+            state = self._learned(state, *validation)
         seconds = time.perf_counter() - began
         return state, self._row(state, score, n_capped, seconds, (codes, targets, sample_weight), validation)
 

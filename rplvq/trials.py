@@ -236,7 +236,7 @@ def choose_sigma2(
     >>> start = look(trainer, *trainer.initializer(trainer.manifold, X, y, 4, np.random.default_rng(0)), X, y)
     >>> choice = choose_sigma2(HeldOut(), trainer, start, X, y, 4, np.random.default_rng(0))
     >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
-    [(6, 2.6), (6, 1.3), (6, 2.6)]
+    [(6, 0.6), (6, 0.9), (6, 0.6)]
     """
     auto, half_median = auto_sigma2(start), start.half_median
     splitting = np.random.default_rng(int(rng.integers(2**31)))
