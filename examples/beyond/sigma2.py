@@ -30,6 +30,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "auto, step auto": {"step_size": "auto"},
     "half-median": {"sigma2": "half_median"},
     "heldout": {"sigma2": "heldout"},
+    "heldout, step auto": {"sigma2": "heldout", "step_size": "auto"},
     "learned": {"sigma2": Learned(), "validation_fraction": 0.2},
     "learned in training": {"sigma2": Learned(data="training")},
     "spread, start": {"max_epochs": 0, "decision": "posterior"},
