@@ -9,7 +9,9 @@ from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimator import RiemannianLVQ
 from rplvq.growth import Grow, Prune
+from rplvq.heldout import HeldOut
 from rplvq.initializers import ClassKMeans, ClassMeans
+from rplvq.learned import Learned
 from rplvq.manifolds import (
     AffineInvariant,
     BuresWasserstein,
@@ -44,6 +46,8 @@ __all__ = [
     "FromPymanopt",
     "GeometricDecay",
     "Grow",
+    "HeldOut",
+    "Learned",
     "LearnedLogEuclidean",
     "LogCholesky",
     "LogEuclidean",

@@ -10,12 +10,12 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics import log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.costs.mixture import log_proba_of
+from rplvq.costs.mixture import as_soft, log_proba_of
 from rplvq.names import index_labels
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Cost
 from rplvq.samples import by_block
 
-__all__ = ["Reliability", "calibrate_sigma2", "reliability"]
+__all__ = ["Reliability", "calibrate_sigma2", "calibrated_loss", "reliability"]
 
 SPAN = np.log(1e4)
 """Half width of the search for log sigma2, around the value of training."""
@@ -89,6 +89,53 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=labels)))
 
 
+def calibrated_loss(
+    cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None
+) -> tuple[float, float]:
+    """Mean negative log posterior of the true class at the sigma2 that makes it least, and that sigma2.
+
+    Parameters
+    ----------
+    cost : Cost
+        Its posterior counts, or that of the plain mixture.
+    sqdist : ndarray of shape (M, K)
+        Squared distances.
+    targets : ndarray of shape (M,) or (M, C)
+        Class indices or probabilities.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    sigma2 : float
+        Where to look, within a factor of 1e4.
+    sample_weight : ndarray of shape (M,), optional
+        Weights.
+
+    Returns
+    -------
+    loss, sigma2 : float
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ
+    >>> sqdist = np.array([[0.0, 4.0], [1.0, 3.0], [3.0, 1.0], [1.0, 2.0], [2.0, 1.5]])
+    >>> loss, sigma2 = calibrated_loss(RSLVQ(), sqdist, np.array([0, 0, 1, 1, 1]), np.array([0, 1]), 1.0)
+    >>> round(loss, 3), round(sigma2, 2)
+    (0.412, 0.5)
+    """
+    n_classes = int(labels.max()) + 1
+
+    def loss(log_sigma2: float) -> float:
+        def of(sqdist: Array, targets: Array) -> Array:
+            soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, float(np.exp(log_sigma2)))
+            # A class of probability 0 is no loss, even where its logarithm is infinite.
+            return np.asarray(np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
+
+        return -float(np.average(by_block(of, sqdist, targets), weights=sample_weight))
+
+    center = np.log(sigma2)
+    best = minimize_scalar(loss, bounds=(center - SPAN, center + SPAN), method="bounded", options={"xatol": 1e-6})
+    return float(best.fun), float(np.exp(best.x))
+
+
 def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """Set the sigma2 of a fitted classifier's probabilities by the likelihood of held-out data.
 
@@ -135,17 +182,7 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     sqdist *= sqdist
     if len(targets) != len(sqdist):
         raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")
-    cost, prototype_labels = model._fitted_trainer.cost, model._state.labels
-
-    def loss(log_sigma2: float) -> float:
-        def true_class(sqdist: Array, targets: Array) -> Array:
-            logs = log_proba_of(cost, sqdist, prototype_labels, float(np.exp(log_sigma2)))
-            return np.asarray(logs[np.arange(len(targets)), targets])
-
-        return -float(by_block(true_class, sqdist, targets).sum())
-
-    center = np.log(model.sigma2_)
-    best = minimize_scalar(loss, bounds=(center - SPAN, center + SPAN), method="bounded", options={"xatol": 1e-6})
+    _, sigma2 = calibrated_loss(model._fitted_trainer.cost, sqdist, targets, model._state.labels, model.sigma2_)
     found = copy.copy(model)
-    found.sigma2_ = float(np.exp(best.x))
+    found.sigma2_ = sigma2
     return found

@@ -21,10 +21,12 @@ from rplvq.costs.algebra import among
 from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.growth import Growth
+from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type, same_type
 from rplvq.late import met_classes, present_classes, relabelled, welcome
+from rplvq.learned import is_learned_on, require_training_data
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.params import PartsMixin
@@ -59,11 +61,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq", "glvq" or an object.
-    sigma2 : float, Schedule, "auto", "half_median" or None, default="auto"
+    sigma2 : float, Schedule, HeldOut, "auto", "half_median", "heldout" or None, default="auto"
         Variance of the mixture, in squared distances. "auto" (:func:`rplvq.sigma2.auto_sigma2`) lies between the
         likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
         latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
-        the choice of the paper's authors.
+        the choice of the paper's authors. "heldout" (:class:`rplvq.HeldOut`) tries several in short runs, for less than
+        the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
     step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
@@ -159,7 +162,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         manifold: str | Manifold[Any] | Any = "affine_invariant",
         cost: str | Cost = "rslvq",
         *,
-        sigma2: float | Schedule | str | None = "auto",
+        sigma2: float | Schedule | HeldOut | str | None = "auto",
         step_size: float | Schedule | str | None = None,
         prototypes_per_class: int | Mapping[Any, int] = 1,
         init: str | Initializer | tuple[Any, Any] = "mean",
@@ -261,7 +264,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if loaded is not None and resume is not None:
             require_same_origin(resume, loaded, origin)
         rng, validation = np.random.default_rng(seed), None
-        if self.early_stopping:
+        if self.early_stopping or is_learned_on(self.sigma2, "held_out"):
             kept, held = self._split(targets, rng)
             validation = (subset(codes, held), targets[held], None if weights is None else weights[held])
             codes, targets, weights = subset(codes, kept), targets[kept], None if weights is None else weights[kept]
@@ -393,6 +396,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, known, more=more)
         codes, targets, weights = (codes, targets, weights) if first else drop_weightless(codes, targets, weights)
         if first:
+            require_training_data(self.sigma2)
             rng = np.random.default_rng(self._draw_seed())
             met, trainer, state = self._begin(manifold, codes, known, targets, weights, rng)
             recent = recent_samples(self.growth, None, lambda: kept_of(codes, targets, weights, known))
@@ -426,7 +430,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 f"the first call holds samples of one class only, {known[met].tolist()}: two are needed to begin"
             )
         within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
-        trainer = self._trainer(manifold, self._initializer(known, within, weights, met))
+        trainer = _to_train(self._trainer(manifold, self._initializer(known, within, weights, met)))
         if len(met) < len(known):
             trainer = attrs.evolve(trainer, cost=among(trainer.cost, met))
         return met, trainer, trainer.init(codes, within, len(met), rng, weights)
@@ -580,9 +584,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 random_state=int(rng.integers(2**31)),
             )
         except ValueError as error:
+            other = "use Learned(data='training')"
             raise ValueError(
                 f"validation_fraction={share} of {len(targets)} samples cannot be held out with every class on both "
-                f"sides: {error}. Change it, or turn early_stopping off"
+                f"sides: {error}. Change it, or {'turn early_stopping off' if self.early_stopping else other}"
             ) from error
         return kept, held
 
@@ -618,3 +623,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         }
         self.__dict__.update(fitted)  # in one go: Ctrl-C finds the old model or the new one
         return self
+
+
+def _to_train(trainer: Trainer) -> Trainer:
+    """Return the trainer with a held-out choice that never leaves the initial prototypes as they are."""
+    rule = named_sigma2(trainer.sigma2)
+    return attrs.evolve(trainer, sigma2=attrs.evolve(rule, untrained=False)) if isinstance(rule, HeldOut) else trainer

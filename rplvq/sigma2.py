@@ -272,9 +272,8 @@ def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
     """
     if isinstance(value, str):
         if value not in RULES:
-            raise ValueError(
-                f"sigma2 must be a positive number, a Schedule, None or one of {sorted(RULES)}, got {value!r}"
-            )
+            names = sorted([*RULES, "heldout"])
+            raise ValueError(f"sigma2 must be a positive number, a Schedule, None or one of {names}, got {value!r}")
         return Constant(RULES[value](look()))
     default = Constant(auto_sigma2(look()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")

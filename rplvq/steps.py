@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rplvq.learned import Learned
 from rplvq.protocols import Array, Prototypes, Schedule
 
 __all__ = ["Result", "State", "Step", "pair_weights"]
@@ -43,16 +44,17 @@ class State(NamedTuple):
     trail: Any = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
-        """Return this state with the schedules' values of ``epoch``.
+        """Return this state with the schedules' values of ``epoch``; a learned sigma2 stays, but in epoch 0.
 
         Raises
         ------
         ValueError
             If a schedule gives anything but a positive finite number.
         """
+        kept = isinstance(self.sigma2_schedule, Learned) and epoch > 0
         return self._replace(
             epoch=epoch,
-            sigma2=_value("sigma2", self.sigma2_schedule, epoch, n_epochs),
+            sigma2=self.sigma2 if kept else _value("sigma2", self.sigma2_schedule, epoch, n_epochs),
             step_size=_value("step_size", self.step_schedule, epoch, n_epochs),
         )
 

@@ -15,29 +15,28 @@ import attrs
 import numpy as np
 from attrs.validators import in_
 
-from rplvq.adaptive import AdaptiveStep, adaptive_step, named_step
+from rplvq.adaptive import adaptive_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
+from rplvq.beginning import look, ready
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
 from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is_known, run_block
 from rplvq.costs.mixture import class_groups
-from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.epochs import Callback, epoch_by_epoch
 from rplvq.growth import Growth, Window
+from rplvq.heldout import HeldOut, Still, named_sigma2
 from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
 from rplvq.large import is_large, step_by_parts
+from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_training_data
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.samples import as_asked, by_block, subset
-from rplvq.schedules import GeometricDecay, resolve, wants_default
-from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import Result, State, Step, pair_weights
 from rplvq.sweeps import BLOCK_ROWS, blocks, visits
+from rplvq.trials import choose_sigma2
 
 __all__ = ["Trainer"]
-
-SAME_POINT = 1e-28
 
 
 @attrs.frozen
@@ -52,9 +51,10 @@ class Trainer:
         What is minimised.
     initializer : Initializer, default=ClassMeans()
         Where prototypes begin.
-    sigma2 : float, Schedule, "auto", "half_median" or None
+    sigma2 : float, Schedule, HeldOut, "auto", "half_median", "heldout" or None
         Variance of the mixture's components; "auto" is :func:`rplvq.sigma2.auto_sigma2` of the initial
-        prototypes, "half_median" half the median squared distance to them.
+        prototypes, "half_median" half the median squared distance to them; "heldout" is :class:`rplvq.HeldOut`, which
+        tries several in short runs when :meth:`init` is called.
     step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
         units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its
@@ -108,7 +108,7 @@ class Trainer:
     manifold: Manifold[Any]
     cost: Cost = attrs.field(factory=RSLVQ)
     initializer: Initializer = attrs.field(factory=ClassMeans)
-    sigma2: float | Schedule | str | None = "auto"
+    sigma2: float | Schedule | HeldOut | str | None = "auto"
     step_size: float | Schedule | str | None = None
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
@@ -163,27 +163,12 @@ class Trainer:
         prototypes, labels = self.initializer(self.manifold, chosen, targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        unit = 1.0
-        if hasattr(self.manifold, "unit"):
-            unit = self.manifold.unit(as_asked(self.manifold, codes), sample_weight)
-
-        def look() -> Start:
-            sqdist = by_block(lambda part: self.manifold.sqdist(prototypes, part), codes, n_columns=len(labels))
-            n_free = len(labels) * free_numbers(codes)
-            # Distances are about 1e-16 units between equal points that went through different arithmetic.
-            return Start(sqdist, targets, labels, n_free, sample_weight, self._priors, SAME_POINT * unit)
-
-        if isinstance(self.sigma2, AdaptiveStep):
-            raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
-        sigma2, start, rule = resolve_sigma2(self.sigma2, look), 1.0, named_step(self.step_size)
-        if wants_default(rule):
-            start = codes.shape[-1] * len(labels) / n_classes / 100 * unit
-            if isinstance(rule, str):  # "auto"; resolve refuses any other
-                total = len(codes) if sample_weight is None else float(sample_weight.sum())
-                start = min(start, sigma2(0, self.max_epochs) * min(len(labels) / total, 0.5))
-        step_size = resolve(rule, GeometricDecay(start), "step_size")
-        memory = step_size.begin(prototypes) if isinstance(step_size, AdaptiveStep) else None
-        return State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0, memory).at_epoch(0, self.max_epochs)
+        trainer, rule = self, named_sigma2(self.sigma2)
+        if isinstance(rule, HeldOut):
+            start = look(self, prototypes, labels, codes, targets, sample_weight)
+            choice = choose_sigma2(rule, self, start, codes, targets, n_classes, rng, sample_weight)
+            trainer = attrs.evolve(self, sigma2=choice.schedule)
+        return ready(trainer, prototypes, labels, codes, targets, n_classes, sample_weight)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:
         """Take one step; all weights are computed before any prototype moves.
@@ -250,11 +235,6 @@ class Trainer:
                 step = adaptive_step(self.manifold, self.cost, state, *batch, n_epochs, caps, connect)
                 state = state._replace(prototypes=step.prototypes, memory=step.memory)
                 yield step
-
-    @property
-    def _priors(self) -> tuple[float, ...] | None:
-        """Class priors of the cost, where it is one of the mixture's."""
-        return self.cost.priors if isinstance(self.cost, (RSLVQ, PLVQ)) else None
 
     @property
     def _max_length(self) -> float:
@@ -438,14 +418,22 @@ class Trainer:
         -------
         Progress
             For :meth:`epochs`.
+
+        Raises
+        ------
+        ValueError
+            If sigma2 is learned on held-out data, and there are none.
         """
+        if validation is None:
+            require_training_data(state.sigma2_schedule)
         rows: tuple[dict[str, float], ...] = ()
         if self.monitor == "epoch":
             rows = (self._row(state, None, 0, 0.0, (codes, targets, sample_weight), validation),)
         best_cost = np.inf
         if self.patience is not None and validation is not None:
             best_cost = self._evaluate(state, *validation).cost
-        return Progress(state, state, best_cost, rows, rng.bit_generator.state)
+        still = isinstance(state.sigma2_schedule, Still)
+        return Progress(state, state, best_cost, rows, rng.bit_generator.state, still)
 
     def epochs(
         self,
@@ -559,8 +547,21 @@ class Trainer:
         """
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, codes, targets, rng, sample_weight)
+        if is_learned_on(state.sigma2_schedule, "training"):
+            state = self._learned(state, codes, targets, sample_weight)
+        elif is_learned_on(state.sigma2_schedule, "held_out") and validation is not None:
+            state = self._learned(state, *validation)
         seconds = time.perf_counter() - began
         return state, self._row(state, score, n_capped, seconds, (codes, targets, sample_weight), validation)
+
+    def _learned(self, state: State, codes: Array, targets: Array, sample_weight: Array | None) -> State:
+        """Move sigma2 along its gradient on these data: one pass of distances."""
+        rule = state.sigma2_schedule
+        assert isinstance(rule, Learned)
+        prototypes, n_columns = state.prototypes, len(state.labels)
+        sqdist = by_block(lambda part: self.manifold.sqdist(prototypes, part), codes, n_columns=n_columns)
+        gradient = log_sigma2_gradient(self.cost, sqdist, targets, state.labels, state.sigma2, sample_weight)
+        return state._replace(sigma2=rule.follow(state.sigma2, gradient))
 
     def _row(
         self,

@@ -21,6 +21,8 @@ from rplvq import (
     ClassKMeans,
     EuclideanVectors,
     GeometricDecay,
+    HeldOut,
+    Learned,
     LogEuclidean,
     RiemannianLVQ,
     Trainer,
@@ -67,6 +69,9 @@ RUNS = {
     "given prototypes": ({"init": (X[:4], [0, 1, 0, 1])}, (X, Y)),
     "monitor": ({"monitor": "epoch"}, (X, Y)),
     "early stopping": ({"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 2}, (X, Y)),
+    "held out": ({"sigma2": HeldOut(untrained=False)}, spd_classes(per_class=30)),
+    "learned on held-out samples": ({"sigma2": Learned(rate=1.0), "validation_fraction": 0.3}, (X, Y)),
+    "learned in training": ({"sigma2": Learned(rate=1.0, data="training"), "early_stopping": True}, (X, Y)),
     "no seed": ({"random_state": None, "early_stopping": True, "validation_fraction": 0.3}, (X, Y)),
     "generator": ({"random_state": np.random.RandomState(4)}, (X, Y)),
 }

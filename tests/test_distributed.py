@@ -16,6 +16,7 @@ from rplvq import (  # noqa: E402
     BuresWasserstein,
     Checkpoint,
     Grow,
+    Learned,
     LogCholesky,
     LogEuclidean,
     RiemannianLVQ,
@@ -180,6 +181,8 @@ def test_what_has_no_distributed_version_is_refused():
         (RiemannianLVQ(average=True), "solver and average are not supported by DistributedLVQ"),
         (RiemannianLVQ(growth=[Grow()]), "growth=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(step_size="adaptive"), "step_size=.* is not supported by DistributedLVQ"),
+        (RiemannianLVQ(sigma2="heldout"), "sigma2=.* is not supported by DistributedLVQ"),
+        (RiemannianLVQ(sigma2=Learned()), "sigma2=Learned.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(init=lambda *a, **b: None), "no distributed version"),
         (RiemannianLVQ(prototypes_per_class=26), "25 samples for 26 prototypes"),
     ):

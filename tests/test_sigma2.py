@@ -140,7 +140,7 @@ def test_names_numbers_and_schedules():
     assert resolve_sigma2(2, look) == Constant(2.0)
     assert resolve_sigma2(Constant(0.5), look) == Constant(0.5)
     assert len(looks) == seen
-    with pytest.raises(ValueError, match=r"one of \['auto', 'half_median'\], got 'median'"):
+    with pytest.raises(ValueError, match=r"one of \['auto', 'half_median', 'heldout'\], got 'median'"):
         resolve_sigma2("median", look)
 
 

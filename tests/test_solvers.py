@@ -19,6 +19,7 @@ from rplvq import (
     Constant,
     EuclideanVectors,
     Grow,
+    Learned,
     LearnedLogEuclidean,
     RiemannianLVQ,
     Trainer,
@@ -245,6 +246,8 @@ def test_a_saved_model_predicts_the_same(tmp_path):
         ("compiled", True),
         ("callbacks", [print]),
         ("growth", [Grow()]),
+        ("sigma2", "heldout"),
+        ("sigma2", Learned()),
     ],
 )
 def test_arguments_of_the_stochastic_trainer_are_refused(name, value):

@@ -90,7 +90,8 @@ def score_each(
     for subject, *own in subjects:
         chosen = dict(zip(("prototypes_per_class", "sigma2"), own, strict=False))
         rows.append(score(load_bci2a(int(subject)), dict(settings) | chosen))
-    result: Record = {name: [row[name] for row in rows] for name in rows[0]}
+    common = [name for name in rows[0] if all(name in row for row in rows)]  # a fit may choose not to train
+    result: Record = {name: [row[name] for row in rows] for name in common}
     means = {f"mean_{name}": float(np.mean(values)) for name, values in result.items()}
     return result | means
 

@@ -10,11 +10,14 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from examples.beyond.problems import FILES, SPLITS, score_each
 from examples.paper.data import Split, is_available
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import Learned, RiemannianLVQ
+from rplvq.costs import RiemannianGaussian, SpreadRSLVQ
 
 __all__ = ["METHODS", "jobs", "smoke", "train"]
 
@@ -23,7 +26,24 @@ METHODS: dict[str, dict[str, Any]] = {
     "auto": {},
     "auto, step auto": {"step_size": "auto"},
     "half-median": {"sigma2": "half_median"},
+    "heldout": {"sigma2": "heldout"},
+    "heldout, step auto": {"sigma2": "heldout", "step_size": "auto"},
+    "learned": {"sigma2": Learned(), "validation_fraction": 0.2},
+    "learned in training": {"sigma2": Learned(data="training")},
+    "spread, start": {"max_epochs": 0, "decision": "posterior"},
+    "spread, auto": {"decision": "posterior"},
 }
+"""Arguments of RiemannianLVQ; "spread" adds the cost of a variance for each class, which is for SynII."""
+
+
+def _spread(split: Split) -> SpreadRSLVQ:
+    """Cost with the variances of the training classes around their means."""
+    means = RiemannianLVQ(max_epochs=0).fit(split.X_train, split.y_train)
+    targets = np.searchsorted(means.classes_, split.y_train)
+    labels = np.arange(len(means.classes_))
+    return SpreadRSLVQ.from_sqdist(
+        means.transform(split.X_train) ** 2, targets, labels, RiemannianGaussian(split.X_train.shape[-1])
+    )
 
 
 def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = (), **settings: Any) -> Record:
@@ -45,24 +65,32 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
     Returns
     -------
     dict
-        accuracy, kappa, train_accuracy, posterior_accuracy and sigma2 where trained; on "bci2a" lists over the
+        accuracy, kappa, train_accuracy, epochs, posterior_accuracy and sigma2 where trained; on "bci2a" lists over the
         subjects, and their means as mean_<name>.
     """
 
     def scored(split: Split, own: Record) -> Record:
-        return fit_and_score(RiemannianLVQ(random_state=repetition, **METHODS[method] | own), split)
+        cost = {"cost": _spread(split)} if method.startswith("spread") else {}
+        model = RiemannianLVQ(random_state=repetition, **METHODS[method] | cost | own)
+        return {"epochs": 0} | fit_and_score(model, split)
 
     return score_each(scored, data, repetition, [[subject] for subject in subjects], settings)
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 30 repetitions of SynII, 10 of the others; ``quick`` has 3 and 1, of 3 epochs."""
+    """All jobs: 30 repetitions of SynII (10 of a learned sigma2), 10 of the others; ``quick``: 3 and 1, of 3 epochs."""
     return list(_jobs(1, {"max_epochs": 3}) if quick else _jobs(10, {}))
 
 
 def smoke() -> list[Job]:
     """Digits, one epoch: seconds."""
-    return [Job("sigma2-digits", method, 0, {"data": "digits", "max_epochs": 1}, train) for method in METHODS]
+    return [
+        Job("sigma2-digits", method, 0, {"data": "digits", "max_epochs": 1}, train) for method in _methods("digits")
+    ]
+
+
+def _methods(data: str) -> list[str]:
+    return [name for name in METHODS if data == "syn2" or not name.startswith("spread")]
 
 
 def _jobs(n_repetitions: int, short: Record) -> Iterator[Job]:
@@ -70,6 +98,10 @@ def _jobs(n_repetitions: int, short: Record) -> Iterator[Job]:
         if name in FILES and not is_available(FILES[name]):
             continue
         settings: Record = {"data": name} | ({"subjects": list(range(1, 10))} if name == "bci2a" else {})
-        for repetition, method in product(range(3 * n_repetitions if name == "syn2" else n_repetitions), METHODS):
-            own = settings if method == "start" else settings | short
+        for repetition, method in product(
+            range(3 * n_repetitions if name == "syn2" else n_repetitions), _methods(name)
+        ):
+            if repetition >= n_repetitions and method.startswith("learned"):
+                continue
+            own = settings if method.endswith("start") else settings | short
             yield Job(f"sigma2-{name}", method, repetition, own, train)

@@ -58,6 +58,8 @@ class Experiments:
             self.report(folder)
             return 0
         jobs = self.collect(options.quick, options.only)
+        if options.experiments:
+            jobs = [job for job in jobs if job.experiment in options.experiments]
         if options.methods:
             jobs = [job for job in jobs if job.method in options.methods]
         if options.list:
@@ -77,6 +79,7 @@ class Experiments:
         add("command", choices=("run", "report"), help="compute what is missing, or write the tables")
         add("--quick", action="store_true", help="few repetitions and epochs: minutes instead of hours")
         add("--only", nargs="+", default=[], choices=groups, metavar="GROUP", help=", ".join(groups))
+        add("--experiments", nargs="+", default=[], metavar="NAME", help="only the experiments of these names")
         add("--methods", nargs="+", default=[], metavar="NAME", help="only the methods of these names")
         add("--jobs", type=int, default=1, help="processes, -1 for all cores (default 1)")
         add("--list", action="store_true", help="name the jobs that have no result yet, run nothing")

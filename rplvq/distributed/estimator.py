@@ -17,6 +17,8 @@ from rplvq.distributed.initial import first_prototypes
 from rplvq.distributed.partitions import in_blocks, partition
 from rplvq.distributed.training import DistributedTrainer
 from rplvq.estimator import RiemannianLVQ
+from rplvq.heldout import HeldOut, named_sigma2
+from rplvq.learned import Learned
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -248,6 +250,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if isinstance(named_step(model.step_size), AdaptiveStep):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
+        if isinstance(named_sigma2(model.sigma2), (HeldOut, Learned)):
+            raise ValueError(
+                f"sigma2={model.sigma2!r} is not supported by DistributedLVQ: choose it on a part of the data"
+            )
         return manifold
 
 

@@ -13,6 +13,8 @@ from rplvq import costs, initializers, manifolds, schedules
 from rplvq.adaptive import AdaptiveStep, Travel
 from rplvq.averaging import Averaging, Trail
 from rplvq.growth import Grow, Prune
+from rplvq.heldout import HeldOut, Still
+from rplvq.learned import Learned
 from rplvq.manifolds.affine_invariant import InverseFactors
 from rplvq.manifolds.learned_log_euclidean import MetricPrototypes
 from rplvq.steps import State
@@ -26,8 +28,8 @@ PartT = TypeVar("PartT", bound=type[Any])
 
 def _shipped() -> dict[str, type]:
     """Attrs classes among the public names of the modules of parts, and what a fitted estimator carries."""
-    found: list[type] = [AdaptiveStep, Averaging, Grow, InverseFactors, Kept, MetricPrototypes, Prune, State, Stream]
-    found += [Trail, Trainer, Travel, Young]
+    found: list[type] = [AdaptiveStep, Averaging, Grow, HeldOut, InverseFactors, Kept, Learned, MetricPrototypes, Prune]
+    found += [State, Still, Stream, Trail, Trainer, Travel, Young]
     for module in (costs, initializers, manifolds, schedules):
         members = [getattr(module, name) for name in module.__all__]
         found += [member for member in members if isinstance(member, type) and attrs.has(member)]

@@ -1,0 +1,306 @@
+"""sigma2 chosen on held-out samples: what is held out, what it costs, what is chosen, and where nothing can be."""
+
+from __future__ import annotations
+
+import pickle
+
+import attrs
+import numpy as np
+import pytest
+from cases import EVERY
+from numpy.testing import assert_allclose, assert_array_equal
+from problems import refuse, spd_classes, vector_classes
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.base import clone
+
+from rplvq import PLVQ, RSLVQ, Annealed, Constant, EuclideanVectors, Grow, HeldOut, RiemannianLVQ, Trainer, load_model
+from rplvq.beginning import look
+from rplvq.calibration import calibrated_loss
+from rplvq.datasets import make_syn1, make_syn2
+from rplvq.heldout import Still
+from rplvq.sweeps import visits
+from rplvq.trials import FEWEST, choose_sigma2, split_classes
+
+X, Y = vector_classes(per_class=30, n_classes=3, shift=0.7)
+
+
+def chosen(rule=None, weights=None, cost=None, targets=Y, **settings):
+    """Choice for the vectors, by a bare trainer."""
+    trainer = Trainer(EuclideanVectors(), cost or RSLVQ(), **{"step_size": 0.1, "max_epochs": 12} | settings)
+    extra = {} if weights is None else {"sample_weight": weights}
+    begin = trainer.initializer(trainer.manifold, X, targets, 3, np.random.default_rng(0), **extra)
+    start = look(trainer, *begin, X, targets, weights)
+    return choose_sigma2(rule or HeldOut(), trainer, start, X, targets, 3, np.random.default_rng(1), weights)
+
+
+# --- what is held out
+
+
+def test_the_share_of_each_class_is_held_out():
+    targets, labels = np.repeat([0, 1, 2], [40, 12, 4]), np.array([0, 0, 1, 2])
+    kept, held = split_classes(targets, labels, 0.25, np.random.default_rng(0))
+    assert_array_equal(np.bincount(targets[held]), [10, 3, 1])
+    assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(56))
+    assert not np.array_equal(held, split_classes(targets, labels, 0.25, np.random.default_rng(1))[1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "labels", "wanted"),
+    [
+        ((1, 2, 3, 4), (0, 1, 2, 3), (0, 0, 1, 1)),  # two stay of a class with one prototype
+        ((4, 4, 5, 9), (0, 0, 0, 1, 2, 2, 3), (0, 1, 1, 2)),
+    ],
+)
+def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels, wanted):
+    targets = np.repeat(np.arange(4), sizes)
+    for fraction in (0.2, 0.99):
+        _, held = split_classes(targets, np.array(labels), fraction, np.random.default_rng(0))
+        found = np.bincount(targets[held], minlength=4)
+        if fraction == 0.2:
+            assert_array_equal(found, wanted)
+        assert (np.array(sizes) - found >= np.minimum(np.bincount(labels) + 1, sizes)).all()
+
+
+def test_samples_of_weight_zero_are_in_neither_part():
+    weights = np.where(np.arange(len(Y)) % 3 == 0, 0.0, 1.5)
+    kept, held = split_classes(np.eye(3)[Y], np.arange(3), 0.25, np.random.default_rng(0), weights)
+    assert_array_equal(np.sort(np.concatenate([kept, held])), np.flatnonzero(weights))
+
+
+# --- how candidates are judged
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_the_loss_is_the_least_over_sigma2(soft):
+    rng = np.random.default_rng(0)
+    sqdist, labels, weights = rng.uniform(0.1, 4, (40, 3)), np.arange(3), rng.uniform(0, 2, 40)
+    own = np.eye(3)[sqdist.argmin(axis=1) * rng.integers(0, 2, 40)]
+    own = 0.7 * np.eye(3)[sqdist.argmin(axis=1)] + 0.3 * rng.dirichlet(np.ones(3), 40) if soft else own
+    targets = own if soft else own.argmax(axis=1)
+
+    def loss(log_sigma2):
+        log_p = log_softmax(-sqdist / 2 / np.exp(log_sigma2), axis=1)
+        return -weights @ (own * log_p).sum(axis=1) / weights.sum()
+
+    best = minimize_scalar(loss, bounds=(-6, 6), method="bounded", options={"xatol": 1e-9})
+    for factor in (1.0, 1e-12):
+        found = calibrated_loss(PLVQ(), factor * sqdist, targets, labels, 2.0 * factor, weights)
+        assert_allclose(found, (best.fun, factor * np.exp(best.x)), rtol=1e-5)
+
+
+def test_a_class_of_probability_zero_is_no_loss():
+    loss, _ = calibrated_loss(RSLVQ(priors=(1.0, 1e-300)), np.array([[1e4, 2e4]]), np.array([0]), np.array([0, 1]), 1.0)
+    assert loss == pytest.approx(0, abs=1e-12)
+
+
+# --- what it costs
+
+
+@pytest.mark.parametrize("max_epochs", [1, 2, 3, 5, 12, 40])
+@pytest.mark.parametrize("rule", [HeldOut(), HeldOut(0.6, 3), HeldOut(0.15, 12, annealing=None)], ids=repr)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trials_visit_fewer_samples_than_two_fits(max_epochs, rule, weighted):
+    weights = np.random.default_rng(0).uniform(0, 3, len(Y)) if weighted else None
+    choice = chosen(rule, weights, max_epochs=max_epochs)
+    total = sum(trial.n_visits for trial in choice.trials)
+    assert 0 < total <= 2 * max_epochs * len(visits(len(Y), weights)[0])
+    assert max(trial.n_epochs for trial in choice.trials) <= max_epochs
+    if max_epochs > 5 and rule.fraction < 0.5:
+        assert len({trial.n_epochs for trial in choice.trials if trial.n_epochs}) == 2
+
+
+def test_a_whole_fit_visits_fewer_samples_than_three():
+    class Counting:
+        count = 0
+
+        def __call__(self, sqdist, targets, labels, sigma2):
+            Counting.count += len(sqdist)
+            return RSLVQ()(sqdist, targets, labels, sigma2)
+
+    rule = HeldOut(untrained=False)
+    RiemannianLVQ("euclidean_vectors", Counting(), sigma2=rule, step_size=0.1, max_epochs=20).fit(X, Y)
+    assert 2.5 * 20 * len(Y) < Counting.count <= 3 * 20 * len(Y)
+
+
+# --- what is chosen
+
+
+def test_the_grid_goes_from_half_of_auto_to_twice_the_half_median():
+    assert_allclose([s.value for s in HeldOut().grid(1.0, 4.0, 5)], [0.5, 1, 2, 4, 8])
+    assert HeldOut().grid(1.0, 4.0, 2) == [Constant(1.0), Constant(4.0)]
+    assert HeldOut().grid(1.0, 4.0, 1) == [Constant(1.0)]
+    fallen = HeldOut(annealing=0.5).annealed(3.0)
+    assert 1.3 < fallen(100, 100) < 1.5 == pytest.approx(fallen.start - fallen.drop)
+
+
+def test_the_best_of_the_second_round_or_the_start_is_chosen():
+    choice = chosen()
+    n_epochs = [trial.n_epochs for trial in choice.trials]
+    first, last, still = choice.trials[:7], choice.trials[7:10], choice.trials[10]
+    assert n_epochs == [n_epochs[0]] * 7 + [n_epochs[7]] * 3 + [0]
+    best = sorted(first, key=lambda trial: trial.loss)[:2]
+    assert [trial.schedule for trial in last[:2]] == [trial.schedule for trial in best]
+    assert isinstance(last[2].schedule, Annealed)
+    assert choice.schedule == min([*last, still], key=lambda trial: trial.loss).schedule
+
+
+def test_a_trial_is_the_fit_of_the_kept_samples():
+    trial = chosen().trials[3]
+    trainer, rng = Trainer(EuclideanVectors(), step_size=0.1), np.random.default_rng(1)
+    splitting, seed = np.random.default_rng(int(rng.integers(2**31))), int(rng.integers(2**31))
+    kept, held = split_classes(Y, np.arange(3), 0.25, splitting)
+    pilot = attrs.evolve(trainer, sigma2=trial.schedule, max_epochs=trial.n_epochs)
+    state = pilot.init(X[kept], Y[kept], 3, np.random.default_rng(seed))
+    state, _ = pilot.run(state, X[kept], Y[kept], np.random.default_rng(seed))
+    sqdist = trainer.manifold.sqdist(state.prototypes, X[held])
+    assert trial.loss == calibrated_loss(RSLVQ(), sqdist, Y[held], np.arange(3), trial.schedule.value)[0]
+
+
+def test_where_training_harms_the_start_stays():
+    S, y = make_syn2(60, random_state=0)
+    settings = {"max_epochs": 20, "random_state": 0}
+    model = RiemannianLVQ(sigma2="heldout", **settings).fit(S, y)
+    means = RiemannianLVQ(max_epochs=0).fit(S, y)
+    assert model.n_epochs_ == 0
+    assert model.history_ == {}
+    assert_array_equal(model.prototypes_, means.prototypes_)
+    fresh, labels = make_syn2(60, random_state=0)
+    right = np.searchsorted(model.classes_, labels)
+    loss, wide = (-m.predict_log_proba(fresh)[np.arange(len(labels)), right].mean() for m in (model, means))
+    assert loss < wide  # its sigma2 is that of held-out samples
+    trained = RiemannianLVQ(sigma2=HeldOut(untrained=False), **settings).fit(S, y)
+    assert trained.n_epochs_ == 20
+    assert len(model.partial_fit(S, y).history_["epoch"]) == 1
+
+
+def test_partial_fit_trains_from_its_first_batch_on():
+    S, y = make_syn2(60, random_state=0)
+    model = RiemannianLVQ(sigma2="heldout", max_epochs=20, random_state=0).partial_fit(S, y)
+    assert model.n_epochs_ == 1
+    assert not isinstance(model._state.sigma2_schedule, Still)
+    assert model.partial_fit(S, y).n_epochs_ == 2
+
+
+def test_labels_as_soft_labels_choose_the_same():
+    hard, soft = chosen(cost=PLVQ()), chosen(cost=PLVQ(), targets=np.eye(3)[Y])
+    assert_allclose([t.loss for t in hard.trials], [t.loss for t in soft.trials], rtol=1e-9)
+    assert hard.schedule == soft.schedule
+
+
+def test_training_that_diverges_is_no_candidate():
+    choice = chosen(step_size=3e2, max_weight=None, max_step_length=1e300)
+    losses = [trial.loss for trial in choice.trials if trial.n_epochs]
+    assert np.isinf(losses).any()
+    assert not np.isnan(losses).any()
+    assert isinstance(choice.schedule, Still)
+
+
+# --- where nothing can be chosen
+
+
+@pytest.mark.parametrize("per_class", [1, 2, 3, 13])
+def test_too_few_samples_take_auto(per_class):
+    S, y = spd_classes(per_class=per_class, n_classes=3)
+    held = split_classes(y, np.arange(3), 0.25, np.random.default_rng(0))[1]
+    assert len(held) < FEWEST
+    models = [RiemannianLVQ(sigma2=rule, max_epochs=2, random_state=0).fit(S, y) for rule in ("heldout", "auto")]
+    assert models[0].sigma2_ == models[1].sigma2_
+
+
+def test_where_auto_cannot_tell_the_trials_cannot():
+    S, y = np.repeat([[0.0], [1.0]], 30, axis=0), np.repeat([0, 1], 30)
+    refuse(
+        RiemannianLVQ("euclidean_vectors", sigma2="heldout", init=(S[:1].repeat(2, 0), [0, 1])),
+        "fit",
+        S[:30] * 0,
+        y[15:45],
+        match="half the median .* Give sigma2 a number",
+    )
+
+
+def test_a_class_of_one_sample_beside_large_ones():
+    S, y = np.concatenate([X, [[30.0, 30.0, 30.0]]]), np.append(Y, 7)
+    model = RiemannianLVQ("euclidean_vectors", sigma2="heldout", max_epochs=6, random_state=0).fit(S, y)
+    assert model.predict(S[-1:]) == 7
+    one = np.r_[np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:2]]  # only one class can be judged
+    found, wanted = (
+        RiemannianLVQ("euclidean_vectors", sigma2=s, max_epochs=6, random_state=0).fit(X[one], Y[one])
+        for s in ("heldout", "auto")
+    )
+    assert found.sigma2_ == wanted.sigma2_
+
+
+def test_no_epochs_need_no_trials():
+    assert chosen(max_epochs=0).trials == ()
+
+
+# --- as any other sigma2
+
+
+@EVERY
+def test_every_manifold_chooses(case):
+    S, y = case.points(np.random.default_rng(0), 48, 3), np.repeat([0, 1], 24)
+    model = RiemannianLVQ(case.manifold(3), sigma2=HeldOut(candidates=3), max_epochs=3, random_state=0).fit(S, y)
+    assert 0 < model.sigma2_ < np.inf
+    assert np.isfinite(model.predict_log_proba(S)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_seed_gives_the_same_bits_in_any_order(weighted):
+    S, y = spd_classes(per_class=30)
+    weights = np.random.default_rng(0).uniform(0, 2, len(y)) if weighted else None
+    model = RiemannianLVQ(sigma2="heldout", max_epochs=4, random_state=3)
+    order = np.random.default_rng(0).permutation(len(y))
+    first = clone(model).fit(S, y, weights)
+    again = clone(model).fit(S[order], y[order], None if weights is None else weights[order])
+    assert_array_equal(first.prototypes_, again.prototypes_)
+    assert first.sigma2_ == again.sigma2_
+
+
+def test_saved_and_pickled_models_are_the_same(tmp_path):
+    S, y = spd_classes(per_class=30)
+    for rule in ("heldout", HeldOut(0.3, 4, annealing=None)):
+        model = RiemannianLVQ(sigma2=rule, max_epochs=4, random_state=0).fit(S, y)
+        model.save(tmp_path / "model.npz")
+        for again in (load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+            assert again.sigma2 == rule
+            assert_array_equal(again.predict_proba(S), model.predict_proba(S))
+
+
+def test_a_model_that_did_not_train_is_saved(tmp_path):
+    S, y = make_syn2(60, random_state=0)
+    model = RiemannianLVQ(sigma2="heldout", max_epochs=20, random_state=0).fit(S, y)
+    model.save(tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert isinstance(again._state.sigma2_schedule, Still)
+    assert (again.sigma2_, again.n_epochs_) == (model.sigma2_, 0)
+
+
+def test_fields_are_parameters():
+    model = RiemannianLVQ(sigma2=HeldOut())
+    assert model.set_params(sigma2__fraction=0.4, sigma2__annealing=None).sigma2 == HeldOut(0.4, annealing=None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("fraction", 0), ("fraction", 1.0), ("fraction", "x"), ("candidates", 0), ("annealing", 1), ("untrained", 2)],
+)
+def test_bad_fields_are_refused(field, value):
+    with pytest.raises((ValueError, TypeError), match=field):
+        HeldOut(**{field: value})
+
+
+def test_where_it_cannot_be_is_said():
+    S, y = spd_classes(per_class=30)
+    refuse(RiemannianLVQ(sigma2="heldout", solver="cg"), "fit", S, y, match="sigma2='heldout' is for solver='sgd' only")
+    refuse(RiemannianLVQ(step_size=HeldOut()), "fit", S, y, match="step_size must be a positive number, a Schedule")
+
+
+def test_trials_leave_growth_to_the_fit():
+    """A trial's loss is that of the prototypes it began with; the fit then grows."""
+    X, y = make_syn1(n_per_class=30, random_state=0)
+    model = RiemannianLVQ(sigma2="heldout", max_epochs=4, growth=[Grow(every=1, gain=None)], random_state=0).fit(X, y)
+    plain = clone(model).set_params(growth=()).fit(X, y)
+    assert model.history_["sigma2"][0] == plain.history_["sigma2"][0]
+    assert len(model.prototypes_) > len(plain.prototypes_) == 4
