@@ -40,7 +40,7 @@ from rplvq.steps import State
 from rplvq.streaming import Stream, drop_weightless, follow_on, kept_of, recent_samples
 from rplvq.sweeps import canonical_order, visits
 from rplvq.trainer import Trainer
-from rplvq.watch import edge_trouble, step_trouble, warn_of
+from rplvq.watch import decoded, edge_trouble, step_trouble, warn_of
 
 __all__ = ["RiemannianLVQ"]
 
@@ -244,7 +244,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             If an argument or a parameter is invalid, or the checkpoint is damaged or of another fit; nothing is
             changed then.
         FloatingPointError
-            If training diverges, which needs max_weight above its default.
+            If training diverges, which needs max_weight above its default, or a prototype leaves a manifold of your own.
         OSError
             If the checkpoint cannot be read.
 
@@ -606,7 +606,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         ``met`` (M,) are the labels of the classes that have prototypes, where some of ``classes`` (C,) have none.
         """
-        prototypes = trainer.manifold.decode(state.prototypes)
+        labels = (classes if met is None else met)[state.labels]
+        prototypes = decoded(trainer.manifold, state, labels)
         if X is not None:
             validate_data(self, X, skip_check_array=True)
         fitted = {
@@ -616,7 +617,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             "_stream": stream,
             "classes_": classes,
             "prototypes_": prototypes,
-            "prototype_labels_": (classes if met is None else met)[state.labels],
+            "prototype_labels_": labels,
             "sigma2_": state.sigma2,
             "n_epochs_": int(np.count_nonzero(history["epoch"])) if history else 0,
             "history_": history,

@@ -1,7 +1,8 @@
 """A look at what training left behind: numbers that are right to float64 but mean little, and what helps.
 
-A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). Here are the
-troubles that leave finite numbers: prototypes at the edge of the manifold, and steps that were cut more often than not.
+A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). Here are prototypes
+that are no points any more, which is an error too, and the troubles that leave finite numbers: prototypes at the edge of
+the manifold, and steps that were cut more often than not.
 """
 
 from __future__ import annotations
@@ -16,10 +17,47 @@ from rplvq.linalg import rank_tolerance
 from rplvq.protocols import Array
 from rplvq.steps import State
 
-__all__ = ["edge_trouble", "step_trouble", "warn_of"]
+__all__ = ["decoded", "edge_trouble", "step_trouble", "warn_of"]
 
 OFTEN = 0.5
 """Caps for each visit of a sample above which steps count as mostly cut."""
+
+
+def decoded(manifold: Any, state: State, names: Array) -> Array:
+    """Return the points of the prototypes, or say that one is none any more.
+
+    A metric that is flat in some coordinates moves through all of their space, which may hold more than the codes of
+    points.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The geometry.
+    state : State
+        K prototypes.
+    names : ndarray of shape (K,)
+        Their labels.
+
+    Returns
+    -------
+    ndarray of shape (K, ...)
+        Finite.
+
+    Raises
+    ------
+    FloatingPointError
+        If ``decode`` gives numbers that are not finite.
+    """
+    with np.errstate(all="ignore"):
+        points = np.asarray(manifold.decode(state.prototypes))
+    lost = np.flatnonzero(~np.isfinite(points.reshape(len(points), -1)).all(axis=1))
+    if len(lost):
+        raise FloatingPointError(
+            f"prototype {lost[0]} (class {names.tolist()[lost[0]]!r}) has left the manifold: decode of {manifold!r} "
+            "gives numbers that are not finite. Let move bring it back, as that of ProjectedEuclidean does, or lower "
+            "step_size"
+        )
+    return points
 
 
 def edge_trouble(manifold: Any, state: State, names: Array) -> str | None:

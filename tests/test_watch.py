@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import attrs
 import numpy as np
 import pytest
 from cases import hpd, spd
@@ -12,8 +13,9 @@ from problems import spd_classes, vector_classes
 
 from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, RiemannianLVQ
 from rplvq.exceptions import DivergenceWarning
-from rplvq.linalg import logm, rank_tolerance
+from rplvq.linalg import expm, logm, powm, rank_tolerance
 from rplvq.manifolds.affine_invariant import InverseFactors, inverse_factors
+from rplvq.manifolds.flat import flat_connect, flat_move, flat_sqdist
 from rplvq.watch import edge_trouble, step_trouble
 
 X, Y = spd_classes(per_class=10)
@@ -106,3 +108,37 @@ def test_units_are_no_trouble(manifold, scale):
 def test_a_geometry_without_a_margin_is_not_looked_at():
     model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=1).fit(*vector_classes())
     assert edge_trouble(EuclideanVectors(), model._state, model.prototype_labels_) is None
+
+
+@attrs.frozen
+class PowerEuclidean:
+    """``|X^p - W^p|_F / p``: flat, but the powers of matrices are a cone, not all of the space."""
+
+    power: float = 0.7
+
+    def encode(self, points):
+        return expm(self.power * LogEuclidean().encode(points)) / self.power
+
+    def decode(self, codes):
+        return powm(self.power * codes, 1 / self.power)
+
+    def sqdist(self, prototypes, samples):
+        return flat_sqdist(prototypes, samples)
+
+    def connect(self, prototypes, samples):
+        return flat_connect(prototypes, samples)
+
+    def move(self, geodesics, weights):
+        return flat_move(geodesics, weights)
+
+
+def test_a_prototype_that_left_the_manifold_is_named_and_the_model_stays():
+    samples = np.array([np.diag([value, value]) for value in (1.0, 1.1, 1.2, 3.0, 3.1, 3.2)])
+    labels = ["small"] * 3 + ["large"] * 3
+    model = RiemannianLVQ(PowerEuclidean(), sigma2=1.0, max_epochs=2, random_state=0).fit(samples, labels)
+    before = model.prototypes_
+    model.set_params(step_size=2.0, sigma2=20.0, max_epochs=60)
+    wanted = r"prototype 1 \(class 'small'\) has left the manifold: decode of PowerEuclidean\(power=0.7\)"
+    with pytest.raises(FloatingPointError, match=wanted):
+        model.fit(samples, labels)
+    assert model.prototypes_ is before
