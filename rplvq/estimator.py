@@ -244,7 +244,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             If an argument or a parameter is invalid, or the checkpoint is damaged or of another fit; nothing is
             changed then.
         FloatingPointError
-            If training diverges, which needs max_weight above its default, or a prototype leaves a manifold of your own.
+            If training diverges, which needs max_weight above its default, or a prototype leaves a manifold of your
+            own.
         OSError
             If the checkpoint cannot be read.
 

@@ -1,8 +1,8 @@
 """A look at what training left behind: numbers that are right to float64 but mean little, and what helps.
 
-A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). Here are prototypes
-that are no points any more, which is an error too, and the troubles that leave finite numbers: prototypes at the edge of
-the manifold, and steps that were cut more often than not.
+A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). Here are
+prototypes that are no points any more, which is an error too, and the troubles that leave finite numbers: prototypes at
+the edge of the manifold, and steps that were cut more often than not.
 """
 
 from __future__ import annotations
