@@ -302,7 +302,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             targets,
             weights,
             max_iterations=self.max_epochs,
-            max_length=trainer._max_length,
+            max_length=trainer.max_length,
             verbose=self.verbose,
         )
         self._store(X, trainer, state, classes, rng, history)

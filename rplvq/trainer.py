@@ -15,11 +15,9 @@ import attrs
 import numpy as np
 from attrs.validators import in_
 
-from rplvq.adaptive import adaptive_step
 from rplvq.averaging import Averaging, averaged, require_still, resolve_average, resumed
 from rplvq.beginning import look, ready
 from rplvq.checks import all_callable, auto_or_bool, count_from, not_negative, positive_or_none
-from rplvq.compiled import Kernels, compiled_kernels, connection, decomposes, is_known, run_block
 from rplvq.costs.mixture import class_groups
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.epochs import Callback, epoch_by_epoch
@@ -27,12 +25,12 @@ from rplvq.growth import Growth, Window
 from rplvq.heldout import HeldOut, Still, named_sigma2
 from rplvq.history import Meter, Score, evaluate, line
 from rplvq.initializers import ClassMeans
-from rplvq.large import is_large, step_by_parts
 from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_training_data
 from rplvq.progress import Origin, Progress
-from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
+from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.samples import as_asked, by_block, subset
-from rplvq.steps import Result, State, Step, pair_weights
+from rplvq.stepping import Stepper
+from rplvq.steps import Result, State, Step
 from rplvq.sweeps import BLOCK_ROWS, blocks, visits
 from rplvq.trials import choose_sigma2
 
@@ -188,56 +186,24 @@ class Trainer:
             Moved prototypes; distances (B, K) and losses (B,) before the step; how many weights were capped.
         """
         if state.memory is not None:
-            return next(self._adaptive_steps(state, samples, targets, sample_weight, len(samples)))
-        return Step(*next(self._steps(state, samples, targets, sample_weight, len(samples))))
-
-    def _steps(
-        self, state: State, samples: Array, targets: Array, sample_weight: Array | None, size: int
-    ) -> Iterator[tuple[Prototypes, Array, Array, int]]:
-        """Step through samples (M, ...) in batches of ``size``, yielding the fields of a Step for each.
-
-        Names are bound once: for one small matrix a step, looking them up is a share of the time that shows.
-        """
-        cost, move = self.cost, self.manifold.move
-        prototypes, labels, sigma2 = state.prototypes, state.labels, state.sigma2
-        step_size, max_weight, max_length = state.step_size, self.max_weight, self._max_length
-        large = size > 1 and is_large(self.manifold, samples, size, len(labels))
-        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
-            for start in range(0, len(samples), size):
-                stop = start + size
-                if large:
-                    batch = samples if size >= len(samples) else samples[start:stop]
-                    weight = None if sample_weight is None else sample_weight[start:stop]
-                    before, caps = state._replace(prototypes=prototypes), (max_weight, max_length)
-                    step = step_by_parts(self.manifold, cost, before, batch, targets[start:stop], weight, caps, connect)
-                    prototypes = step.prototypes
-                    yield step[:4]
-                    continue
-                geodesics = connect(prototypes, samples[start:stop])
-                sqdist = geodesics.sqdist
-                loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
-                if sample_weight is not None:
-                    slope = slope * sample_weight[start:stop, None]
-                weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
-                prototypes = move(geodesics, weights)
-                yield prototypes, sqdist, loss, n_capped
-
-    def _adaptive_steps(
-        self, state: State, samples: Array, targets: Array, sample_weight: Array | None, size: int
-    ) -> Iterator[Step]:
-        """Step through samples (M, ...) in batches of ``size``, each step sized by those before it."""
-        n_epochs, caps = max(self.max_epochs, 1), (self.max_weight, self._max_length)
-        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
-            for start in range(0, len(samples), size):
-                rows = slice(start, start + size)
-                weight = None if sample_weight is None else sample_weight[rows]
-                batch = samples[rows], targets[rows], weight
-                step = adaptive_step(self.manifold, self.cost, state, *batch, n_epochs, caps, connect)
-                state = state._replace(prototypes=step.prototypes, memory=step.memory)
-                yield step
+            return next(self._stepper.adaptive_steps(state, samples, targets, sample_weight, len(samples)))
+        return Step(*next(self._stepper.steps(state, samples, targets, sample_weight, len(samples))))
 
     @property
-    def _max_length(self) -> float:
+    def _stepper(self) -> Stepper:
+        return Stepper(
+            self.manifold,
+            self.cost,
+            self.max_weight,
+            self.max_length,
+            self.compiled,
+            self.n_jobs,
+            max(self.max_epochs, 1),
+        )
+
+    @property
+    def max_length(self) -> float:
+        """Longest step: ``max_step_length``, else what the manifold says; infinite without either."""
         if self.max_step_length is not None:
             return self.max_step_length
         return float(getattr(self.manifold, "max_step_length", np.inf))
@@ -280,10 +246,11 @@ class Trainer:
         before, state = state, resumed(state)
         meter, n_capped = Meter(state.labels), 0
         rows, weights = visits(len(codes), sample_weight)
+        stepper = self._stepper
         try:
             for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
                 samples = subset(codes, block) if size > BLOCK_ROWS else codes[block]
-                state, capped = self._block(state, samples, targets[block], block_weight, size, meter)
+                state, capped = stepper.block(state, samples, targets[block], block_weight, size, meter)
                 n_capped += capped
             self._require_finite(state, meter.cost)
         except np.linalg.LinAlgError as error:
@@ -295,62 +262,6 @@ class Trainer:
     def _require_finite(self, state: State, cost: float) -> None:
         if not (np.isfinite(np.asarray(state.prototypes)).all() and np.isfinite(cost)):
             raise self._diverged(state)
-
-    def _block(
-        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int, meter: Meter
-    ) -> tuple[State, int]:
-        """Step through a block in batches of ``size`` and measure what was met on the way."""
-        if state.memory is not None:
-            state, sqdist, loss, n_capped = self._adaptive_block(state, samples, targets, weights, size)
-            meter.add(sqdist, loss, targets, weights)
-            return state, n_capped
-        kernel = self._kernel(targets, size)
-        if kernel is None:
-            prototypes, sqdist, loss, n_capped = self._plain_block(state, samples, targets, weights, size)
-        else:
-            samples = np.asarray(samples)
-            caps = np.inf if self.max_weight is None else self.max_weight, self._max_length
-            prototypes, sqdist, loss, n_capped = run_block(
-                kernel, state.prototypes, samples, targets, weights, state.labels, state.sigma2, state.step_size, caps
-            )
-        meter.add(sqdist, loss, targets, weights)
-        return state._replace(prototypes=prototypes), n_capped
-
-    def _plain_block(
-        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int
-    ) -> tuple[Prototypes, Array, Array, int]:
-        """Return moved prototypes and what the steps met: distances (M, K), losses (M,), weights capped."""
-        sqdist, loss = np.empty((len(samples), len(state.labels))), np.empty(len(samples))
-        prototypes, n_capped, start = state.prototypes, 0, 0
-        for moved, batch_sqdist, batch_loss, capped in self._steps(state, samples, targets, weights, size):
-            stop = start + size
-            sqdist[start:stop], loss[start:stop] = batch_sqdist, batch_loss
-            prototypes, n_capped, start = moved, n_capped + capped, stop
-        return prototypes, sqdist, loss, n_capped
-
-    def _adaptive_block(
-        self, state: State, samples: Array, targets: Array, weights: Array | None, size: int
-    ) -> tuple[State, Array, Array, int]:
-        """Like :meth:`_plain_block`, with a state that carries what the steps remember."""
-        if self.compiled is True and not decomposes(self.manifold, size):
-            raise ValueError(f"compiled=True, but no kernel knows single samples under {state.step_schedule!r}")
-        steps = list(self._adaptive_steps(state, samples, targets, weights, size))
-        sqdist, loss = (np.concatenate(parts) for parts in zip(*((s.sqdist, s.loss) for s in steps), strict=True))
-        last = steps[-1]
-        state = state._replace(prototypes=last.prototypes, memory=last.memory, step_size=last.step_size)
-        return state, sqdist, loss, sum(s.n_capped for s in steps)
-
-    def _kernel(self, targets: Array, size: int) -> Kernels | None:
-        """Return the compiled kernels if they are wanted, there, and know whole steps of these parts."""
-        if self.compiled is False:
-            return None
-        whole = is_known(self.manifold, self.cost, targets, size)
-        known = whole or decomposes(self.manifold, size)
-        kernel = compiled_kernels() if known else None
-        if self.compiled is True and kernel is None:
-            why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
-            raise ValueError(f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, batches of {size})")
-        return kernel if whole else None
 
     def _diverged(self, state: State) -> FloatingPointError:
         return FloatingPointError(

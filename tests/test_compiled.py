@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import rplvq.compiled.batches
 import rplvq.compiled.blocks
-import rplvq.trainer
+import rplvq.stepping
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
 from rplvq.compiled import PLAIN, compiled_kernels, decomposes, is_known
 from rplvq.compiled.blocks import from_lanes, into_lanes, lane_width
@@ -38,7 +38,7 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     found = PLAIN if request.param == "python" else compiled_kernels()
-    monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: found)
+    monkeypatch.setattr(rplvq.stepping, "compiled_kernels", lambda: found)
     monkeypatch.setattr(rplvq.compiled.batches, "compiled_kernels", lambda: found)
 
 
@@ -122,7 +122,7 @@ def test_batches_are_known_under_any_cost():
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(rplvq.trainer, "compiled_kernels", lambda: None)
+    monkeypatch.setattr(rplvq.stepping, "compiled_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))

@@ -94,7 +94,7 @@ class DistributedTrainer:
         shares = self.partitions.map(share_of, *shared, trainer.max_weight, each=own)
         total = Share(*(sum(values) for values in zip(*shares, strict=True)))
         tangents, lengths = np.asarray(total.tangents) / total.n_samples, np.asarray(total.lengths) / total.n_samples
-        n_capped, longest = total.n_capped, trainer._max_length
+        n_capped, longest = total.n_capped, trainer.max_length
         if (lengths > longest).any():
             n_capped += int(np.count_nonzero(lengths > longest))
             scale = longest / np.maximum(lengths, longest)
