@@ -146,6 +146,8 @@ def documented():
 def untrue_groups(part):
     """Entries ``a, b : type`` of a docstring that are untrue of one of the names: sites show the first's for all."""
     described = (inspect.getdoc(part) or "").partition("Parameters\n---")[2]
+    if not described:
+        return
     described = re.split(r"\n\n\w+\n---", described)[0]
     taken = inspect.signature(part).parameters
     for names, kind in re.findall(r"^(\w+(?:, \w+)+)(?: : (.*))?$", described, flags=re.M):
