@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 
 from rplvq.protocols import Array, Initializer, Manifold
@@ -29,7 +30,7 @@ def check_initializer(
     Parameters
     ----------
     initializer : Initializer
-        The part to check.
+        The part to check; an attrs class whose ``per_class`` is None gets one prototype for each class, as in a fit.
     manifold : Manifold
         A geometry that passes :func:`rplvq.testing.check_manifold`.
     points : array-like of shape (N, ...)
@@ -62,6 +63,8 @@ def check_initializer(
     codes = manifold.encode(points)
     targets, n_classes = class_indices(targets, len(codes))
     before = codes.copy(), targets.copy()
+    if attrs.has(type(initializer)) and getattr(initializer, "per_class", 1) is None:
+        initializer = attrs.evolve(initializer, per_class=(1,) * n_classes)  # type: ignore[misc]
 
     def chosen(part: Any, **weights: Array) -> tuple[Array, Array]:
         found = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
