@@ -198,12 +198,18 @@ def adaptive_step(
 
     Parameters
     ----------
-    manifold, cost
-        As for :class:`rplvq.Trainer`.
+    manifold : Manifold
+        The geometry.
+    cost : Cost
+        The loss.
     state : State
         With the memory of the steps before.
-    samples, targets, sample_weight
-        As for :meth:`rplvq.Trainer.step`.
+    samples : ndarray of shape (B, ...)
+        Encoded samples of the batch.
+    targets : ndarray of shape (B,) or (B, C)
+        Their class indices or probabilities.
+    sample_weight : ndarray of shape (B,) or None
+        Factors of the samples' slopes.
     n_epochs : int
         Epochs planned.
     caps : tuple of (max_weight, max_length)

@@ -35,12 +35,16 @@ class Window:
 
     Parameters
     ----------
-    manifold, cost : Manifold and Cost
-        The parts.
+    manifold : Manifold
+        The geometry.
+    cost : Cost
+        The loss.
     state : State
         With K prototypes.
-    codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-        Samples: all those of a fit, or the latest of a stream.
+    codes : ndarray of shape (N, ...)
+        Encoded samples: all those of a fit, or the latest of a stream.
+    targets : ndarray of shape (N,) or (N, C)
+        Their class indices or probabilities.
     sample_weight : ndarray of shape (N,), optional
         Multiplicities.
     sweep : int, default=0

@@ -33,10 +33,14 @@ class Objective:
 
     Parameters
     ----------
-    manifold, cost : Manifold and Cost
-        The parts.
-    codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-        Encoded samples, and their class indices or probabilities.
+    manifold : Manifold
+        The geometry.
+    cost : Cost
+        The loss.
+    codes : ndarray of shape (N, ...)
+        Encoded samples.
+    targets : ndarray of shape (N,) or (N, C)
+        Their class indices or probabilities.
     labels : ndarray of int of shape (K,)
         Class index of each prototype.
     sigma2 : float

@@ -161,12 +161,12 @@ class Cost(Protocol):
 class Schedule(Protocol):
     """A positive number for each epoch: pure, picklable and comparable.
 
-    A schedule with a field ``start`` that is None begins at the default of the place where it is used
-    (see :func:`rplvq.schedules.resolve`).
+    An attrs class with a field ``start`` that is None begins at the default of the place where it is used: a copy
+    gets it as ``start`` (see :func:`rplvq.schedules.resolve`). Objects of other classes are called as they are.
     """
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Value in ``epoch`` 1..n_epochs; epoch 0 is the value before training."""
+        """Value in ``epoch`` 1..n_epochs; epoch 0 is the value before training, and ``n_epochs`` may be 0."""
 
 
 @runtime_checkable

@@ -188,7 +188,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
     Parameters
     ----------
     value : None, "auto", number or Schedule
-        None and "auto" mean the default; a number is constant; a schedule with ``start=None`` starts
+        None and "auto" mean the default; a number is constant; a schedule with ``start=None``, an attrs class, starts
         where the default does.
     default : Schedule
         What the default is for the data at hand.

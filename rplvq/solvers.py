@@ -147,12 +147,18 @@ def minimise(
     name : {"cg", "trust_regions", "steepest_descent"}
         Conjugate gradients (Hestenes and Stiefel's rule), trust regions with Hessian by differences, or steepest
         descent, of pymanopt (Townsend, Koep and Weichwald 2016, "Pymanopt", JMLR 17).
-    manifold, cost : Manifold and Cost
-        The parts.
+    manifold : Manifold
+        The geometry.
+    cost : Cost
+        The loss.
     state : State
         From :meth:`rplvq.Trainer.init`; its sigma2 is that of the schedule's last epoch.
-    codes, targets, sample_weight
-        As for :class:`Objective`.
+    codes : ndarray of shape (N, ...)
+        Encoded samples.
+    targets : ndarray of shape (N,) or (N, C)
+        Their class indices or probabilities.
+    sample_weight : ndarray of shape (N,), optional
+        Factors of the losses.
     max_iterations : int, default=100
         Steps at most; they end earlier where the gradient has fallen to a millionth of its first norm, or no step
         lowers the cost.

@@ -134,8 +134,10 @@ class Trainer:
 
         Parameters
         ----------
-        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-            Encoded samples, and their class indices or probabilities.
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
         n_classes : int
             Number of classes C.
         rng : numpy.random.Generator
@@ -175,8 +177,10 @@ class Trainer:
         ----------
         state : State
             At its epoch: see :meth:`rplvq.steps.State.at_epoch`.
-        samples, targets : ndarray of shape (B, ...) and (B,) or (B, C)
-            The batch.
+        samples : ndarray of shape (B, ...)
+            Encoded samples of the batch.
+        targets : ndarray of shape (B,) or (B, C)
+            Their class indices or probabilities.
         sample_weight : ndarray of shape (B,), optional
             Factors of the samples' slopes.
 
@@ -222,8 +226,10 @@ class Trainer:
         ----------
         state : State
             At its epoch.
-        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-            Encoded samples, and their class indices or probabilities.
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
         rng : numpy.random.Generator
             Source of the order.
         sample_weight : ndarray of shape (N,), optional
@@ -284,8 +290,10 @@ class Trainer:
         ----------
         state : State
             From :meth:`init`.
-        codes, targets : ndarray of shape (N, ...) and (N,) or (N, C)
-            Training samples.
+        codes : ndarray of shape (N, ...)
+            Encoded training samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
         rng : numpy.random.Generator
             Source of the permutations.
         sample_weight : ndarray of shape (N,), optional
@@ -322,7 +330,17 @@ class Trainer:
 
         Parameters
         ----------
-        state, codes, targets, rng, sample_weight, validation
+        state : State
+            From which training goes on.
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
+        rng : numpy.random.Generator
+            As for :meth:`run`.
+        sample_weight : ndarray of shape (N,), optional
+            As for :meth:`run`.
+        validation : tuple of (codes, targets, sample_weight), optional
             As for :meth:`run`.
 
         Returns
@@ -365,7 +383,15 @@ class Trainer:
         ----------
         progress : Progress
             From :meth:`begin`, or from a checkpoint; ``rng`` is set to its random state.
-        codes, targets, rng, sample_weight, validation
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
+        rng : numpy.random.Generator
+            As for :meth:`run`.
+        sample_weight : ndarray of shape (N,), optional
+            As for :meth:`run`.
+        validation : tuple of (codes, targets, sample_weight), optional
             As for :meth:`run`.
         origin : Origin, optional
             Is handed to the callbacks.
@@ -409,8 +435,12 @@ class Trainer:
         ----------
         state : State
             After an epoch.
-        codes, targets, sample_weight
-            Samples that the rules look at.
+        codes : ndarray of shape (N, ...)
+            Encoded samples that the rules look at.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
+        sample_weight : ndarray of shape (N,) or None
+            Their multiplicities.
         sweep : int
             Epochs, or calls of ``partial_fit``, so far.
 
@@ -439,7 +469,15 @@ class Trainer:
 
         Parameters
         ----------
-        state, codes, targets, rng, sample_weight
+        state : State
+            Before the sweep.
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            Their class indices or probabilities.
+        rng : numpy.random.Generator
+            As for :meth:`sweep`.
+        sample_weight : ndarray of shape (N,), optional
             As for :meth:`sweep`.
         validation : tuple of (codes, targets, sample_weight), optional
             As for :meth:`run`.

@@ -215,8 +215,16 @@ def choose_sigma2(
         Whose fit it is for; its sigma2 is not looked at.
     start : Start
         The situation before training on all samples.
-    codes, targets, n_classes, rng, sample_weight
-        As for :meth:`rplvq.Trainer.init`; ``rng`` gives two numbers.
+    codes : ndarray of shape (N, ...)
+        Encoded samples.
+    targets : ndarray of shape (N,) or (N, C)
+        Their class indices or probabilities.
+    n_classes : int
+        Number of classes C.
+    rng : numpy.random.Generator
+        Gives two numbers.
+    sample_weight : ndarray of shape (N,), optional
+        As for :meth:`rplvq.Trainer.init`.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import pydoc
 import re
 import sys
 import types
@@ -124,6 +125,65 @@ def test_protocols_have_sections():
         assert all(f"{name}\n---" in text for name in ("Parameters", "Returns"))
     for name in ("encode", "decode", "sqdist", "connect", "move"):
         assert "(" in inspect.getdoc(getattr(rplvq.protocols.Manifold, name))
+
+
+def documented():
+    """What the API pages show, by name: functions, classes, and the methods of classes."""
+    for identifier in sorted(identifiers()):
+        if not identifier.startswith("rplvq.distributed") or DISTRIBUTED:
+            shown = pydoc.locate(identifier)
+            parts = [shown]
+            if inspect.ismodule(shown):
+                own = [part for part in vars(shown).values() if getattr(part, "__module__", "") == shown.__name__]
+                parts = [part for part in own if not getattr(part, "__name__", "_").startswith("_")]
+            for part in parts:
+                if inspect.isclass(part):
+                    yield from ((f"{part.__qualname__}.{name}", method) for name, method in members(part))
+                if callable(part):
+                    yield part.__qualname__, part
+
+
+def untrue_groups(part):
+    """Entries ``a, b : type`` of a docstring that are untrue of one of the names: sites show the first's for all."""
+    described = (inspect.getdoc(part) or "").partition("Parameters\n---")[2]
+    if not described:
+        return
+    described = re.split(r"\n\n\w+\n---", described)[0]
+    taken = inspect.signature(part).parameters
+    for names, kind in re.findall(r"^(\w+(?:, \w+)+)(?: : (.*))?$", described, flags=re.M):
+        found = [taken[name] for name in names.split(", ") if name in taken]
+        if len({(str(item.annotation), repr(item.default)) for item in found}) > 1 or " and " in kind:
+            yield f"{names} : {kind}"
+
+
+def test_no_entry_describes_parameters_that_differ():
+    shown = dict(documented())
+    assert {"adaptive_step", "make_syn2", "minimise", "Trainer.begin", "Trainer.step", "Window"} <= set(shown)
+    assert {name: groups for name, part in shown.items() if (groups := list(untrue_groups(part)))} == {}
+
+
+def test_entries_of_parameters_that_differ_are_found():
+    def part(a: int, b: float, c: int = 0, d: int = 0):
+        """Take numbers.
+
+        Parameters
+        ----------
+        a, b : int
+            These differ in type.
+        a, c : int
+            These in their default.
+        c, d : int and int
+            These in what is said.
+        c, d : int
+            These do not.
+
+        Returns
+        -------
+        a, b : int
+            Another section.
+        """
+
+    assert list(untrue_groups(part)) == ["a, b : int", "a, c : int", "c, d : int and int"]
 
 
 @pytest.mark.parametrize("page", PAGES)

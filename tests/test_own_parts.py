@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from rplvq import RSLVQ, AffineInvariant, Annealed, ClassMeans, EuclideanVectors, FromPymanopt, RiemannianLVQ
 from rplvq.protocols import Cost, Evaluation, Initializer, Manifold, Schedule
-from rplvq.testing import check_cost, check_manifold, check_schedule
+from rplvq.testing import check_cost, check_initializer, check_manifold, check_schedule
 
 # --- a user's own parts
 
@@ -97,6 +97,8 @@ def test_own_parts_keep_their_promises():
     check_manifold(LogCholesky(), spd(np.random.default_rng(0), 6, 3))
     check_cost(Hinge(margin=20.0))
     check_schedule(Cosine(2.0))
+    check_initializer(FirstSamples(), LogCholesky(), *spd_classes())  # its per_class is filled in
+    check_initializer(FirstSamples((2, 3)), LogCholesky(), *spd_classes())
 
 
 @pytest.mark.parametrize("manifold", [LogCholesky(), AffineInvariant(), "log_euclidean", "euclidean"], ids=str)

@@ -138,11 +138,21 @@ def make_syn2(
 
     Parameters
     ----------
-    n_per_class, n, noise, spread, shuffle, random_state
-        As in :func:`make_syn1`.
+    n_per_class : int, default=250
+        Matrices of each class.
+    n : int, default=10
+        Size of the matrices, at least 2; the paper's is 10.
+    noise : float, default=0.3
+        Standard deviation of the Gaussian noise on every entry of a basis.
+    spread : float, default=0.1
+        Half the width of the interval around each eigenvalue of the class's spectrum.
     bases : array-like of shape (m, n, n), m >= 1, default=None
         Orthogonal matrices, of which the first, V1, is used, so that SynI and SynII can share
         theirs. None draws them as in :func:`make_syn1`.
+    shuffle : bool, default=True
+        Whether to shuffle the samples; otherwise they come class after class.
+    random_state : int, RandomState instance or None, default=None
+        Seed, as in scikit-learn; the same seed gives the same data.
 
     Returns
     -------

@@ -29,8 +29,10 @@ def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9
         The geometry, with ``pull`` and ``exp``.
     X : dask.array.Array of shape (N, n, n)
         Points.
-    tol, max_iter
-        As for :func:`rplvq.means.riemannian_mean`, with its warning.
+    tol : float, default=1e-9
+        Where to stop, as for :func:`rplvq.means.riemannian_mean`.
+    max_iter : int, default=200
+        Steps at most; a warning tells if they were not enough.
 
     Returns
     -------

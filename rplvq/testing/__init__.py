@@ -1,11 +1,12 @@
 """Checks for parts of your own: each fails with a sentence that says what is wrong, and where.
 
-They use nothing but the methods of :mod:`rplvq.protocols`, so they hold for any geometry, cost or
-schedule, those of rplvq among them.
+They use nothing but the methods of :mod:`rplvq.protocols`, so they hold for any geometry, cost, schedule
+or initializer, those of rplvq among them.
 """
 
 from rplvq.testing.cost import check_cost
+from rplvq.testing.initializer import check_initializer
 from rplvq.testing.manifold import check_manifold
 from rplvq.testing.schedule import check_schedule
 
-__all__ = ["check_cost", "check_manifold", "check_schedule"]
+__all__ = ["check_cost", "check_initializer", "check_manifold", "check_schedule"]
