@@ -26,6 +26,8 @@ __all__ = ["Frame", "common_frame", "lower_bounds", "nearest_by_bound", "roundin
 
 UNRELIABLE = 1e-2
 """Error above which first order in the rounding is no bound any more."""
+FEW_OPEN = 256
+"""Samples left open from which on a round by itself costs more than the prototypes that it rules out."""
 CACHE_BYTES = 1 << 20
 """Samples handled at a time while their inverses are taken: a processor's cache."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
@@ -113,7 +115,8 @@ def nearest_by_bound(
 ) -> tuple[Array, Array]:
     """Find the nearest of K prototypes, and where rounding leaves that open.
 
-    Each round evaluates the most promising prototype of every sample that is still open.
+    Each round evaluates the most promising prototype of every sample that is still open; once few are, a last one
+    evaluates all that their bounds leave.
 
     Parameters
     ----------
@@ -142,6 +145,15 @@ def nearest_by_bound(
     rows, candidate = np.arange(len(samples)), winner.copy()
     while len(rows):
         bounds[rows, candidate] = np.inf
+        if len(rows) <= FEW_OPEN:
+            limit = np.where(slack[rows] < np.inf, best[rows] + slack[rows], -np.inf)
+            found = _all_lengths(bounds[rows], limit, factors, samples[rows], spectra)
+            candidate = found.argmin(axis=1)
+            least, next_least = np.partition(np.column_stack([best[rows], found]), 1, axis=1)[:, :2].T
+            second[rows] = np.minimum(second[rows], next_least)
+            better = found.min(axis=1) < best[rows]
+            winner[rows[better]], best[rows] = candidate[better], least
+            break
         candidate = bounds[rows].argmin(axis=1)
         lowest = bounds[rows, candidate]
         is_open = (lowest < np.inf) & (lowest <= best[rows] + slack[rows]) & (slack[rows] < np.inf)
@@ -151,6 +163,16 @@ def nearest_by_bound(
         better = found < best[rows]
         winner[rows[better]], best[rows[better]] = candidate[better], found[better]
     return winner, ~(second > best + slack)
+
+
+def _all_lengths(
+    bounds: Array, limit: Array, factors: Array, samples: Array, spectra: Callable[[Array, Array], Array]
+) -> Array:
+    """Distances (M, K) where bounds (M, K) are finite and not above limits (M,), infinite elsewhere."""
+    result = np.full(bounds.shape, np.inf)
+    rows, columns = np.nonzero((bounds <= limit[:, None]) & (bounds < np.inf))
+    result[rows, columns] = _lengths(spectra(factors[columns], samples[rows]))
+    return result
 
 
 def whitened(factor: Array, samples: Array) -> Array:
