@@ -75,9 +75,11 @@ def test_a_record_says_what_was_run_with_what_and_how_long(folder, log):
 
 
 def test_the_command_names_no_absolute_path(folder, log, monkeypatch):
-    monkeypatch.setattr("sys.orig_argv", ["/somewhere/bin/python", "-m", "examples.paper", "--results", "/a/b"])
+    monkeypatch.setattr(
+        "sys.orig_argv", ["/somewhere/bin/python", "-m", "examples.paper", "--results", "/a/b", "a word"]
+    )
     (record,) = run(make_jobs(log, 1), folder=folder, verbose=0)
-    assert record["command"] == "python -m examples.paper --results b"
+    assert record["command"] == "python -m examples.paper --results b 'a word'"
 
 
 def test_what_is_done_is_not_done_again(folder, log):

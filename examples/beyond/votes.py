@@ -59,11 +59,11 @@ def classify(*, repetition: int, method: str, prototypes_per_class: int, max_epo
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Five splits of each method."""
+    """Ten splits of each method."""
     options = (
         {"prototypes_per_class": 24, "max_epochs": 50} if not quick else {"prototypes_per_class": 2, "max_epochs": 2}
     )
-    return [Job("votes", method, seed, options, classify) for seed in range(1 if quick else 5) for method in METHODS]
+    return [Job("votes", method, seed, options, classify) for seed in range(1 if quick else 10) for method in METHODS]
 
 
 def smoke() -> list[Job]:

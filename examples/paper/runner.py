@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -192,6 +193,6 @@ def _plain(value: Any) -> Any:
 
 
 def _command() -> str:
-    """Return the command line of this run, without the paths of this machine."""
+    """Return the command line of this run, to be typed in a shell, without the paths of this machine."""
     arguments = [os.path.basename(word) if os.path.isabs(word) else word for word in sys.orig_argv[1:]]
-    return " ".join(["python", *arguments])
+    return shlex.join(["python", *arguments])
