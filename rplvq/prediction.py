@@ -286,5 +286,5 @@ def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: in
         for rows in chunks:
             fill(rows)
     else:
-        Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(rows) for rows in chunks)
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(rows) for rows in chunks)
     return result[0]
