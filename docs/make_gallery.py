@@ -24,7 +24,14 @@ SECONDS = 300
 
 TOPICS = {
     "Start": ["first_classifier", "eeg_trials", "images"],
-    "Choose": ["three_metrics", "learned_metric", "composed_cost", "sigma2_sensitivity", "pyriemann_drop_in"],
+    "Choose": [
+        "three_metrics",
+        "learned_metric",
+        "composed_cost",
+        "setting_itself",
+        "sigma2_sensitivity",
+        "pyriemann_drop_in",
+    ],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["time_series", "soft_labels", "rejection", "streaming"],
     "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene", "distributed_radar"],
