@@ -2,7 +2,8 @@
 
 Batches of 24 samples arrive one by one while the measured space slowly turns, as when electrodes shift.
 `partial_fit` makes one sweep over each batch and then forgets it. Each batch is a test first: the frozen
-classifier, trained on the first batch alone, falls far behind; the one that keeps learning loses less.
+classifier, trained on the first batch alone, falls far behind; the one that keeps learning loses less. Then a class
+that nobody announced turns up half-way, and prototypes are added and taken away as the loss asks for it.
 """
 
 import matplotlib.pyplot as plt
@@ -10,7 +11,7 @@ import numpy as np
 from scipy.linalg import expm
 from showing import show
 
-from rplvq import RiemannianLVQ
+from rplvq import Grow, Prune, RiemannianLVQ
 from rplvq.datasets import make_syn1
 
 # %% A stream: SynI, turned by a growing rotation
@@ -35,6 +36,19 @@ scores = np.array(scores)
 for name, column in zip(("frozen", "streaming"), scores.T, strict=True):
     first, last = column[:10].mean(), column[-10:].mean()
     print(f"{name:10s} accuracy on the first ten batches {first:.3f}, on the last ten {last:.3f}")
+
+# %% A class that turns up late; prototypes that come and go
+late = RiemannianLVQ(sigma2=8.0, step_size=0.2, max_epochs=1000, growth=[Prune(), Grow(every=5)], random_state=0)
+half, recall = len(batches) // 2, []
+for i, (X_batch, y_batch) in enumerate(batches):
+    is_new = y_batch == 3
+    if i > half:
+        recall.append(np.mean(late.predict(X_batch[is_new]) == 3))
+    kept = ~is_new if i < half else np.full(len(y_batch), True)
+    late.partial_fit(X_batch[kept], y_batch[kept])
+print(f"classes {late.classes_.tolist()}, prototypes of {late.prototype_labels_.tolist()}")
+first, last = np.mean(recall[:10]), np.mean(recall[-10:])
+print(f"found of the late class: {first:.3f} in its first ten batches, {last:.3f} in the last ten")
 
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
 for name, column, color in zip(("frozen after batch 0", "partial_fit"), scores.T, ("#D55E00", "#0072B2"), strict=True):
