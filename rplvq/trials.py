@@ -131,6 +131,9 @@ class Trials:
         The samples that train, and those that judge.
     n_classes, seed : int
         Number of classes; seed of the initial prototypes and of every trial.
+
+    Attributes
+    ----------
     begin : tuple of Prototypes and ndarray of int of shape (K,)
         Initial prototypes of the kept samples, with their labels.
     """
