@@ -7,17 +7,12 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from rplvq.checks import share
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules import number
 from rplvq.steps import State
 
 __all__ = ["Averaging", "Trail", "averaged", "geodesic_step", "resolve_average", "resumed"]
-
-
-def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    """Attrs validator: a number in [0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
-        raise ValueError(f"{attribute.name} must be a number from 0 to below 1, got {value!r}")
 
 
 class Trail(NamedTuple):
@@ -64,7 +59,7 @@ class Averaging:
     True
     """
 
-    start: float = attrs.field(default=0.5, converter=number, validator=_share)
+    start: float = attrs.field(default=0.5, converter=number, validator=share(zero=True))
 
 
 def resolve_average(value: Any) -> Averaging | None:

@@ -10,7 +10,7 @@ from rplvq.costs.plvq import PLVQ
 from rplvq.costs.rslvq import RSLVQ
 from rplvq.learned import Learned, require_homogeneous
 from rplvq.protocols import Array, Prototypes
-from rplvq.samples import as_asked, by_block
+from rplvq.samples import as_asked, distances
 from rplvq.schedules import GeometricDecay, resolve, wants_default
 from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
 from rplvq.steps import State
@@ -51,7 +51,7 @@ def look(
     -------
     rplvq.sigma2.Start
     """
-    sqdist = by_block(lambda part: trainer.manifold.sqdist(prototypes, part), codes, n_columns=len(labels))
+    sqdist = distances(trainer.manifold, prototypes, codes, len(labels))
     n_free = len(labels) * free_numbers(codes)
     priors = trainer.cost.priors if isinstance(trainer.cost, (RSLVQ, PLVQ)) else None
     # Distances are about 1e-16 units between equal points that went through different arithmetic.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-__all__ = ["all_callable", "auto_or_bool", "count_from", "not_negative", "positive_or_none", "require_count"]
+__all__ = ["all_callable", "auto_or_bool", "count_from", "not_negative", "positive_or_none", "require_count", "share"]
 
 
 def require_count(name: str, value: Any, minimum: int) -> None:
@@ -36,6 +37,21 @@ def not_negative(_: Any, attribute: Any, value: Any) -> None:
     """Accept a number of at least 0."""
     if isinstance(value, (bool, str)) or value is None or not value >= 0:
         raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")
+
+
+def share(*, zero: bool = False, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+    """Return a validator for numbers between 0 and 1, and 0 or None if allowed."""
+    wanted = "a number from 0 to below 1" if zero else "a number between 0 and 1"
+    wanted += ", or None" if or_none else ""
+
+    def check(_: Any, attribute: Any, value: Any) -> None:
+        if or_none and value is None:
+            return
+        inside = isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < 1
+        if not inside or (value == 0 and not zero):
+            raise ValueError(f"{attribute.name} must be {wanted}, got {value!r}")
+
+    return check
 
 
 def all_callable(_: Any, attribute: Any, value: Any) -> None:

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from attrs.validators import in_
 
-from rplvq.checks import count_from, not_negative
+from rplvq.checks import count_from, not_negative, share
 from rplvq.initializers import hard_targets
 from rplvq.means import riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold
@@ -196,12 +196,6 @@ Growth = Callable[[Window], Window]
 """A rule: the window as it is, or with prototypes added or removed."""
 
 
-def _share_or_none(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    """Attrs validator: a number in [0, 1), or None."""
-    if value is not None and (isinstance(value, (bool, str)) or not 0 <= value < 1):
-        raise ValueError(f"{attribute.name} must be a number from 0 to below 1, or None, got {value!r}")
-
-
 @attrs.frozen
 class Grow:
     """Add a prototype where the loss is.
@@ -244,7 +238,7 @@ class Grow:
 
     at_most: int = attrs.field(default=4, validator=count_from(1))
     every: int = attrs.field(default=10, validator=count_from(1))
-    gain: float | None = attrs.field(default=0.02, validator=_share_or_none)
+    gain: float | None = attrs.field(default=0.02, validator=share(zero=True, or_none=True))
     at: str = attrs.field(default="mean", validator=in_(("mean", "sample")))
     min_samples: int = attrs.field(default=10, validator=count_from(1))
     window: int = attrs.field(default=200, validator=count_from(1))

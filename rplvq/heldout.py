@@ -10,22 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.checks import count_from
+from rplvq.checks import count_from, share
 from rplvq.protocols import Schedule
 from rplvq.schedules import Annealed, Constant, number, positive
 
 __all__ = ["HeldOut", "Still", "named_sigma2"]
-
-
-def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    """Attrs validator: a number between 0 and 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise ValueError(f"{attribute.name} must be a number between 0 and 1, got {value!r}")
-
-
-def _share_or_none(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if value is not None:
-        _share(_, attribute, value)
 
 
 @attrs.frozen
@@ -73,9 +62,9 @@ class HeldOut:
     True
     """
 
-    fraction: float = attrs.field(default=0.25, converter=number, validator=_share)
+    fraction: float = attrs.field(default=0.25, converter=number, validator=share())
     candidates: int = attrs.field(default=7, converter=number, validator=count_from(1))
-    annealing: float | None = attrs.field(default=0.25, converter=number, validator=_share_or_none)
+    annealing: float | None = attrs.field(default=0.25, converter=number, validator=share(or_none=True))
     untrained: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
 
     def grid(self, low: float, middle: float, count: int) -> list[Schedule]:

@@ -9,16 +9,15 @@ import numpy as np
 
 from rplvq import chunks
 from rplvq.protocols import Array, Cost, Manifold
-from rplvq.samples import NEEDED
-from rplvq.steps import State, Step, pair_weights
+from rplvq.samples import NEEDED, adds_up
+from rplvq.steps import State, Step, pair_weights, shortened
 
 __all__ = ["is_large", "step_by_parts"]
 
 
 def is_large(manifold: Manifold[Any], samples: Array, size: int, n_prototypes: int) -> bool:
     """Whether a batch of ``size`` samples is cut: it fills more than LARGE_BLOCKS blocks, and its tangents add up."""
-    adds_up = hasattr(manifold, "pull") and hasattr(manifold, "exp")
-    return adds_up and len(_parts(samples, min(size, len(samples)), n_prototypes)) > chunks.LARGE_BLOCKS
+    return adds_up(manifold) and len(_parts(samples, min(size, len(samples)), n_prototypes)) > chunks.LARGE_BLOCKS
 
 
 def _parts(samples: Array, size: int, n_prototypes: int) -> list[slice]:
@@ -70,8 +69,5 @@ def step_by_parts(
         n_capped += capped
         lengths += np.sum(np.abs(weights) * np.sqrt(geodesics.sqdist), axis=0)
         tangents = tangents + manifold.pull(geodesics, weights)
-    if (lengths > max_length).any():
-        n_capped += int(np.count_nonzero(lengths > max_length))
-        scale = max_length / np.maximum(lengths, max_length)
-        tangents = tangents * scale.reshape(-1, *[1] * (tangents.ndim - 1))
-    return Step(manifold.exp(state.prototypes, tangents), sqdist, loss, n_capped)
+    tangents, n_shortened = shortened(tangents, lengths, max_length)
+    return Step(manifold.exp(state.prototypes, tangents), sqdist, loss, n_capped + n_shortened)

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.samples import parts_of, subset
+from rplvq.samples import adds_up, parts_of, subset
 
 __all__ = ["Look", "Mean", "descend", "riemannian_mean"]
 
@@ -102,10 +102,10 @@ def riemannian_mean(
     shares = shares / shares.sum()
     manifold = getattr(manifold, "fixed", manifold)
     parts = parts_of(codes)
-    adds_up = hasattr(manifold, "pull") and hasattr(manifold, "exp")
+    in_parts = len(parts) > 1 and adds_up(manifold)
 
     def look(prototype: Prototypes) -> Look:
-        if len(parts) > 1 and adds_up:
+        if in_parts:
             return _look_by_parts(manifold, prototype, codes, shares, parts)
         geodesics = manifold.connect(prototype, codes[:])
         value = float(shares @ geodesics.sqdist[:, 0])

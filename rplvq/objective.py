@@ -12,7 +12,7 @@ import numpy as np
 
 from rplvq.chunks import block_slices
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
-from rplvq.samples import by_block
+from rplvq.samples import by_block, distances
 from rplvq.stack import PrototypeStack
 
 __all__ = ["Objective", "Seen"]
@@ -21,10 +21,11 @@ HESSIAN_STEP = 2.0**-14
 
 
 class Seen(NamedTuple):
-    """The objective at a point: mean loss, squared distances (N, K)."""
+    """The objective at a point: mean loss, losses (N,) and squared distances (N, K)."""
 
     point: Prototypes
     value: float
+    loss: Array
     sqdist: Array
 
 
@@ -69,17 +70,15 @@ class Objective:
         if self._seen is None or self._seen.point is not point:
             try:
                 with np.errstate(all="ignore"):
-                    sqdist = by_block(
-                        lambda part: self.manifold.sqdist(point, part), self.codes, n_columns=len(self.labels)
-                    )
+                    sqdist = distances(self.manifold, point, self.codes, len(self.labels))
             except np.linalg.LinAlgError:  # a line search went too far
                 sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
             if np.isfinite(sqdist).all():
                 loss = by_block(self._loss, sqdist, self.targets)
                 value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
             else:
-                value = np.inf
-            self._seen = Seen(point, value, sqdist)
+                loss, value = np.full(len(sqdist), np.inf), np.inf
+            self._seen = Seen(point, value, loss, sqdist)
         return self._seen
 
     def _loss(self, sqdist: Array, targets: Array) -> Array:

@@ -13,9 +13,9 @@ import numpy as np
 
 from rplvq.chunks import block_slices
 from rplvq.linalg import PointError
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["Samples", "as_asked", "by_block", "encoded", "parts_of", "subset"]
+__all__ = ["Samples", "adds_up", "as_asked", "by_block", "distances", "encoded", "parts_of", "subset"]
 
 NEEDED = 8
 """How many times a part is held while it is encoded or connected to one prototype."""
@@ -114,6 +114,16 @@ def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_col
             result = np.empty((len(codes), *found.shape[1:]), dtype=found.dtype)
         result[rows] = found
     return np.asarray(result)
+
+
+def distances(manifold: Manifold[Any], prototypes: Prototypes, codes: Array, n_prototypes: int) -> Array:
+    """Squared distances (N, K) of samples (N, ...) to K prototypes, part by part."""
+    return by_block(lambda part: manifold.sqdist(prototypes, part), codes, n_columns=n_prototypes)
+
+
+def adds_up(manifold: Manifold[Any]) -> bool:
+    """Whether the tangents of several parts of the samples add up: ``pull`` and ``exp`` are the halves of ``move``."""
+    return hasattr(manifold, "pull") and hasattr(manifold, "exp")
 
 
 def encoded(manifold: Manifold[Any], points: Any) -> Array:

@@ -17,7 +17,7 @@ from pymanopt.optimizers.line_search import AdaptiveLineSearcher
 from tqdm.auto import tqdm
 
 from rplvq.heldout import HeldOut, named_sigma2
-from rplvq.history import Meter, columns
+from rplvq.history import Meter, columns, line
 from rplvq.learned import Learned
 from rplvq.objective import Objective
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
@@ -38,8 +38,8 @@ MOST_INNER = 30
 class Recorder:
     """A line of the history for each point at which a solver asks for the gradient: those that it accepted."""
 
-    def __init__(self, objective: Objective, space: PrototypeStack, advance: Callable[[], Any]) -> None:
-        self.objective, self.space, self.advance = objective, space, advance
+    def __init__(self, objective: Objective, space: PrototypeStack, state: State, advance: Callable[[], Any]) -> None:
+        self.objective, self.space, self.state, self.advance = objective, space, state, advance
         self.rows: list[dict[str, float]] = []
         self.point: Prototypes = None
         self.tangent: Array = np.zeros(0)
@@ -53,23 +53,12 @@ class Recorder:
         self.tangent = objective.gradient(point)
         seen = objective.look(point)
         meter = Meter(objective.labels)
-        loss = objective.cost(seen.sqdist, objective.targets, objective.labels, objective.sigma2).loss
-        meter.add(seen.sqdist, loss, objective.targets, objective.weight)
+        meter.add(seen.sqdist, seen.loss, objective.targets, objective.weight)
         moved = 0.0 if self.point is None else self.space.dist(self.point, point)
         now = time.perf_counter()
-        self.rows.append(
-            {
-                "epoch": len(self.rows),
-                "cost": meter.cost,
-                "training_error": meter.score().error,
-                "sigma2": objective.sigma2,
-                "step_size": moved,
-                "n_capped": 0,
-                "seconds": now - self.began,
-                "n_prototypes": len(objective.labels),
-                "gradient_norm": self.space.norm(point, self.tangent),
-            }
-        )
+        at = self.state._replace(epoch=len(self.rows), step_size=moved)
+        row = line(at, meter.score(), 0, now - self.began)
+        self.rows.append(row | {"gradient_norm": self.space.norm(point, self.tangent)})
         if self.point is not None:
             self.advance()
         self.point, self.began = point, now
@@ -197,7 +186,7 @@ def minimise(
     scale = float(np.sqrt(np.average(nearest, weights=sample_weight)))
     space = PrototypeStack(manifold, state.prototypes, scale, max_length)
     with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
-        recorder = Recorder(objective, space, bar.update)
+        recorder = Recorder(objective, space, state, bar.update)
         if max_iterations == 0 or space.typical_dist == 0:
             return Result(state, {})
         decorate = numpy_function(space)

@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.learned import Learned
 from rplvq.protocols import Array, Prototypes, Schedule
 
-__all__ = ["Result", "State", "Step", "pair_weights"]
+__all__ = ["Result", "State", "Step", "pair_weights", "shortened"]
 
 
 class State(NamedTuple):
@@ -114,3 +114,12 @@ def pair_weights(
         n_capped += int(np.count_nonzero(lengths > max_length))
         weights = weights * (max_length / np.maximum(lengths, max_length))
     return weights, n_capped
+
+
+def shortened(tangents: Array, lengths: Array, max_length: float) -> tuple[Array, int]:
+    """Shrink tangents (K, ...), sums over parts of a batch, whose lengths (K,) exceed ``max_length``; count them."""
+    n_shortened = int(np.count_nonzero(lengths > max_length))
+    if not n_shortened:
+        return tangents, 0
+    scale = max_length / np.maximum(lengths, max_length)
+    return tangents * scale.reshape(-1, *[1] * (tangents.ndim - 1)), n_shortened

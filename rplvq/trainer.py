@@ -28,7 +28,7 @@ from rplvq.initializers import ClassMeans
 from rplvq.learned import Learned, is_learned_on, log_sigma2_gradient, require_training_data
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
-from rplvq.samples import as_asked, by_block, subset
+from rplvq.samples import as_asked, distances, subset
 from rplvq.stepping import Stepper
 from rplvq.steps import Result, State, Step
 from rplvq.sweeps import BLOCK_ROWS, blocks, visits
@@ -507,8 +507,7 @@ class Trainer:
         """Move sigma2 along its gradient on these data: one pass of distances."""
         rule = state.sigma2_schedule
         assert isinstance(rule, Learned)
-        prototypes, n_columns = state.prototypes, len(state.labels)
-        sqdist = by_block(lambda part: self.manifold.sqdist(prototypes, part), codes, n_columns=n_columns)
+        sqdist = distances(self.manifold, state.prototypes, codes, len(state.labels))
         gradient = log_sigma2_gradient(self.cost, sqdist, targets, state.labels, state.sigma2, sample_weight)
         return state._replace(sigma2=rule.follow(state.sigma2, gradient))
 

@@ -18,7 +18,7 @@ from rplvq.calibration import calibrated_loss
 from rplvq.heldout import HeldOut, Still
 from rplvq.initializers import hard_targets
 from rplvq.protocols import Array, Prototypes, Schedule
-from rplvq.samples import as_asked, by_block, subset
+from rplvq.samples import as_asked, distances, subset
 from rplvq.schedules import Constant
 from rplvq.sigma2 import Start, auto_sigma2
 from rplvq.sweeps import visits
@@ -156,8 +156,8 @@ class Trials:
     def loss(self, prototypes: Prototypes, sigma2: float) -> tuple[float, float]:
         """Held-out loss of prototypes, and the sigma2 at which it is least."""
         codes, targets, weights = self.held
-        manifold, labels = self.trainer.manifold, self.begin[1]
-        sqdist = by_block(lambda part: manifold.sqdist(prototypes, part), codes, n_columns=len(labels))
+        labels = self.begin[1]
+        sqdist = distances(self.trainer.manifold, prototypes, codes, len(labels))
         return calibrated_loss(self.trainer.cost, sqdist, targets, labels, sigma2, weights)
 
     def run(self, schedule: Schedule, n_epochs: int) -> Trial:

@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
 
-import numpy as np
-
+from examples.beyond.costs import spread_cost
 from examples.beyond.problems import FILES, SPLITS, score_each
 from examples.paper.data import Split, is_available
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
 from rplvq import Learned, RiemannianLVQ
-from rplvq.costs import RiemannianGaussian, SpreadRSLVQ
 
 __all__ = ["METHODS", "jobs", "smoke", "train"]
 
@@ -34,16 +32,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "spread, auto": {"decision": "posterior"},
 }
 """Arguments of RiemannianLVQ; "spread" adds the cost of a variance for each class, which is for SynII."""
-
-
-def _spread(split: Split) -> SpreadRSLVQ:
-    """Cost with the variances of the training classes around their means."""
-    means = RiemannianLVQ(max_epochs=0).fit(split.X_train, split.y_train)
-    targets = np.searchsorted(means.classes_, split.y_train)
-    labels = np.arange(len(means.classes_))
-    return SpreadRSLVQ.from_sqdist(
-        means.transform(split.X_train) ** 2, targets, labels, RiemannianGaussian(split.X_train.shape[-1])
-    )
 
 
 def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = (), **settings: Any) -> Record:
@@ -70,7 +58,7 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
     """
 
     def scored(split: Split, own: Record) -> Record:
-        cost = {"cost": _spread(split)} if method.startswith("spread") else {}
+        cost = {"cost": spread_cost(split.X_train, split.y_train)[0]} if method.startswith("spread") else {}
         model = RiemannianLVQ(random_state=repetition, **METHODS[method] | cost | own)
         return {"epochs": 0} | fit_and_score(model, split)
 

@@ -22,6 +22,7 @@ from rplvq.learned import Learned
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.samples import adds_up
 from rplvq.watch import edge_trouble, step_trouble, warn_of
 
 __all__ = ["DistributedLVQ"]
@@ -240,7 +241,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         manifold = resolve_manifold(model.manifold)
-        if not (hasattr(manifold, "pull") and hasattr(manifold, "exp")):
+        if not adds_up(manifold):
             raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
         if model.early_stopping:
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")

@@ -18,7 +18,7 @@ from rplvq.epochs import epoch_by_epoch
 from rplvq.history import Meter, Score, line, measure
 from rplvq.progress import Origin, Progress
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
-from rplvq.steps import Result, State, pair_weights
+from rplvq.steps import Result, State, pair_weights, shortened
 from rplvq.sweeps import blocks
 from rplvq.trainer import Trainer
 
@@ -94,13 +94,9 @@ class DistributedTrainer:
         shares = self.partitions.map(share_of, *shared, trainer.max_weight, each=own)
         total = Share(*(sum(values) for values in zip(*shares, strict=True)))
         tangents, lengths = np.asarray(total.tangents) / total.n_samples, np.asarray(total.lengths) / total.n_samples
-        n_capped, longest = total.n_capped, trainer.max_length
-        if (lengths > longest).any():
-            n_capped += int(np.count_nonzero(lengths > longest))
-            scale = longest / np.maximum(lengths, longest)
-            tangents = tangents * scale.reshape(-1, *[1] * (tangents.ndim - 1))
+        tangents, n_shortened = shortened(tangents, lengths, trainer.max_length)
         moved = manifold.exp(state.prototypes, tangents)  # type: ignore[attr-defined]
-        return state._replace(prototypes=moved), total._replace(n_capped=n_capped)
+        return state._replace(prototypes=moved), total._replace(n_capped=total.n_capped + n_shortened)
 
     def sweep(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Visit every sample once, as :meth:`rplvq.Trainer.sweep` does.
