@@ -21,7 +21,7 @@ from rplvq.costs.algebra import among
 from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.growth import Growth
-from rplvq.heldout import HeldOut, named_sigma2
+from rplvq.heldout import HeldOut, named_sigma2, untried_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type, same_type
@@ -61,12 +61,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ("wasserstein"), "learned_log_euclidean"; "euclidean_vectors" for plain vectors; or an object.
     cost : str or Cost, default="rslvq"
         "rslvq", "plvq", "glvq" or an object.
-    sigma2 : float, Schedule, HeldOut, "auto", "half_median", "heldout" or None, default="auto"
-        Variance of the mixture, in squared distances. "auto" (:func:`rplvq.sigma2.auto_sigma2`) lies between the
-        likeliest value under the initial prototypes and half the median squared distance to them, nearer to the
-        latter the fewer samples there are; a schedule with ``start=None`` starts there. "half_median" is the latter,
-        the choice of the paper's authors. "heldout" (:class:`rplvq.HeldOut`) tries several in short runs, for less than
-        the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
+    sigma2 : float, Schedule, HeldOut, "auto", "blended", "half_median", "heldout" or None, default="auto"
+        Variance of the mixture, in squared distances. "half_median" is half the median squared distance to the initial
+        prototypes, the choice of the paper's authors. "blended" (:func:`rplvq.sigma2.blended_sigma2`) lies between that
+        and the likeliest value under the initial prototypes, nearer to the former the fewer samples there are; a
+        schedule with ``start=None`` starts there. "auto" tries both on held-out samples, in two short runs that take a
+        quarter of the fit's time together, and trains with the better one; where few samples or epochs leave nothing to
+        try, and in ``partial_fit`` and with other solvers, it is "blended". "heldout" (:class:`rplvq.HeldOut`) tries
+        more, for less than the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
     step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
@@ -291,7 +293,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if resume is not None:
             raise ValueError(f"resume={resume!r} is for solver='sgd' only: leave it out with {self.solver!r}")
         rng = np.random.default_rng(self._draw_seed())
-        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
+        trainer = _without_trials(self._trainer(manifold, self._initializer(classes, targets, weights)))
         state = trainer.init(codes, targets, len(classes), rng, weights)
         state, history = minimise(
             self.solver,
@@ -627,7 +629,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return self
 
 
+def _without_trials(trainer: Trainer) -> Trainer:
+    """Return the trainer with a default sigma2 that needs no trial training."""
+    return attrs.evolve(trainer, sigma2=untried_sigma2(trainer.sigma2))
+
+
 def _to_train(trainer: Trainer) -> Trainer:
-    """Return the trainer with a held-out choice that never leaves the initial prototypes as they are."""
-    rule = named_sigma2(trainer.sigma2)
-    return attrs.evolve(trainer, sigma2=attrs.evolve(rule, untrained=False)) if isinstance(rule, HeldOut) else trainer
+    """Return the trainer for a stream: its first samples are too few to judge by, and its prototypes do move."""
+    rule = named_sigma2(untried_sigma2(trainer.sigma2))
+    return attrs.evolve(trainer, sigma2=attrs.evolve(rule, untrained=False) if isinstance(rule, HeldOut) else rule)

@@ -1,5 +1,7 @@
 """A sigma2 that fit chooses by held-out samples: what is asked for, and prototypes that are better left alone.
 
+The default of :class:`rplvq.RiemannianLVQ` is such a choice between two values, :data:`QUICK`.
+
 :mod:`rplvq.trials` runs what :class:`HeldOut` asks for.
 """
 
@@ -14,7 +16,7 @@ from rplvq.checks import count_from, share
 from rplvq.protocols import Schedule
 from rplvq.schedules import Annealed, Constant, number, positive
 
-__all__ = ["HeldOut", "Still", "named_sigma2"]
+__all__ = ["QUICK", "HeldOut", "Still", "named_sigma2", "untried_sigma2"]
 
 
 @attrs.frozen
@@ -22,35 +24,41 @@ class HeldOut:
     """Choose sigma2 and its schedule by held-out log posterior, for at most the price of two more fits.
 
     1. Of each class, ``fraction`` of its samples are held out, at least one; but it keeps one more than it has
-       prototypes, and of classes too small for that none are held out.
-    2. Each of ``candidates`` values, from half of "auto" to twice the half-median in equal ratios, trains new initial
-       prototypes on the kept samples for a few epochs, with the step size's schedule shortened to these.
-    3. The best two, and the best one annealed, train again for about twice as many epochs.
+       prototypes, and of classes too small for that none are held out. Equal samples stay together.
+    2. Each of ``candidates`` values, from half of "blended" (:func:`rplvq.sigma2.blended_sigma2`) to twice the
+       half-median in equal ratios, trains new initial prototypes on the kept samples for a few epochs, with the step
+       size's schedule shortened to these.
+    3. The best two, and the best one annealed, train again for about twice as many epochs. Two candidates without
+       annealing need no second round.
     4. The best of these is compared with the initial prototypes of the kept samples: if those are better, the fit does
        not train.
     5. The fit then trains on all samples with the schedule chosen.
 
-    Steps 2 and 3 take half each of twice the fit's ``max_epochs`` times its visits of samples, so that the whole costs
-    less than three fits. With few epochs fewer candidates are tried, for an epoch each at least. Where fewer than 10
-    samples or only those of one class can be held out, or ``max_epochs`` is 0, sigma2 is that of "auto".
+    Steps 2 and 3 take half each of ``price`` times the fit's ``max_epochs`` times its visits of samples, so that the
+    whole costs less than three fits by default. With few epochs fewer candidates are tried, for an epoch each at least.
+    Where fewer than 10 samples or only those of one class can be held out, or there are no epochs to try anything,
+    sigma2 is that of "blended".
 
     Parameters
     ----------
     fraction : float, default=0.25
         Share of the samples of a class that are held out, in (0, 1).
     candidates : int, default=7
-        Values of the grid.
+        Values of the grid; two are "blended" and the half-median themselves.
     annealing : float or None, default=0.25
         Share of its start to which the annealed schedule falls; None tries constants alone.
     untrained : bool, default=True
         Whether the initial prototypes may win; the model is then theirs, with the sigma2 of their best held-out
         posterior, and ``n_epochs_`` is 0. ``partial_fit``, which is there to train, never lets them.
+    price : float, default=2.0
+        Visits of samples that all trials may take together, in those of the fit.
 
     Notes
     -----
     The criterion is ``-mean_i sum_c t_ic log p(c | X_i)`` with the cost's own posterior, minimised over the sigma2 of
-    the posterior (temperature scaling), for labels as for soft labels t, weighted by sample weights. Trials draw from a
-    generator of their own, seeded once from the fit's: all see the same split and order.
+    the posterior (temperature scaling), for labels as for soft labels t, weighted by sample weights. All trials see the
+    same split and order, drawn from a copy of the fit's generator: a fit whose sigma2 was chosen is the fit with that
+    sigma2, to the same bits.
 
     Examples
     --------
@@ -66,6 +74,7 @@ class HeldOut:
     candidates: int = attrs.field(default=7, converter=number, validator=count_from(1))
     annealing: float | None = attrs.field(default=0.25, converter=number, validator=share(or_none=True))
     untrained: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
+    price: float = attrs.field(default=2.0, converter=number, validator=positive)
 
     def grid(self, low: float, middle: float, count: int) -> list[Schedule]:
         """Return ``count`` constants from ``low / 2`` to ``2 middle`` in equal ratios; one or two are these themselves.
@@ -73,7 +82,7 @@ class HeldOut:
         Parameters
         ----------
         low, middle : float
-            sigma2 by "auto" and by the half-median.
+            sigma2 by "blended" and by the half-median.
         count : int
             At least 1.
 
@@ -124,12 +133,32 @@ class Still:
         return self.value
 
 
+QUICK = HeldOut(candidates=2, annealing=None, untrained=False, price=0.25)
+"""What "auto" stands for: "blended" or the half-median, by two short trials for a quarter of a fit.
+
+No constant suits all data. Where classes have about the same spread, small values overfit; where spreads differ much,
+large ones move prototypes by samples that are far from any border.
+"""
+
+
 def named_sigma2(value: Any) -> Any:
-    """Return HeldOut() for "heldout", anything else as it is.
+    """Return HeldOut() for "heldout" and QUICK for "auto" and None; anything else as it is.
 
     Examples
     --------
-    >>> named_sigma2("heldout").fraction
-    0.25
+    >>> named_sigma2("heldout").candidates, named_sigma2("auto").candidates, named_sigma2("half_median")
+    (7, 2, 'half_median')
     """
-    return HeldOut() if isinstance(value, str) and value == "heldout" else value
+    names = {None: QUICK, "auto": QUICK, "heldout": HeldOut()}
+    return names.get(value, value) if value is None or isinstance(value, str) else value
+
+
+def untried_sigma2(value: Any) -> Any:
+    """Return "blended" for "auto" and None, where trials would be out of place; anything else as it is.
+
+    Examples
+    --------
+    >>> untried_sigma2("auto"), untried_sigma2(0.5)
+    ('blended', 0.5)
+    """
+    return "blended" if value is None or (isinstance(value, str) and value == "auto") else value

@@ -20,7 +20,14 @@ RESOLUTION = 1e-5
 """Gradient that still counts as converged where no step improves it: the limit of float64 for these data."""
 NEGLIGIBLE = 1e-24
 """Cost, in units of the first guess's, that means that the points coincide."""
-MAX_REJECTED = 10
+MAX_STALLED = 20
+"""Passes without a better candidate after which none is expected."""
+LONGEST = 10.0
+"""Largest step, in mean logarithms; above 1 where the manifold is curved like a sphere."""
+MEMORY = 5
+"""Passes over which the cost has to fall near the mean: one that raises it may be the faster way, or rounding."""
+NEAR = 0.1
+"""Gradient below which a step that raises the cost cannot lead to another valley."""
 
 
 class Mean(NamedTuple):
@@ -56,9 +63,10 @@ def riemannian_mean(
     """Minimise the weighted squared distances ``f(w) = sum_b q_b d^2(x_b, w)``, q summing to one.
 
     Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977, doi:10.1002/cpa.3160300502) with
-    step control: t starts at 1, which is exact on flat manifolds, is halved when a step would raise f,
-    and recovers slowly. A rejected step costs one pass over the data. On a manifold with ``pull`` and ``exp`` a pass
-    runs through the data in parts of bounded memory.
+    step control: t starts at 1, which is exact on flat manifolds, follows the curvature of f (Barzilai and Borwein
+    1988, doi:10.1093/imanum/8.1.141), and is halved where a step would raise f, near the mean above its last five
+    values (Grippo, Lampariello and Lucidi 1986, doi:10.1137/0723046). A rejected step costs one pass over the data.
+    On a manifold with ``pull`` and ``exp`` a pass runs through the data in parts of bounded memory.
 
     Parameters
     ----------
@@ -157,46 +165,74 @@ def descend(
     tol, max_iter
         As for :func:`riemannian_mean`, with its warning.
     """
-    point = _measure(manifold, look(start), 0.0)
+    point = best = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
-    step, rejected, n_iter = 1.0, 0, 1
-    while point.gradient > tol and rejected < MAX_REJECTED and n_iter < max_iter:
+    recent, step, stalled, n_iter = [point.value], 1.0, 0, 1
+    while best.gradient > tol and stalled < MAX_STALLED and n_iter < max_iter:
         n_iter += 1
         reached = _measure(manifold, look(point.follow(step)), negligible)
-        if _better(reached, point):
-            point, step, rejected = reached, min(1.0, 1.2 * step), 0
+        stalled = 0 if _better(reached, best) else stalled + 1
+        best = best if stalled else reached
+        if reached.value <= max(recent[-MEMORY:]) * (1 + ROUNDING):
+            step = _curved_step(manifold, point, reached, step)
+            point = reached
+            recent = [*recent, point.value] if point.gradient < NEAR else [point.value]
         else:
-            step, rejected = 0.5 * step, rejected + 1
-    if point.gradient <= (max(tol, RESOLUTION) if rejected == MAX_REJECTED else tol):
-        return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, True)
+            step = 0.5 * step
+    if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
+        return Mean(np.asarray(best.prototype)[0], n_iter, best.gradient, True)
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
-        f"is {point.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
+        f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
         "or heavy-tailed: regularise them (shrinkage) or raise max_iter",
         ConvergenceWarning,
         stacklevel=3,
     )
-    return Mean(np.asarray(point.prototype)[0], n_iter, point.gradient, False)
+    return Mean(np.asarray(best.prototype)[0], n_iter, best.gradient, False)
 
 
 class _Point(NamedTuple):
-    """A candidate with its cost and the relative length of its mean logarithm."""
+    """A candidate with its cost and where its mean logarithm leads."""
 
     prototype: Prototypes
     follow: Callable[[float], Prototypes]
     value: float
-    gradient: float
+    ahead: Array  # codes (1, ...) after the whole mean logarithm
+    length: float  # of the mean logarithm; 0 where that is rounding
+
+    @property
+    def gradient(self) -> float:
+        """Length of the mean logarithm relative to the root mean squared distance."""
+        return self.length / float(np.sqrt(self.value)) if self.length else 0.0
 
 
 def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
-    # Points that agree up to rounding have no mean logarithm to speak of, only the quotient of two roundings.
-    rounding = float(manifold.sqdist(prototype, np.asarray(prototype))[0, 0])
-    if value <= max(negligible, 1e4 * rounding):
-        return _Point(prototype, follow, value, 0.0)
     # The length of a full step is that of the mean logarithm, and no manifold method has to return it.
-    length = float(np.sqrt(manifold.sqdist(prototype, np.asarray(follow(1.0)))[0, 0]))
-    return _Point(prototype, follow, value, float(length / np.sqrt(value)))
+    ahead = np.asarray(follow(1.0))
+    # Points that agree up to rounding have no mean logarithm to speak of, only the quotient of two roundings.
+    if value <= max(negligible, 1e4 * _between(manifold, prototype, np.asarray(prototype))):
+        return _Point(prototype, follow, value, ahead, 0.0)
+    return _Point(prototype, follow, value, ahead, float(np.sqrt(_between(manifold, prototype, ahead))))
+
+
+def _between(manifold: Manifold[Any], prototype: Prototypes, codes: Array) -> float:
+    """Squared distance of two stacks of one."""
+    return float(manifold.sqdist(prototype, codes)[0, 0])
+
+
+def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
+    """Share of the next mean logarithm to follow: the inverse curvature on the way just made.
+
+    That of Barzilai and Borwein (1988, doi:10.1093/imanum/8.1.141), ``<s, s> / <s, y>`` for the way s and the change y
+    of the gradient along it. Inner products come from the sides of the triangle of the old point, the new one and the
+    one ahead, which is flat to first order.
+    """
+    way = _between(manifold, new.prototype, np.asarray(old.prototype))
+    back = 0.5 * (new.length**2 + way - _between(manifold, old.prototype, new.ahead))
+    with np.errstate(all="ignore"):
+        curvature = 1 / step + np.divide(back, way)
+    return float(1 / max(curvature, 1 / LONGEST)) if 0 < curvature < np.inf else 1.0
 
 
 def _better(new: _Point, old: _Point) -> bool:

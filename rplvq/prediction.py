@@ -244,11 +244,13 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             raise error.shifted(rows.start) from None
 
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
-        """Index (N,) of the nearest prototype: the manifold's own search where it has one, or all distances."""
-        search = getattr(self._fitted_trainer.manifold, "nearest", None)
-        if search is None:
-            return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
-        return np.asarray(search(prototypes, codes))
+        """Index (N,) of a prototype with the label of the nearest: by the manifold's own search, or all distances."""
+        manifold = self._fitted_trainer.manifold
+        if hasattr(manifold, "nearest_in_groups"):
+            return np.asarray(manifold.nearest_in_groups(prototypes, codes, self._state.labels))
+        if hasattr(manifold, "nearest"):
+            return np.asarray(manifold.nearest(prototypes, codes))
+        return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
 
     def _nearness(self, prototypes: Prototypes, codes: Array) -> Array:
         starts = class_groups(self._state.labels).starts

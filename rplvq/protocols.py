@@ -82,6 +82,9 @@ class Manifold(Protocol[GeodesicsT]):
         middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
     ``nearest(prototypes, samples)``
         ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
+    ``nearest_in_groups(prototypes, samples, groups)``
+        ndarray of int of shape (B,); any prototype of the group (K,) of the nearest, where that is found faster still.
+        ``predict`` asks for this one first.
     ``takes_parts``
         bool, set in the class itself; True says that ``unit`` reads codes by a slice or by rows only, so that it may be
         given ``rplvq.samples.Samples``, which are copied in parts, in place of an array of all.

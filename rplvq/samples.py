@@ -24,7 +24,8 @@ NEEDED = 8
 class Samples:
     """Chosen samples of an array, in a chosen order, copied where they are asked for and not before.
 
-    ``samples[index]`` is the plain array ``source[rows][index]``, for an integer, a slice, integers or booleans;
+    ``samples[index]`` is the plain array ``source[rows][index]``, for an integer, a slice, integers or booleans, and for
+    a tuple of one of these and further indices;
     ``numpy.asarray`` copies all of them.
 
     Parameters
@@ -51,7 +52,8 @@ class Samples:
         return len(self.rows)
 
     def __getitem__(self, index: Any) -> Array:
-        return np.asarray(self.source[self.rows[index]])
+        first, further = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
+        return np.asarray(self.source[(self.rows[first], *further)])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Copy all samples, shape (M, ...)."""

@@ -18,7 +18,7 @@ from rplvq.protocols import Array, Schedule
 from rplvq.samples import by_block
 from rplvq.schedules import Constant, resolve, wants_default
 
-__all__ = ["RULES", "Start", "auto_sigma2", "free_numbers", "half_median", "likeliest_sigma2", "resolve_sigma2"]
+__all__ = ["RULES", "Start", "blended_sigma2", "free_numbers", "half_median", "likeliest_sigma2", "resolve_sigma2"]
 
 SMALLEST = 2.0**-60
 
@@ -165,8 +165,8 @@ def _smoothed(targets: Array, labels: Array, total: float) -> Array:
     return np.asarray((total * soft + 1.0 / n_classes) / (total + 1.0))
 
 
-def auto_sigma2(start: Start) -> float:
-    """Sigma2 by default: between the likeliest value and the half-median, by how much training can overfit.
+def blended_sigma2(start: Start) -> float:
+    """Sigma2 between the likeliest value and the half-median, by how much training can overfit.
 
     ``likeliest^(1 - w) half_median^w`` with ``w = p / (p + N)``, for p numbers that training sets (K prototypes
     times their free numbers) and N samples (the sum of the weights).
@@ -204,7 +204,7 @@ def auto_sigma2(start: Start) -> float:
     --------
     >>> sqdist = np.array([[0.0, 4.0], [1.0, 3.0], [3.0, 1.0], [2.0, 3.0], [4.0, 0.5]])
     >>> few, many = (Start(sqdist, np.array([0, 0, 1, 1, 1]), np.array([0, 1]), n_free) for n_free in (1, 1000))
-    >>> round(auto_sigma2(few), 3), round(auto_sigma2(many), 3), half_median(sqdist)
+    >>> round(blended_sigma2(few), 3), round(blended_sigma2(many), 3), half_median(sqdist)
     (0.856, 1.247, 1.25)
     """
     low, high = likeliest_sigma2(start), start.half_median
@@ -237,10 +237,11 @@ def free_numbers(codes: Array) -> int:
 
 
 RULES: dict[str, Callable[[Start], float]] = {
-    "auto": auto_sigma2,
+    "auto": blended_sigma2,
+    "blended": blended_sigma2,
     "half_median": lambda start: start.half_median,
 }
-"""Names that may stand for sigma2."""
+"""Names that may stand for sigma2. "auto" is tried by short training first, where that can be (:mod:`rplvq.trials`)."""
 
 
 def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
@@ -249,8 +250,8 @@ def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
     Parameters
     ----------
     value : float, Schedule, str or None
-        A number, a schedule, a name of :data:`RULES`, or None for "auto"; a schedule with ``start=None`` begins
-        where "auto" does.
+        A number, a schedule, a name of :data:`RULES`, or None for "blended"; a schedule with ``start=None`` begins
+        where "blended" does.
     look : callable
         Returns the situation before training; only called where a rule asks for it.
 
@@ -275,5 +276,5 @@ def resolve_sigma2(value: Any, look: Callable[[], Start]) -> Schedule:
             names = sorted([*RULES, "heldout"])
             raise ValueError(f"sigma2 must be a positive number, a Schedule, None or one of {names}, got {value!r}")
         return Constant(RULES[value](look()))
-    default = Constant(auto_sigma2(look()) if wants_default(value) else 1.0)
+    default = Constant(blended_sigma2(look()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")

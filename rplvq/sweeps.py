@@ -8,7 +8,7 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = ["blocks", "canonical_order", "visits"]
+__all__ = ["blocks", "canonical_order", "repeats", "visits"]
 
 BLOCK_ROWS = 4096
 
@@ -19,9 +19,28 @@ def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = 
     Permuting such an order makes a fit repeatable by seed whatever the order of its input, and makes an
     integer sample weight the same as repeating the sample.
     """
-    order, run = np.arange(len(codes)), np.zeros(len(codes), dtype=int)
+    return _order_and_runs(targets, codes, *([] if sample_weight is None else [sample_weight]))[0]
+
+
+def repeats(codes: Array, targets: Array) -> Array:
+    """Give equal samples (N,) of equal targets the same number, and different ones different numbers.
+
+    Examples
+    --------
+    >>> repeats(np.array([[2.0], [1.0], [2.0], [2.0]]), np.array([0, 0, 0, 1]))
+    array([1, 0, 1, 3])
+    """
+    order, run = _order_and_runs(targets, codes)
+    result = np.empty_like(run)
+    result[order] = run
+    return result
+
+
+def _order_and_runs(*arrays: Array) -> tuple[Array, Array]:
+    """Sorted order (N,) of the samples that arrays (N, ...) describe, and where the run of equal ones begins (N,)."""
+    order, run = np.arange(len(arrays[0])), np.zeros(len(arrays[0]), dtype=int)
     tied = order.copy()  # places whose samples agree in the numbers read so far with those of other places
-    for read in _numbers(targets, codes, *([] if sample_weight is None else [sample_weight])):
+    for read in _numbers(*arrays):
         rows, runs = order[tied], run[tied]
         values = read(rows)
         inner = np.lexsort((values, runs))  # stable
@@ -32,7 +51,7 @@ def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = 
         tied = tied[~(begins & np.append(begins[1:], True))]
         if not len(tied):
             break
-    return order
+    return order, run
 
 
 def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:

@@ -8,6 +8,7 @@ probabilities are better and whose prototypes are worse.
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
@@ -20,16 +21,14 @@ from rplvq.initializers import hard_targets
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.samples import as_asked, distances, subset
 from rplvq.schedules import Constant
-from rplvq.sigma2 import Start, auto_sigma2
-from rplvq.sweeps import visits
+from rplvq.sigma2 import Start, blended_sigma2
+from rplvq.sweeps import repeats, visits
 
 if TYPE_CHECKING:
     from rplvq.trainer import Trainer
 
 __all__ = ["Choice", "Trial", "choose_sigma2", "split_classes"]
 
-FITS = 2
-"""Visits of samples that all trials may take together, in fits."""
 FEWEST = 10
 """Held-out samples below which nothing is chosen by them."""
 
@@ -63,18 +62,25 @@ class Choice(NamedTuple):
 
 
 def split_classes(
-    targets: Array, labels: Array, fraction: float, rng: np.random.Generator, sample_weight: Array | None = None
+    codes: Array,
+    targets: Array,
+    labels: Array,
+    fraction: float,
+    rng: np.random.Generator,
+    sample_weight: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Draw the samples to hold out, class by class.
+    """Draw the samples to hold out, class by class; equal ones stay together, as if one weighed for all.
 
     Parameters
     ----------
+    codes : ndarray of shape (N, ...)
+        Encoded samples.
     targets : ndarray of shape (N,) or (N, C)
         Class indices or probabilities, which count for their likeliest class.
     labels : ndarray of int of shape (K,)
         Class index of each prototype.
     fraction : float
-        Share of a class.
+        Share of the different samples of a class.
     rng : numpy.random.Generator
         Source of the draw.
     sample_weight : ndarray of shape (N,), optional
@@ -87,17 +93,18 @@ def split_classes(
 
     Examples
     --------
-    >>> kept, held = split_classes(np.array([0, 0, 0, 0, 1, 1]), np.array([0, 1]), 0.5, np.random.default_rng(0))
+    >>> codes, targets = np.arange(6.0)[:, None], np.array([0, 0, 0, 0, 1, 1])
+    >>> kept, held = split_classes(codes, targets, np.array([0, 1]), 0.5, np.random.default_rng(0))
     >>> len(kept), len(held)  # two of the first class, none of the second
     (4, 2)
     """
-    hard, held = hard_targets(targets), []
+    hard, numbers, held = hard_targets(targets), repeats(codes, targets), []
     usable = np.ones(len(hard), dtype=bool) if sample_weight is None else sample_weight > 0
     for label, count in enumerate(np.bincount(labels)):
-        rows = np.flatnonzero((hard == label) & usable)
-        n_held = min(max(1, round(fraction * len(rows))), len(rows) - count - 1)
-        held.append(rng.permutation(rows)[: max(n_held, 0)])
-    chosen = np.sort(np.concatenate(held))
+        different = np.unique(numbers[(hard == label) & usable])
+        n_held = min(max(1, round(fraction * len(different))), len(different) - count - 1)
+        held.append(rng.permutation(different)[: max(n_held, 0)])
+    chosen = np.flatnonzero(np.isin(numbers, np.concatenate(held)) & usable)
     usable[chosen] = False
     return np.flatnonzero(usable), chosen
 
@@ -174,14 +181,18 @@ class Trials:
             loss = np.inf
         return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss if np.isfinite(loss) else np.inf)
 
-    def search(self, rule: HeldOut, auto: float, half_median: float, budget: int) -> Choice:
+    def search(self, rule: HeldOut, blended: float, half_median: float, budget: int) -> Choice:
         """Try a grid and then its best, in ``budget`` epochs of the kept samples together."""
 
         def nearest(trial: Trial) -> tuple[float, float]:
-            return trial.loss, abs(np.log(trial.schedule(0, 1) / auto))
+            return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
 
-        values = rule.grid(auto, half_median, max(1, min(rule.candidates, budget // 2)))
-        first = [self.run(value, max(1, budget // 2 // len(values))) for value in values]
+        values = rule.grid(blended, half_median, max(1, min(rule.candidates, budget // 2)))
+        if len(values) == 1 and rule.annealing is None and not rule.untrained:
+            return Choice(values[0], ())
+        one_round = len(values) <= 2 and rule.annealing is None
+        n_epochs = max(1, budget // (1 if one_round else 2) // len(values))
+        first = [self.run(value, min(n_epochs, self.trainer.max_epochs)) for value in values]
         best = [trial.schedule for trial in sorted(first, key=nearest)[:2]]
         if rule.annealing is not None:
             best.append(rule.annealed(best[0](0, 1)))
@@ -191,10 +202,10 @@ class Trials:
         winner = min(last or first, key=nearest)
         still = []
         if rule.untrained:
-            loss, sigma2 = self.loss(self.begin[0], auto)
+            loss, sigma2 = self.loss(self.begin[0], blended)
             still.append(Trial(Still(sigma2), 0, 0, loss))
             winner = still[0] if loss < winner.loss else winner
-        schedule = winner.schedule if winner.loss < np.inf else Constant(auto)
+        schedule = winner.schedule if winner.loss < np.inf else Constant(blended)
         return Choice(schedule, (*first, *last, *still))
 
 
@@ -225,7 +236,7 @@ def choose_sigma2(
     n_classes : int
         Number of classes C.
     rng : numpy.random.Generator
-        Gives two numbers.
+        Not drawn from: a copy gives two numbers.
     sample_weight : ndarray of shape (N,), optional
         As for :meth:`rplvq.Trainer.init`.
 
@@ -251,13 +262,12 @@ def choose_sigma2(
     >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
     [(6, 0.6), (6, 0.9), (6, 0.6)]
     """
-    auto, half_median = auto_sigma2(start), start.half_median
-    splitting = np.random.default_rng(int(rng.integers(2**31)))
-    seed = int(rng.integers(2**31))
-    kept, held = split_classes(targets, start.labels, rule.fraction, splitting, sample_weight)
-    if len(held) < FEWEST or len(np.unique(hard_targets(targets)[held])) < 2 or trainer.max_epochs < 1:
-        return Choice(Constant(auto), ())
-    samples = Part(codes, targets, sample_weight)
+    blended, half_median = blended_sigma2(start), start.half_median
+    splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
+    given = codes, targets, start.labels, rule.fraction, np.random.default_rng(splitting), sample_weight
+    samples, (kept, held) = Part(codes, targets, sample_weight), split_classes(*given)
+    budget = int(rule.price * trainer.max_epochs * samples.n_visits / max(samples.at(kept).n_visits, 1))
+    if len(held) < FEWEST or len(np.unique(hard_targets(targets)[held])) < 2 or budget < 1:
+        return Choice(Constant(blended), ())
     trials = Trials(trainer, samples.at(kept), samples.at(held), n_classes, seed)
-    budget = FITS * trainer.max_epochs * samples.n_visits // trials.kept.n_visits
-    return trials.search(rule, auto, half_median, budget)
+    return trials.search(rule, blended, half_median, budget)

@@ -18,8 +18,9 @@ from rplvq import PLVQ, RSLVQ, Annealed, Constant, EuclideanVectors, Grow, HeldO
 from rplvq.beginning import look
 from rplvq.calibration import calibrated_loss
 from rplvq.datasets import make_syn1, make_syn2
-from rplvq.heldout import Still
+from rplvq.heldout import QUICK, Still
 from rplvq.sweeps import visits
+from rplvq.sigma2 import blended_sigma2, half_median
 from rplvq.trials import FEWEST, choose_sigma2, split_classes
 
 X, Y = vector_classes(per_class=30, n_classes=3, shift=0.7)
@@ -39,10 +40,11 @@ def chosen(rule=None, weights=None, cost=None, targets=Y, **settings):
 
 def test_the_share_of_each_class_is_held_out():
     targets, labels = np.repeat([0, 1, 2], [40, 12, 4]), np.array([0, 0, 1, 2])
-    kept, held = split_classes(targets, labels, 0.25, np.random.default_rng(0))
+    codes = np.arange(56.0)[:, None]
+    kept, held = split_classes(codes, targets, labels, 0.25, np.random.default_rng(0))
     assert_array_equal(np.bincount(targets[held]), [10, 3, 1])
     assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(56))
-    assert not np.array_equal(held, split_classes(targets, labels, 0.25, np.random.default_rng(1))[1])
+    assert not np.array_equal(held, split_classes(codes, targets, labels, 0.25, np.random.default_rng(1))[1])
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_the_share_of_each_class_is_held_out():
 def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels, wanted):
     targets = np.repeat(np.arange(4), sizes)
     for fraction in (0.2, 0.99):
-        _, held = split_classes(targets, np.array(labels), fraction, np.random.default_rng(0))
+        _, held = split_classes(np.arange(25.0)[: len(targets), None], targets, np.array(labels), fraction, np.random.default_rng(0))
         found = np.bincount(targets[held], minlength=4)
         if fraction == 0.2:
             assert_array_equal(found, wanted)
@@ -64,8 +66,16 @@ def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels, wa
 
 def test_samples_of_weight_zero_are_in_neither_part():
     weights = np.where(np.arange(len(Y)) % 3 == 0, 0.0, 1.5)
-    kept, held = split_classes(np.eye(3)[Y], np.arange(3), 0.25, np.random.default_rng(0), weights)
+    kept, held = split_classes(X, np.eye(3)[Y], np.arange(3), 0.25, np.random.default_rng(0), weights)
     assert_array_equal(np.sort(np.concatenate([kept, held])), np.flatnonzero(weights))
+
+
+def test_equal_samples_stay_together_and_count_once():
+    codes, targets = np.repeat(X, 2, axis=0), np.repeat(Y, 2)
+    order = np.random.default_rng(0).permutation(len(codes))
+    kept, held = split_classes(codes[order], targets[order], np.arange(3), 0.25, np.random.default_rng(0))
+    assert {*map(tuple, codes[order][kept])}.isdisjoint(map(tuple, codes[order][held]))
+    assert_array_equal(np.bincount(targets[order][held]), [16, 16, 16])  # 8 of 30, twice
 
 
 # --- how candidates are judged
@@ -123,6 +133,17 @@ def test_a_whole_fit_visits_fewer_samples_than_three():
     assert 2.5 * 20 * len(Y) < Counting.count <= 3 * 20 * len(Y)
 
 
+def test_the_default_costs_a_quarter_of_a_fit_more():
+    visits = []
+
+    def cost(sqdist, targets, labels, sigma2):
+        visits.append(len(sqdist))
+        return RSLVQ()(sqdist, targets, labels, sigma2)
+
+    RiemannianLVQ("euclidean_vectors", cost, step_size=0.1, max_epochs=40).fit(X, Y)
+    assert 1.2 * 40 * len(Y) < sum(visits) <= 1.25 * 40 * len(Y)
+
+
 # --- what is chosen
 
 
@@ -148,8 +169,8 @@ def test_the_best_of_the_second_round_or_the_start_is_chosen():
 def test_a_trial_is_the_fit_of_the_kept_samples():
     trial = chosen().trials[3]
     trainer, rng = Trainer(EuclideanVectors(), step_size=0.1), np.random.default_rng(1)
-    splitting, seed = np.random.default_rng(int(rng.integers(2**31))), int(rng.integers(2**31))
-    kept, held = split_classes(Y, np.arange(3), 0.25, splitting)
+    splitting, seed = (int(number) for number in rng.integers(2**31, size=2))
+    kept, held = split_classes(X, Y, np.arange(3), 0.25, np.random.default_rng(splitting))
     pilot = attrs.evolve(trainer, sigma2=trial.schedule, max_epochs=trial.n_epochs)
     state = pilot.init(X[kept], Y[kept], 3, np.random.default_rng(seed))
     state, _ = pilot.run(state, X[kept], Y[kept], np.random.default_rng(seed))
@@ -196,13 +217,65 @@ def test_training_that_diverges_is_no_candidate():
     assert isinstance(choice.schedule, Still)
 
 
+# --- the default: the better of two rules
+
+
+def rules_of(S, y):
+    """sigma2 by "blended" and by the half-median, in a fit that does not train."""
+    return [RiemannianLVQ(sigma2=rule, max_epochs=0).fit(S, y).sigma2_ for rule in ("blended", "half_median")]
+
+
+def test_the_default_tries_blended_and_the_half_median_once():
+    choice = chosen(QUICK, max_epochs=24)
+    begin = Trainer(EuclideanVectors()).initializer(EuclideanVectors(), X, Y, 3, np.random.default_rng(0))
+    start = look(Trainer(EuclideanVectors()), *begin, X, Y)
+    assert [trial.schedule.value for trial in choice.trials] == [blended_sigma2(start), half_median(start.sqdist)]
+    assert [trial.n_epochs for trial in choice.trials] == [4, 4]
+    assert choice.schedule == min(choice.trials, key=lambda trial: trial.loss).schedule
+
+
+@pytest.mark.parametrize(("make", "wanted"), [(make_syn1, 1), (make_syn2, 0)], ids=["SynI", "SynII"])
+def test_the_default_takes_the_rule_that_suits_the_data(make, wanted):
+    """No constant rule is good on both: on SynI "blended" overfits, on SynII the half-median harms."""
+    every, labels = make(400, random_state=0)
+    S, y, fresh, wanted_labels = every[::2], labels[::2], every[1::2], labels[1::2]
+    model = RiemannianLVQ(max_epochs=40, random_state=0).fit(S, y)
+    assert model.sigma2_ == rules_of(S, y)[wanted]
+    assert model.n_epochs_ == 40
+    others = [clone(model).set_params(sigma2=rule).fit(S, y) for rule in ("blended", "half_median")]
+    scores = [other.score(fresh, wanted_labels) for other in others]
+    assert model.score(fresh, wanted_labels) == max(scores) > min(scores)
+    assert_array_equal(model.prototypes_, others[wanted].prototypes_)  # to the last bit: trials draw nothing
+
+
+def test_where_the_default_tries_nothing_it_is_blended():
+    """Streams, other solvers, few epochs, few samples; and a trainer of its own is no exception to the first."""
+    S, y = make_syn1(100, random_state=0)
+    blended = rules_of(S, y)[0]
+    assert RiemannianLVQ(max_epochs=40).partial_fit(S, y).sigma2_ == blended
+    assert RiemannianLVQ(max_epochs=2, solver="cg").fit(S, y).sigma2_ == blended
+    assert RiemannianLVQ(max_epochs=40, solver="cg").fit(S[::10], y[::10]).sigma2_ == rules_of(S[::10], y[::10])[0]
+    assert RiemannianLVQ(max_epochs=8).fit(S, y).sigma2_ == blended
+    assert RiemannianLVQ(sigma2=None, max_epochs=40).fit(S[::20], y[::20]).sigma2_ == rules_of(S[::20], y[::20])[0]
+
+
+@pytest.mark.parametrize("rule", ["auto", "heldout"])
+def test_an_integer_weight_is_a_repetition(rule):
+    S, y = make_syn1(30, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    model = RiemannianLVQ(sigma2=rule, max_epochs=20, random_state=0)
+    weighted, repeated = clone(model).fit(S, y, weights), clone(model).fit(S.repeat(weights, 0), y.repeat(weights))
+    assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
+    assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
+
+
 # --- where nothing can be chosen
 
 
 @pytest.mark.parametrize("per_class", [1, 2, 3, 13])
 def test_too_few_samples_take_auto(per_class):
     S, y = spd_classes(per_class=per_class, n_classes=3)
-    held = split_classes(y, np.arange(3), 0.25, np.random.default_rng(0))[1]
+    held = split_classes(S, y, np.arange(3), 0.25, np.random.default_rng(0))[1]
     assert len(held) < FEWEST
     models = [RiemannianLVQ(sigma2=rule, max_epochs=2, random_state=0).fit(S, y) for rule in ("heldout", "auto")]
     assert models[0].sigma2_ == models[1].sigma2_

@@ -112,6 +112,27 @@ def test_no_point_is_better_than_the_mean(seed, n, count, spread):
         assert AI.sqdist(other[None], points).mean() >= best * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("seed", [3786, *range(40)])
+def test_wide_spreads_take_few_passes(seed):
+    """Eigenvalues from e^-4 to e^4: steps that follow the curvature do not creep."""
+    mean = riemannian_mean(AI, spd(seed, 3, 4, 3.0 if seed == 3786 else 4.0))
+    assert mean.converged
+    assert mean.gradient < 1e-9
+    assert mean.n_iter < 30
+
+
+def test_the_search_does_not_climb_into_another_valley():
+    """Planes so far apart that their squared distances have several valleys: no step may raise the cost."""
+    planes = np.linalg.qr(np.eye(5)[:, :2] + 0.4 * np.random.default_rng(8).normal(size=(6, 5, 2)))[0]
+    manifold = FromPymanopt(Grassmann(5, 2))
+    mean = riemannian_mean(manifold, planes)
+    assert mean.converged
+    assert mean.gradient < 1e-9
+    first = manifold.move(manifold.connect(planes[:1], planes), np.full((6, 1), 1 / 6))
+    costs = [manifold.sqdist(np.asarray(point), planes).mean() for point in (planes[:1], first, mean.code[None])]
+    assert costs[2] < costs[1] < costs[0]
+
+
 # --- weights
 
 

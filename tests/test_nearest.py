@@ -64,10 +64,12 @@ def test_the_index_is_that_of_the_smallest_distance(problem):
         np.linalg.cholesky(prototypes)
     except np.linalg.LinAlgError:  # rounding of 1e12 left the cone: nothing that encode lets through
         return
-    wanted = brute(prototypes, samples)
+    wanted, groups = brute(prototypes, samples), rng.integers(0, 3, n_prototypes)
     for few in (0, 8, 256):  # round by round, the last ones together, and all of them
         with mock.patch.object(lower_bound, "FEW_OPEN", few):
             assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
+            found = MANIFOLD.nearest_in_groups(prototypes, samples, groups)
+            assert_array_equal(groups[found], groups[wanted])
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
@@ -111,6 +113,24 @@ def test_most_distances_are_not_evaluated(monkeypatch):
     assert 200 <= sum(seen) < 1.2 * 200
 
 
+def test_prototypes_of_one_group_are_not_told_apart(monkeypatch):
+    """Two near prototypes a group: one distance a sample says which group, and any other one is saved."""
+    rng = np.random.default_rng(3)
+    centers = spd(rng, 10, 5, 1.5)
+    prototypes = np.concatenate([centers, centers + 1e-4 * spd(rng, 10, 5)])
+    samples = centers[rng.integers(10, size=200)] + 0.05 * spd(rng, 200, 5)
+    groups = np.tile(np.arange(10), 2)
+    wanted = groups[brute(prototypes, samples)]
+    seen = []
+    eigvalsh = np.linalg.eigvalsh
+    monkeypatch.setattr(np.linalg, "eigvalsh", lambda pairs: seen.append(len(pairs)) or eigvalsh(pairs))
+    assert_array_equal(groups[MANIFOLD.nearest_in_groups(prototypes, samples, groups)], wanted)
+    in_groups = sum(seen)
+    MANIFOLD.nearest(prototypes, samples)
+    assert 200 <= in_groups < 1.1 * 200
+    assert sum(seen) - in_groups > 1.5 * 200
+
+
 def test_samples_whose_bounds_are_rounding_are_decided_by_all_distances():
     """Channels of one signal at 1e-13 of the others' power: bounds cannot be trusted, labels can."""
     rng = np.random.default_rng(4)
@@ -135,7 +155,10 @@ def test_every_geometry_with_a_search_finds_what_all_distances_say(name):
     prototypes = codes[[0, 1, 2, 2, 0, 3]]
     for shift in (0.0, 1e-15, 1e-9):
         near = prototypes + shift * (codes[10:16] - prototypes)
-        assert_array_equal(manifold.nearest(near, codes), manifold.sqdist(near, codes).argmin(axis=1))
+        wanted, groups = manifold.sqdist(near, codes).argmin(axis=1), np.array([1, 0, 1, 2, 0, 1])
+        assert_array_equal(manifold.nearest(near, codes), wanted)
+        if hasattr(manifold, "nearest_in_groups"):
+            assert_array_equal(groups[manifold.nearest_in_groups(near, codes, groups)], groups[wanted])
 
 
 # --- chunks

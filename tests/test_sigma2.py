@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 
 from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.datasets import make_syn2
-from rplvq.sigma2 import Start, auto_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
+from rplvq.sigma2 import Start, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 
 
 def start(seed=0, per_class=30, priors=None, **other):
@@ -58,7 +58,7 @@ def test_the_likeliest_value_minimises_the_loss_with_one_sample_more_of_unknown_
     assert_allclose(likeliest_sigma2(given), wanted, rtol=1e-6)
 
 
-@pytest.mark.parametrize("rule", [likeliest_sigma2, auto_sigma2])
+@pytest.mark.parametrize("rule", [likeliest_sigma2, blended_sigma2])
 def test_rules_follow_units_and_count_weights_as_copies(rule):
     given = start()
     assert_allclose(rule(given._replace(sqdist=1e-12 * given.sqdist)), 1e-12 * rule(given), rtol=1e-9)
@@ -72,7 +72,7 @@ def test_rules_follow_units_and_count_weights_as_copies(rule):
 def test_auto_goes_from_the_likeliest_value_to_the_half_median_with_the_free_numbers():
     given = start()
     low, high = likeliest_sigma2(given), half_median(given.sqdist)
-    values = [auto_sigma2(given._replace(n_free=n)) for n in (0, 10, 90, 1000, 10**9)]
+    values = [blended_sigma2(given._replace(n_free=n)) for n in (0, 10, 90, 1000, 10**9)]
     assert_allclose([values[0], values[2], values[-1]], [low, np.sqrt(low * high), high], rtol=1e-6)
     assert (np.diff(values) > 0).all()
 
@@ -86,9 +86,9 @@ def test_prototypes_that_make_no_mistake_do_not_let_sigma2_vanish():
 def test_prototypes_that_tell_nothing_leave_the_half_median():
     sqdist = np.array([[5.0, 1.0], [6.0, 1.0], [1.0, 5.0], [2.0, 6.0]])  # nearest is always wrong
     given = Start(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
-    assert likeliest_sigma2(given) == auto_sigma2(given) == half_median(sqdist)
+    assert likeliest_sigma2(given) == blended_sigma2(given) == half_median(sqdist)
     equal = given._replace(sqdist=np.ones((4, 2)))
-    assert auto_sigma2(equal) == 0.5
+    assert blended_sigma2(equal) == 0.5
 
 
 @EVERY
@@ -134,13 +134,14 @@ def test_names_numbers_and_schedules():
         looks.append(0)
         return start()
 
-    assert resolve_sigma2(None, look) == resolve_sigma2("auto", look) == Constant(auto_sigma2(start()))
+    for name in (None, "auto", "blended"):
+        assert resolve_sigma2(name, look) == Constant(blended_sigma2(start()))
     assert resolve_sigma2("half_median", look).value == half_median(start().sqdist)
     seen = len(looks)
     assert resolve_sigma2(2, look) == Constant(2.0)
     assert resolve_sigma2(Constant(0.5), look) == Constant(0.5)
     assert len(looks) == seen
-    with pytest.raises(ValueError, match=r"one of \['auto', 'half_median', 'heldout'\], got 'median'"):
+    with pytest.raises(ValueError, match=r"one of \['auto', 'blended', 'half_median', 'heldout'\], got 'median'"):
         resolve_sigma2("median", look)
 
 

@@ -111,12 +111,13 @@ def _block_of_bounds(frame: Frame, samples: Array) -> Array:
 
 
 def nearest_by_bound(
-    frame: Frame, factors: Array, samples: Array, spectra: Callable[[Array, Array], Array]
+    frame: Frame, factors: Array, samples: Array, groups: Array, spectra: Callable[[Array, Array], Array]
 ) -> tuple[Array, Array]:
-    """Find the nearest of K prototypes, and where rounding leaves that open.
+    """Find a prototype of the group that the nearest of K belongs to, and where rounding leaves the group open.
 
     Each round evaluates the most promising prototype of every sample that is still open; once few are, a last one
-    evaluates all that their bounds leave.
+    evaluates all that their bounds leave. A sample is open while a prototype of another group than its best may be as
+    near.
 
     Parameters
     ----------
@@ -126,6 +127,8 @@ def nearest_by_bound(
         Inverse factors of the prototypes.
     samples : ndarray of shape (B, n, n)
         Positive definite matrices.
+    groups : ndarray of int of shape (K,)
+        Prototypes of one group are not told apart.
     spectra : callable
         Logarithms (M, n), ascending, of the eigenvalues of M pairs: one inverse factor and one sample each, both of
         shape (M, n, n).
@@ -133,46 +136,40 @@ def nearest_by_bound(
     Returns
     -------
     winner : ndarray of int of shape (B,)
-        Index of the nearest prototype.
+        Index of the nearest prototype, or of another one of its group.
     tied : ndarray of bool of shape (B,)
-        Where another one may be as near up to rounding.
+        Where one of another group may be as near up to rounding.
     """
     bounds = lower_bounds(frame, samples)
-    winner = bounds.argmin(axis=1)
-    logs = spectra(factors[winner], samples)
-    best, slack = _lengths(logs), _slack(frame, samples, logs[:, 0])
-    second = np.full(len(samples), np.inf)
-    rows, candidate = np.arange(len(samples)), winner.copy()
-    while len(rows):
-        bounds[rows, candidate] = np.inf
+    rows, candidate = np.arange(len(samples)), bounds.argmin(axis=1)
+    logs = spectra(factors[candidate], samples)
+    slack = _slack(frame, samples, logs[:, 0])
+    lengths = np.full(bounds.shape, np.inf)
+    lengths[rows, candidate] = best = _lengths(logs)
+    bounds[rows, candidate] = np.inf
+    winner = candidate
+    reliable = slack < np.inf
+    while True:
+        rivals = _of_other_groups(bounds[rows], groups, winner[rows])
+        rows = rows[reliable[rows] & (rivals < np.inf) & (rivals <= best[rows] + slack[rows])]
         if len(rows) <= FEW_OPEN:
-            limit = np.where(slack[rows] < np.inf, best[rows] + slack[rows], -np.inf)
-            found = _all_lengths(bounds[rows], limit, factors, samples[rows], spectra)
-            candidate = found.argmin(axis=1)
-            least, next_least = np.partition(np.column_stack([best[rows], found]), 1, axis=1)[:, :2].T
-            second[rows] = np.minimum(second[rows], next_least)
-            better = found.min(axis=1) < best[rows]
-            winner[rows[better]], best[rows] = candidate[better], least
             break
         candidate = bounds[rows].argmin(axis=1)
-        lowest = bounds[rows, candidate]
-        is_open = (lowest < np.inf) & (lowest <= best[rows] + slack[rows]) & (slack[rows] < np.inf)
-        rows, candidate = rows[is_open], candidate[is_open]
         found = _lengths(spectra(factors[candidate], samples[rows]))
-        second[rows] = np.minimum(second[rows], np.maximum(found, best[rows]))
+        lengths[rows, candidate], bounds[rows, candidate] = found, np.inf
         better = found < best[rows]
         winner[rows[better]], best[rows[better]] = candidate[better], found[better]
-    return winner, ~(second > best + slack)
+    if len(rows):
+        left, columns = np.nonzero(bounds[rows] <= np.minimum(best + slack, np.finfo(float).max)[rows, None])
+        lengths[rows[left], columns] = _lengths(spectra(factors[columns], samples[rows[left]]))
+        winner[rows] = lengths[rows].argmin(axis=1)
+        best[rows] = lengths[rows, winner[rows]]
+    return winner, ~(_of_other_groups(lengths, groups, winner) > best + slack)
 
 
-def _all_lengths(
-    bounds: Array, limit: Array, factors: Array, samples: Array, spectra: Callable[[Array, Array], Array]
-) -> Array:
-    """Distances (M, K) where bounds (M, K) are finite and not above limits (M,), infinite elsewhere."""
-    result = np.full(bounds.shape, np.inf)
-    rows, columns = np.nonzero((bounds <= limit[:, None]) & (bounds < np.inf))
-    result[rows, columns] = _lengths(spectra(factors[columns], samples[rows]))
-    return result
+def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
+    """Smallest of values (M, K) among prototypes of other groups than those of the winners (M,)."""
+    return np.asarray(np.where(groups == groups[winner][:, None], np.inf, values).min(axis=1))
 
 
 def whitened(factor: Array, samples: Array) -> Array:
