@@ -1,6 +1,6 @@
 """Geometries under the same cost, rule for sigma2, rule for the step and number of prototypes: only the metric changes.
 
-sigma2 is "auto" and the step that of the paper, both in the units of each metric's own distances. Beside each the
+sigma2 is "blended" and the step that of the paper, both in the units of each metric's own distances. Beside each the
 accuracy of its class means, before training.
 """
 
@@ -67,7 +67,7 @@ def train(
 
     def scored(split: Split, own: Record) -> Record:
         start = fit_and_score(RiemannianLVQ(METHODS[method], max_epochs=0), split)
-        result = fit_and_score(RiemannianLVQ(METHODS[method], random_state=repetition, **own), split)
+        result = fit_and_score(RiemannianLVQ(METHODS[method], sigma2="blended", random_state=repetition, **own), split)
         return result | {f"start_{name}": start[name] for name in ("accuracy", "kappa")}
 
     return score_each(scored, data, repetition, subjects, settings)

@@ -2,7 +2,7 @@
 
 "pipeline" learns the projection for the class means, and prototypes afterwards; "jointly" learns both in turn, a
 quarter of the epochs each time, and classifies by these prototypes. Session 1 trains, session 2 tests. One prototype a
-class, sigma2 "auto".
+class, sigma2 "blended".
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from examples.beyond.problems import score_each
@@ -91,9 +92,9 @@ def train(
     size, jointly = METHODS[method]
 
     def scored(split: Split, own: Record) -> Record:
-        model: Any = RiemannianLVQ(random_state=repetition, max_epochs=max_epochs)
+        model: Any = RiemannianLVQ(sigma2="blended", random_state=repetition, max_epochs=max_epochs)
         if jointly:
-            short = RiemannianLVQ(random_state=repetition, max_epochs=max(1, max_epochs // TURNS))
+            short = clone(model).set_params(max_epochs=max(1, max_epochs // TURNS))
             model = Joint(SPDProjection(size, n_alternations=TURNS, classifier=short, **own))
         elif size is not None:
             model = make_pipeline(SPDProjection(size, **own), model)

@@ -22,14 +22,15 @@ __all__ = ["METHODS", "jobs", "smoke", "train"]
 METHODS: dict[str, dict[str, Any]] = {
     "start": {"max_epochs": 0},
     "auto": {},
-    "auto, step auto": {"step_size": "auto"},
+    "blended": {"sigma2": "blended"},
+    "blended, step auto": {"sigma2": "blended", "step_size": "auto"},
     "half-median": {"sigma2": "half_median"},
     "heldout": {"sigma2": "heldout"},
     "heldout, step auto": {"sigma2": "heldout", "step_size": "auto"},
     "learned": {"sigma2": Learned(), "validation_fraction": 0.2},
     "learned in training": {"sigma2": Learned(data="training")},
     "spread, start": {"max_epochs": 0, "decision": "posterior"},
-    "spread, auto": {"decision": "posterior"},
+    "spread, blended": {"sigma2": "blended", "decision": "posterior"},
 }
 """Arguments of RiemannianLVQ; "spread" adds the cost of a variance for each class, which is for SynII."""
 

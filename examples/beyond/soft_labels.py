@@ -175,7 +175,7 @@ def train(
         pool = gaussians(n_train + N_TEST, separation, rng)
         settings: dict[str, Any] = {"sigma2": VARIANCE}
     else:
-        pool, settings = real(data), {}
+        pool, settings = real(data), {"sigma2": "blended"}
         order = rng.permutation(len(pool.y))[: n_train + N_TEST]
         pool = Doubtful(pool.X[order], pool.known[order], pool.y[order], None)
     settings |= {"max_epochs": max_epochs, "random_state": repetition}

@@ -76,6 +76,7 @@ def classify(
     """Train on the official training set; return the accuracy on the test set."""
     model = RiemannianLVQ(
         metric,
+        sigma2="blended",
         prototypes_per_class=prototypes_per_class,
         init="mean" if prototypes_per_class == 1 else "kmeans",
         max_epochs=max_epochs,
