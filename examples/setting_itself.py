@@ -28,11 +28,13 @@ def learn(**settings):
 # %% sigma2: chosen, learned, or by rule
 for name, model in {
     "class means": RiemannianLVQ(max_epochs=0).fit(X[train], y[train]),
-    "auto": learn(),
+    "blended": learn(sigma2="blended"),
+    "half-median": learn(sigma2="half_median"),
+    "auto, of both": learn(),
     "heldout": learn(sigma2="heldout"),
     "learned": learn(sigma2=Learned(), validation_fraction=0.2),
 }.items():
-    print(f"{name:12s} sigma2 {model.sigma2_:6.2f}, accuracy {model.score(X[test], y[test]):.3f}")
+    print(f"{name:13s} sigma2 {model.sigma2_:6.2f}, accuracy {model.score(X[test], y[test]):.3f}")
 
 # %% Steps: the same sigma2 for all, from too small a step, a good one and too large a one
 curves = {}

@@ -65,16 +65,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Variance of the mixture, in squared distances. "half_median" is half the median squared distance to the initial
         prototypes, the choice of the paper's authors. "blended" (:func:`rplvq.sigma2.blended_sigma2`) lies between that
         and the likeliest value under the initial prototypes, nearer to the former the fewer samples there are; a
-        schedule with ``start=None`` starts there. "auto" tries both on held-out samples, in two short runs that take a
-        quarter of the fit's time together, and trains with the better one; where few samples or epochs leave nothing to
-        try, and in ``partial_fit`` and with other solvers, it is "blended". "heldout" (:class:`rplvq.HeldOut`) tries
-        more, for less than the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
+        schedule with ``start=None`` starts there. "auto" tries both on held-out samples, in short runs that take .4 of
+        the fit's time together, and trains with the better one; where few samples or epochs leave nothing to try, and
+        in ``partial_fit`` and with other solvers, it is "blended". "heldout" (:class:`rplvq.HeldOut`) tries more, for
+        less than the time of two more fits. :class:`rplvq.Learned` follows the gradient of held-out data.
     step_size : float, Schedule, "auto" or None, default=None
         None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T for n x n matrices and xi prototypes
         a class, in squared units of the data where distances carry units. "auto" is the same from a start of
         K sigma2 / N at most, for K prototypes and N samples: no sample weighs more than its share in the mean of its
-        prototype's samples, which is safer where samples are few or classes overlap. "adaptive"
-        (:class:`rplvq.AdaptiveStep`) measures distances and gradients on the way and needs no tuning.
+        prototype's samples, which is safer where samples are few or classes overlap; sigma2 "auto" and "heldout" try
+        that in place of None. "adaptive" (:class:`rplvq.AdaptiveStep`) measures distances and gradients on the way and
+        needs no tuning.
     prototypes_per_class : int or dict, default=1
         Number of prototypes, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"

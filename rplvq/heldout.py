@@ -27,7 +27,7 @@ class HeldOut:
        prototypes, and of classes too small for that none are held out. Equal samples stay together.
     2. Each of ``candidates`` values, from half of "blended" (:func:`rplvq.sigma2.blended_sigma2`) to twice the
        half-median in equal ratios, trains new initial prototypes on the kept samples for a few epochs, with the step
-       size's schedule shortened to these.
+       size's schedule shortened to these; and so does "blended" with a gentle step.
     3. The best two, and the best one annealed, train again for about twice as many epochs. Two candidates without
        annealing need no second round.
     4. The best of these is compared with the initial prototypes of the kept samples: if those are better, the fit does
@@ -52,6 +52,9 @@ class HeldOut:
         posterior, and ``n_epochs_`` is 0. ``partial_fit``, which is there to train, never lets them.
     price : float, default=2.0
         Visits of samples that all trials may take together, in those of the fit.
+    gentle : bool, default=True
+        Whether, with ``step_size=None``, "blended" is tried with ``step_size="auto"`` too, the paper's decay from a
+        smaller start; where it wins, the fit takes that step.
 
     Notes
     -----
@@ -75,6 +78,7 @@ class HeldOut:
     annealing: float | None = attrs.field(default=0.25, converter=number, validator=share(or_none=True))
     untrained: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
     price: float = attrs.field(default=2.0, converter=number, validator=positive)
+    gentle: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
 
     def grid(self, low: float, middle: float, count: int) -> list[Schedule]:
         """Return ``count`` constants from ``low / 2`` to ``2 middle`` in equal ratios; one or two are these themselves.
@@ -133,11 +137,12 @@ class Still:
         return self.value
 
 
-QUICK = HeldOut(candidates=2, annealing=None, untrained=False, price=0.25)
-"""What "auto" stands for: "blended" or the half-median, by two short trials for a quarter of a fit.
+QUICK = HeldOut(candidates=2, annealing=None, untrained=False, price=0.4)
+"""What "auto" stands for: "blended", the half-median, or "blended" with gentle steps, by trials for .4 of a fit.
 
-No constant suits all data. Where classes have about the same spread, small values overfit; where spreads differ much,
-large ones move prototypes by samples that are far from any border.
+No rule suits all data. Where classes have about the same spread, small values overfit; where spreads differ much,
+large ones move prototypes by samples that are far from any border; and where samples are few, steps of the paper's size
+follow single ones.
 """
 
 

@@ -69,7 +69,7 @@ class Learned:
     Parameters
     ----------
     start : float, optional
-        sigma2 before training; None for that of "auto".
+        sigma2 before training; None for that of "blended".
     rate : float, default=0.1
         Step of log sigma2 for a derivative of 1. A step is at most a factor of 2.
     floor : float, default=0.1

@@ -40,8 +40,8 @@ def plrsq_const(
 
     Parameters
     ----------
-    sigma2 : float, "auto" or "half_median", default="auto"
-        Constant; "half_median" is the choice of the authors' program, "auto" that of RiemannianLVQ.
+    sigma2 : float, "auto", "blended" or "half_median", default="auto"
+        Constant; "half_median" is the choice of the authors' program, the others are those of RiemannianLVQ.
     prototypes_per_class : int or dict, default=1
         Prototypes of each class.
     max_epochs : int, default=100
@@ -75,8 +75,8 @@ def plrsq_annealed(
 
     Parameters
     ----------
-    sigma2 : float, Schedule or "auto", default="auto"
-        Start of :class:`rplvq.Annealed`; another schedule is used as it is.
+    sigma2 : float, Schedule, "auto" or "blended", default="auto"
+        Start of :class:`rplvq.Annealed`, for both names that of "blended"; another schedule is used as it is.
     prototypes_per_class : int or dict, default=1
         Prototypes of each class.
     max_epochs : int, default=100
@@ -101,7 +101,7 @@ def plrsq_annealed(
     Annealed(start=0.5, beta=0.99, power=1.1, drop=0.4, floor=0.01)
     """
     if not callable(sigma2):
-        sigma2 = Annealed(None if sigma2 in (None, "auto") else sigma2)
+        sigma2 = Annealed(None if sigma2 in (None, "auto", "blended") else sigma2)
     return _paper(AffineInvariant(), sigma2, prototypes_per_class, max_epochs, other)
 
 

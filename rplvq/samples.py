@@ -24,9 +24,8 @@ NEEDED = 8
 class Samples:
     """Chosen samples of an array, in a chosen order, copied where they are asked for and not before.
 
-    ``samples[index]`` is the plain array ``source[rows][index]``, for an integer, a slice, integers or booleans, and for
-    a tuple of one of these and further indices;
-    ``numpy.asarray`` copies all of them.
+    ``samples[index]`` is the plain array ``source[rows][index]``, for an integer, a slice, integers or booleans, and
+    for a tuple of one of these and further indices; ``numpy.asarray`` copies all of them.
 
     Parameters
     ----------

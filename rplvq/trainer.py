@@ -167,7 +167,7 @@ class Trainer:
         if isinstance(rule, HeldOut):
             start = look(self, prototypes, labels, codes, targets, sample_weight)
             choice = choose_sigma2(rule, self, start, codes, targets, n_classes, rng, sample_weight)
-            trainer = attrs.evolve(self, sigma2=choice.schedule)
+            trainer = attrs.evolve(self, sigma2=choice.schedule, step_size=choice.step_size)
         return ready(trainer, prototypes, labels, codes, targets, n_classes, sample_weight)
 
     def step(self, state: State, samples: Array, targets: Array, sample_weight: Array | None = None) -> Step:

@@ -9,7 +9,7 @@ probabilities are better and whose prototypes are worse.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -46,19 +46,23 @@ class Trial(NamedTuple):
         Samples visited.
     loss : float
         Mean held-out loss at the best sigma2; infinite where training diverged.
+    step_size : float, Schedule, str or None, default=None
+        As the trainer takes it.
     """
 
     schedule: Schedule
     n_epochs: int
     n_visits: int
     loss: float
+    step_size: Any = None
 
 
 class Choice(NamedTuple):
-    """The schedule chosen, and all trials in their order; none where nothing could be tried."""
+    """The schedule and the step size chosen, and all trials in their order; none where nothing could be tried."""
 
     schedule: Schedule
     trials: tuple[Trial, ...]
+    step_size: Any = None
 
 
 def split_classes(
@@ -167,11 +171,11 @@ class Trials:
         sqdist = distances(self.trainer.manifold, prototypes, codes, len(labels))
         return calibrated_loss(self.trainer.cost, sqdist, targets, labels, sigma2, weights)
 
-    def run(self, schedule: Schedule, n_epochs: int) -> Trial:
+    def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
         """Train for ``n_epochs`` and judge."""
         codes, targets, weights = self.kept
         quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), patience=None, verbose=0, monitor="sweep")
-        pilot = attrs.evolve(quiet, sigma2=schedule, max_epochs=n_epochs)
+        pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
         state = ready(pilot, *self.begin, codes, targets, self.n_classes, weights)
         try:
             with np.errstate(all="ignore"):  # what diverges here is no concern of the fit
@@ -179,7 +183,13 @@ class Trials:
             loss = self.loss(state.prototypes, state.sigma2)[0]
         except FloatingPointError:  # this sigma2 is too small for the step size
             loss = np.inf
-        return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss if np.isfinite(loss) else np.inf)
+        loss = loss if np.isfinite(loss) else np.inf
+        return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss, step_size)
+
+    def _start(self, step_size: str | None, sigma2: float) -> float:
+        """Step size before training that a rule gives."""
+        trainer = attrs.evolve(self.trainer, sigma2=sigma2, step_size=step_size)
+        return ready(trainer, *self.begin, *self.kept[:2], self.n_classes, self.kept.weights).step_size
 
     def search(self, rule: HeldOut, blended: float, half_median: float, budget: int) -> Choice:
         """Try a grid and then its best, in ``budget`` epochs of the kept samples together."""
@@ -187,26 +197,30 @@ class Trials:
         def nearest(trial: Trial) -> tuple[float, float]:
             return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
 
-        values = rule.grid(blended, half_median, max(1, min(rule.candidates, budget // 2)))
-        if len(values) == 1 and rule.annealing is None and not rule.untrained:
-            return Choice(values[0], ())
-        one_round = len(values) <= 2 and rule.annealing is None
-        n_epochs = max(1, budget // (1 if one_round else 2) // len(values))
-        first = [self.run(value, min(n_epochs, self.trainer.max_epochs)) for value in values]
-        best = [trial.schedule for trial in sorted(first, key=nearest)[:2]]
+        step = self.trainer.step_size
+        plans = [(value, step) for value in rule.grid(blended, half_median, max(1, min(rule.candidates, budget // 2)))]
+        if rule.gentle and step is None and self._start("auto", blended) < self._start(None, blended):
+            plans.append((Constant(blended), "auto"))
+        one_round = rule.candidates <= 2 and rule.annealing is None
+        if one_round and not rule.untrained and budget < 2 * len(plans):
+            return Choice(Constant(blended), (), step)
+        n_epochs = max(1, budget // (1 if one_round else 2) // len(plans))
+        first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
+        best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=nearest)[:2]]
         if rule.annealing is not None:
-            best.append(rule.annealed(best[0](0, 1)))
+            best.append((rule.annealed(best[0][0](0, 1)), best[0][1]))
         left = (budget - sum(trial.n_epochs for trial in first)) // len(best)
         n_epochs = min(left, self.trainer.max_epochs)
-        last = [self.run(schedule, n_epochs) for schedule in best] if n_epochs > first[0].n_epochs else []
+        last = [self.run(*plan, n_epochs) for plan in best] if n_epochs > first[0].n_epochs else []
         winner = min(last or first, key=nearest)
         still = []
         if rule.untrained:
             loss, sigma2 = self.loss(self.begin[0], blended)
-            still.append(Trial(Still(sigma2), 0, 0, loss))
+            still.append(Trial(Still(sigma2), 0, 0, loss, step))
             winner = still[0] if loss < winner.loss else winner
-        schedule = winner.schedule if winner.loss < np.inf else Constant(blended)
-        return Choice(schedule, (*first, *last, *still))
+        if not winner.loss < np.inf:
+            return Choice(Constant(blended), (*first, *last, *still), step)
+        return Choice(winner.schedule, (*first, *last, *still), winner.step_size)
 
 
 def choose_sigma2(
@@ -243,7 +257,7 @@ def choose_sigma2(
     Returns
     -------
     Choice
-        A Constant, an Annealed or a Still, and the trials.
+        A Constant, an Annealed or a Still, the step size, and the trials.
 
     Raises
     ------
@@ -268,6 +282,6 @@ def choose_sigma2(
     samples, (kept, held) = Part(codes, targets, sample_weight), split_classes(*given)
     budget = int(rule.price * trainer.max_epochs * samples.n_visits / max(samples.at(kept).n_visits, 1))
     if len(held) < FEWEST or len(np.unique(hard_targets(targets)[held])) < 2 or budget < 1:
-        return Choice(Constant(blended), ())
+        return Choice(Constant(blended), (), trainer.step_size)
     trials = Trials(trainer, samples.at(kept), samples.at(held), n_classes, seed)
     return trials.search(rule, blended, half_median, budget)

@@ -28,7 +28,7 @@ from rplvq.watch import edge_trouble, step_trouble, warn_of
 __all__ = ["DistributedLVQ"]
 
 SAMPLE = 100_000
-"""Samples, evenly spaced, from which sigma2="auto" and the default step size are set."""
+"""Samples, evenly spaced, from which sigma2="auto" ("blended" here) and the default step size are set."""
 
 
 class DistributedLVQ(ClassifierMixin, BaseEstimator):
