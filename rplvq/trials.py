@@ -22,6 +22,7 @@ from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.samples import as_asked, distances, subset
 from rplvq.schedules import Constant
 from rplvq.sigma2 import Start, blended_sigma2
+from rplvq.steps import State
 from rplvq.sweeps import repeats, visits
 
 if TYPE_CHECKING:
@@ -171,12 +172,17 @@ class Trials:
         sqdist = distances(self.trainer.manifold, prototypes, codes, len(labels))
         return calibrated_loss(self.trainer.cost, sqdist, targets, labels, sigma2, weights)
 
+    def _state(self, trainer: Trainer) -> State:
+        """State before the first epoch of a trial."""
+        codes, targets, weights = self.kept
+        return ready(trainer, *self.begin, codes, targets, self.n_classes, weights)
+
     def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
         """Train for ``n_epochs`` and judge."""
         codes, targets, weights = self.kept
         quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), patience=None, verbose=0, monitor="sweep")
         pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
-        state = ready(pilot, *self.begin, codes, targets, self.n_classes, weights)
+        state = self._state(pilot)
         try:
             with np.errstate(all="ignore"):  # what diverges here is no concern of the fit
                 state, _ = pilot.run(state, codes, targets, np.random.default_rng(self.seed), weights)
@@ -186,10 +192,15 @@ class Trials:
         loss = loss if np.isfinite(loss) else np.inf
         return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss, step_size)
 
-    def _start(self, step_size: str | None, sigma2: float) -> float:
-        """Step size before training that a rule gives."""
-        trainer = attrs.evolve(self.trainer, sigma2=sigma2, step_size=step_size)
-        return ready(trainer, *self.begin, *self.kept[:2], self.n_classes, self.kept.weights).step_size
+    def _plans(self, rule: HeldOut, blended: float, half_median: float, count: int) -> list[tuple[Schedule, Any]]:
+        """sigma2 and step size of the first trials."""
+        plans = [(value, self.trainer.step_size) for value in rule.grid(blended, half_median, count)]
+        if rule.gentle and self.trainer.step_size is None:
+            starts = [attrs.evolve(self.trainer, sigma2=blended, step_size=step) for step in ("auto", None)]
+            gentle, usual = (self._state(trainer).step_size for trainer in starts)
+            if gentle < usual:
+                plans.append((Constant(blended), "auto"))
+        return plans
 
     def search(self, rule: HeldOut, blended: float, half_median: float, budget: int) -> Choice:
         """Try a grid and then its best, in ``budget`` epochs of the kept samples together."""
@@ -198,9 +209,7 @@ class Trials:
             return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
 
         step = self.trainer.step_size
-        plans = [(value, step) for value in rule.grid(blended, half_median, max(1, min(rule.candidates, budget // 2)))]
-        if rule.gentle and step is None and self._start("auto", blended) < self._start(None, blended):
-            plans.append((Constant(blended), "auto"))
+        plans = self._plans(rule, blended, half_median, max(1, min(rule.candidates, budget // 2)))
         one_round = rule.candidates <= 2 and rule.annealing is None
         if one_round and not rule.untrained and budget < 2 * len(plans):
             return Choice(Constant(blended), (), step)
