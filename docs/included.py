@@ -67,9 +67,9 @@ def rules(name: str) -> str:
             found[data][record["method"]] += value if isinstance(value, list) else [value]
     if not found:
         raise ValueError(f"no result files with {name} in {BEYOND}")
-    lines = ["| data | auto | half-median | heldout |", "| --- | --: | --: | --: |"]
+    lines = ["| data | blended | half-median | auto | heldout |", "| --- | --: | --: | --: | --: |"]
     for data in sorted(found, key=list(TITLES).index):
-        cells = [span(found[data].get(rule, [])) for rule in ("auto", "half-median", "heldout")]
+        cells = [span(found[data].get(rule, [])) for rule in ("blended", "half-median", "auto", "heldout")]
         lines.append(f"| {TITLES[data]} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
