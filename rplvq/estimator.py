@@ -15,6 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
 from rplvq.averaging import Averaging
+from rplvq.calls import Call, receive
 from rplvq.checkpoint import LoadedCheckpoint, load_checkpoint, require_same_origin
 from rplvq.checks import require_count
 from rplvq.costs.algebra import among
@@ -24,8 +25,8 @@ from rplvq.growth import Growth
 from rplvq.heldout import HeldOut, named_sigma2, untried_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
-from rplvq.labels import check_class_sizes, check_labels, check_weights, one_type, same_type
-from rplvq.late import met_classes, present_classes, relabelled, welcome
+from rplvq.labels import check_class_sizes, check_labels, check_weights
+from rplvq.late import known_classes, present_classes
 from rplvq.learned import is_learned_on, require_training_data
 from rplvq.manifolds import EuclideanVectors
 from rplvq.names import resolve_cost, resolve_counts, resolve_initializer, resolve_manifold
@@ -396,7 +397,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         require_count("horizon", self.horizon, 1)
         first = not hasattr(self, "_state")
         stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
-        known, more = self._known_classes(classes), stream.is_open and not first
+        known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
         manifold, codes, known, targets, weights = self._check(X, y, sample_weight, known, more=more)
         codes, targets, weights = (codes, targets, weights) if first else drop_weightless(codes, targets, weights)
         if first:
@@ -410,7 +411,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             self._require_same_shape(codes)
             rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
             rng.bit_generator.state = self._rng.bit_generator.state
-            met, trainer, state, stream = self._receive(known, codes, targets, weights, stream, rng)
+            met, trainer, state, stream = receive(self, Call(known, codes, targets, weights), stream, rng)
         began = follow_on(trainer, state, self.horizon)
         within = np.searchsorted(met, targets) if targets.ndim == 1 else targets
         state, row = trainer.sweep_and_record(began, codes, within, rng, weights)
@@ -438,36 +439,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if len(met) < len(known):
             trainer = attrs.evolve(trainer, cost=among(trainer.cost, met))
         return met, trainer, trainer.init(codes, within, len(met), rng, weights)
-
-    def _receive(
-        self,
-        known: Array,
-        codes: Array,
-        targets: Array,
-        weights: Array | None,
-        stream: Stream,
-        rng: np.random.Generator,
-    ) -> tuple[Array, Trainer, State, Stream]:
-        """Take in a later call: late classes get prototypes, then rules of growth look at the latest samples."""
-        trainer, before = self._fitted_trainer, met_classes(known, self.prototype_labels_)
-        present = present_classes(targets, len(known))
-        met = np.union1d(before, present)
-        if targets.ndim == 2 and len(met) > len(before):
-            waiting = known[np.setdiff1d(met, before)].tolist()[0]
-            raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
-        whole = trainer.cost if stream.cost is None else stream.cost
-        if len(met) > len(before):
-            trainer = attrs.evolve(trainer, cost=among(whole, met) if len(met) < len(known) else whole)
-        state, young = relabelled(self._state, before, met), stream.young
-        if targets.ndim == 1 and (young is not None or len(met) > len(before)):
-            call = kept_of(codes, targets, weights, known)
-            state, young = welcome(self, trainer, state, known, known[met], known[before], call, young, rng)
-        recent = recent_samples(self.growth, stream.recent, lambda: kept_of(codes, targets, weights, known))
-        trainer = attrs.evolve(trainer, growth=tuple(self.growth or ()))
-        if recent is not None:
-            seen = np.searchsorted(known[met], recent.labels) if recent.labels.ndim == 1 else recent.labels
-            state = trainer.resize(state, recent.codes, seen, recent.weights, self.n_epochs_)
-        return met, trainer, state, stream._replace(cost=whole, recent=recent, young=young)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
@@ -506,20 +477,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         vectors = self.manifold == "euclidean_vectors" or isinstance(self.manifold, EuclideanVectors)
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = vectors, not vectors
         return tags
-
-    def _known_classes(self, classes: Any) -> Array | None:
-        """Classes that partial_fit can rely on: those of the first call and any announced since, or None."""
-        announced = None if classes is None else np.unique(one_type(classes, "classes"))
-        if not hasattr(self, "_state"):
-            return announced
-        if announced is None:
-            return self.classes_
-        if not (same_type(announced, self.classes_) and np.isin(self.classes_, announced).all()):
-            raise ValueError(
-                f"classes={announced.tolist()} differ from those of the first call, {self.classes_.tolist()}: "
-                "a later call may add some, and must name them all"
-            )
-        return np.union1d(self.classes_, announced)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -14,6 +14,7 @@ import numpy as np
 
 from rplvq.growth import Window
 from rplvq.initializers import ClassMeans, hard_targets
+from rplvq.labels import one_type, same_type
 from rplvq.names import resolve_counts, resolve_initializer
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.resize import with_prototypes, without_prototypes
@@ -21,12 +22,38 @@ from rplvq.steps import State
 from rplvq.streaming import Kept, Young
 from rplvq.trainer import Trainer
 
-__all__ = ["SETTLED", "met_classes", "present_classes", "relabelled", "welcome"]
+__all__ = ["SETTLED", "known_classes", "met_classes", "present_classes", "relabelled", "welcome"]
 
 SETTLED = 10
 """Samples for each prototype of a late class until which its prototypes are set anew from all of them."""
 OTHERS = 200
 """Samples of other classes that are kept until then."""
+
+
+def known_classes(announced: Any, fitted: Array | None) -> Array | None:
+    """Classes that partial_fit can rely on: those of the calls before and any announced since, or None.
+
+    Parameters
+    ----------
+    announced : array-like of shape (C,), optional
+        The argument ``classes`` of the call.
+    fitted : ndarray of shape (C,), optional
+        Sorted classes of the model, None in the first call.
+
+    Raises
+    ------
+    ValueError
+        If not all fitted classes are announced again, or the types differ.
+    """
+    named = None if announced is None else np.unique(one_type(announced, "classes"))
+    if fitted is None or named is None:
+        return named if fitted is None else fitted
+    if not (same_type(named, fitted) and np.isin(fitted, named).all()):
+        raise ValueError(
+            f"classes={named.tolist()} differ from those of the first call, {fitted.tolist()}: "
+            "a later call may add some, and must name them all"
+        )
+    return np.asarray(np.union1d(fitted, named))
 
 
 def met_classes(classes: Array, prototype_labels: Array) -> Array:
