@@ -64,7 +64,7 @@ def projected(sigma2: float, prototypes_per_class: int, max_epochs: int, **other
     Its distances are in other units, so that sigma2 is half the median squared distance.
     """
     del sigma2
-    model = plrsq_const("auto", prototypes_per_class, max_epochs, **other)
+    model = plrsq_const("half_median", prototypes_per_class, max_epochs, **other)
     model.set_params(manifold=ProjectedEuclidean(relative=True))
     return model
 
