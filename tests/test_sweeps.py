@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import spd_classes
 
 from rplvq import AffineInvariant, Trainer
-from rplvq.sweeps import BLOCK_ROWS, blocks, canonical_order, visits
+from rplvq.samples import subset
+from rplvq.sweeps import BLOCK_ROWS, blocks, canonical_order, repeats, visits
 
 
 @pytest.mark.parametrize("size", [1, 5, 16, 100, None])
@@ -26,6 +27,21 @@ def test_an_epoch_is_one_step_a_batch_over_one_permutation(size):
     swept, score, _ = trainer.sweep(state, codes, y, np.random.default_rng(5))
     assert_allclose(np.array(swept.prototypes), np.array(expected.prototypes), rtol=1e-12)
     assert score.cost > 0
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("soft", [False, True])
+def test_repeats_have_one_number_whatever_their_places(dtype, soft):
+    X, y = spd_classes(n_classes=2, per_class=10, dtype=dtype)
+    rng = np.random.default_rng(0)
+    original = rng.permutation(np.repeat(np.arange(20), rng.integers(1, 4, 20)))
+    codes, targets = X[original], np.eye(2)[y[original]] if soft else y[original]
+    for given in (codes, subset(X, original)):  # an array, and samples that are read where they are asked for
+        numbers = repeats(given, targets)
+        assert_array_equal(numbers[:, None] == numbers, original[:, None] == original)
+    other = targets.copy()
+    other[0] = 1 - other[0]  # the same matrix of another class is another sample
+    assert np.count_nonzero(repeats(codes, other) == repeats(codes, other)[0]) == 1
 
 
 @pytest.mark.parametrize(("size", "n"), [(1, BLOCK_ROWS + 3), (1000, 9001), (7, 20), (None, 9001), (100, 20)])
