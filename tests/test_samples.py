@@ -106,7 +106,9 @@ def test_a_bad_sample_in_a_later_part_is_named_by_its_index(monkeypatch):
             call()
 
 
-@pytest.mark.parametrize("index", [3, -1, slice(None), slice(2, 9, 3), [4, 0, 4], np.arange(12) % 2 == 0])
+@pytest.mark.parametrize(
+    "index", [3, -1, slice(None), slice(2, 9, 3), [4, 0, 4], np.arange(12) % 2 == 0, (slice(2), 1), ([4, 0], 0, 1)]
+)
 def test_samples_are_those_of_the_array(index):
     source, rows = np.random.default_rng(0).normal(size=(30, 2, 2)), np.random.default_rng(1).permutation(30)[:12]
     chosen = subset(source, rows)
