@@ -1,6 +1,6 @@
 """A sigma2 that fit chooses by held-out samples: what is asked for, and prototypes that are better left alone.
 
-The default of :class:`rplvq.RiemannianLVQ` is such a choice between two values, :data:`QUICK`.
+The default of :class:`rplvq.RiemannianLVQ` is such a choice, a short one: :data:`QUICK`.
 
 :mod:`rplvq.trials` runs what :class:`HeldOut` asks for.
 """
@@ -36,8 +36,8 @@ class HeldOut:
 
     Steps 2 and 3 take half each of ``price`` times the fit's ``max_epochs`` times its visits of samples, so that the
     whole costs less than three fits by default. With few epochs fewer candidates are tried, for an epoch each at least.
-    Where fewer than 10 samples or only those of one class can be held out, or there are no epochs to try anything,
-    sigma2 is that of "blended".
+    Where fewer than 10 samples or only those of one class can be held out, or there are too few epochs to compare
+    anything, sigma2 is that of "blended".
 
     Parameters
     ----------
