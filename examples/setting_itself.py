@@ -1,10 +1,11 @@
 """What sets itself
 
 Two numbers decide how training goes: sigma2, how many prototypes a sample pulls on, and the step size. Here is what the
-library offers in their place, on synthetic data of four classes: sigma2 chosen on held-out samples (`"heldout"`), or
-learned with the prototypes (`Learned`); a step size measured on the way (`"adaptive"`), prototypes averaged over the
-epochs (`average=True`), and solvers that need no step size (such as `"cg"`). This is one small split, where
-a point of accuracy is noise; tables over repetitions are on the page [Beyond the paper](../beyond.md).
+library offers in their place, on synthetic data of four classes: sigma2 by rule, chosen on held-out samples (`"auto"`,
+the default, or `"heldout"`), or learned with the prototypes (`Learned`); a step size measured on the way
+(`"adaptive"`), prototypes averaged over the epochs (`average=True`), and solvers that need no step size (such as
+`"cg"`). This is one small split, where a point of accuracy is noise; tables over repetitions are on the
+page [Beyond the paper](../beyond.md).
 """
 
 import matplotlib.pyplot as plt
@@ -30,11 +31,11 @@ for name, model in {
     "class means": RiemannianLVQ(max_epochs=0).fit(X[train], y[train]),
     "blended": learn(sigma2="blended"),
     "half-median": learn(sigma2="half_median"),
-    "auto, of both": learn(),
+    "auto": learn(),  # here "blended", with gentle steps
     "heldout": learn(sigma2="heldout"),
     "learned": learn(sigma2=Learned(), validation_fraction=0.2),
 }.items():
-    print(f"{name:13s} sigma2 {model.sigma2_:6.2f}, accuracy {model.score(X[test], y[test]):.3f}")
+    print(f"{name:11s} sigma2 {model.sigma2_:6.2f}, accuracy {model.score(X[test], y[test]):.3f}")
 
 # %% Steps: the same sigma2 for all, from too small a step, a good one and too large a one
 curves = {}
