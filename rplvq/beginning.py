@@ -13,12 +13,12 @@ from rplvq.protocols import Array, Prototypes
 from rplvq.samples import as_asked, distances
 from rplvq.schedules import GeometricDecay, resolve, wants_default
 from rplvq.sigma2 import Start, free_numbers, resolve_sigma2
-from rplvq.steps import State
+from rplvq.steps import State, shared_step
 
 if TYPE_CHECKING:
     from rplvq.trainer import Trainer
 
-__all__ = ["look", "ready"]
+__all__ = ["default_starts", "look", "ready"]
 
 SAME_POINT = 1e-28
 
@@ -57,6 +57,15 @@ def look(
     # Distances are about 1e-16 units between equal points that went through different arithmetic.
     rounding = SAME_POINT * _unit(trainer, codes, sample_weight)
     return Start(sqdist, targets, labels, n_free, sample_weight, priors, rounding)
+
+
+def default_starts(
+    trainer: Trainer, sigma2: float, n_prototypes: int, codes: Array, n_classes: int, sample_weight: Array | None = None
+) -> tuple[float, float]:
+    """Return the paper's first step size, and the share of a sample in a mean, to which "auto" bounds it."""
+    total = len(codes) if sample_weight is None else float(sample_weight.sum())
+    paper = codes.shape[-1] * n_prototypes / n_classes / 100 * _unit(trainer, codes, sample_weight)
+    return paper, shared_step(sigma2, n_prototypes, total)
 
 
 def ready(
@@ -98,10 +107,11 @@ def ready(
     if isinstance(sigma2, Learned):
         require_homogeneous(trainer.cost, see().sqdist, targets, labels, sigma2(0, 1))
     if wants_default(rule):
-        start = codes.shape[-1] * len(labels) / n_classes / 100 * _unit(trainer, codes, sample_weight)
+        start, gentle = default_starts(
+            trainer, sigma2(0, trainer.max_epochs), len(labels), codes, n_classes, sample_weight
+        )
         if isinstance(rule, str):  # "auto"; resolve refuses any other
-            total = len(codes) if sample_weight is None else float(sample_weight.sum())
-            start = min(start, sigma2(0, trainer.max_epochs) * min(len(labels) / total, 0.5))
+            start = min(start, gentle)
     step_size = resolve(rule, GeometricDecay(start), "step_size")
     memory = step_size.begin(prototypes) if isinstance(step_size, AdaptiveStep) else None
     state = State(prototypes, labels, sigma2, step_size, 0, 0.0, 0.0, memory)

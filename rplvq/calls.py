@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import attrs
@@ -77,10 +78,10 @@ def receive(model: Any, call: Call, stream: Stream, rng: np.random.Generator) ->
     if len(met) > len(before):
         trainer = attrs.evolve(trainer, cost=among(whole, met) if len(met) < len(known) else whole)
     state, young = relabelled(state, before, met), stream.young
+    samples = cache(lambda: kept_of(call.codes, targets, call.weights, known))
     if targets.ndim == 1 and (young is not None or len(met) > len(before)):
-        samples = kept_of(call.codes, targets, call.weights, known)
-        state, young = welcome(model, trainer, state, known, known[met], known[before], samples, young, rng)
-    recent = recent_samples(model.growth, stream.recent, lambda: kept_of(call.codes, targets, call.weights, known))
+        state, young = welcome(model, trainer, state, known, known[met], known[before], samples(), young, rng)
+    recent = recent_samples(model.growth, stream.recent, samples)
     trainer = attrs.evolve(trainer, growth=tuple(model.growth or ()))
     if recent is not None:
         seen = np.searchsorted(known[met], recent.labels) if recent.labels.ndim == 1 else recent.labels

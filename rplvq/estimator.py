@@ -22,7 +22,7 @@ from rplvq.costs.algebra import among
 from rplvq.epochs import Callback
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.growth import Growth
-from rplvq.heldout import HeldOut, named_sigma2, untried_sigma2
+from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.history import append_columns
 from rplvq.initializers import hard_targets
 from rplvq.labels import check_class_sizes, check_labels, check_weights
@@ -295,7 +295,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if resume is not None:
             raise ValueError(f"resume={resume!r} is for solver='sgd' only: leave it out with {self.solver!r}")
         rng = np.random.default_rng(self._draw_seed())
-        trainer = _without_trials(self._trainer(manifold, self._initializer(classes, targets, weights)))
+        trainer = self._trainer(manifold, self._initializer(classes, targets, weights))
+        trainer = attrs.evolve(trainer, sigma2=named_sigma2(self.sigma2, auto="blended"))
         state = trainer.init(codes, targets, len(classes), rng, weights)
         state, history = minimise(
             self.solver,
@@ -587,12 +588,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return self
 
 
-def _without_trials(trainer: Trainer) -> Trainer:
-    """Return the trainer with a default sigma2 that needs no trial training."""
-    return attrs.evolve(trainer, sigma2=untried_sigma2(trainer.sigma2))
-
-
 def _to_train(trainer: Trainer) -> Trainer:
     """Return the trainer for a stream: its first samples are too few to judge by, and its prototypes do move."""
-    rule = named_sigma2(untried_sigma2(trainer.sigma2))
+    rule = named_sigma2(trainer.sigma2, auto="blended")
     return attrs.evolve(trainer, sigma2=attrs.evolve(rule, untrained=False) if isinstance(rule, HeldOut) else rule)

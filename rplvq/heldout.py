@@ -14,9 +14,9 @@ import numpy as np
 
 from rplvq.checks import count_from, share
 from rplvq.protocols import Schedule
-from rplvq.schedules import Annealed, Constant, number, positive
+from rplvq.schedules import Annealed, Constant, is_auto, number, positive
 
-__all__ = ["QUICK", "HeldOut", "Still", "named_sigma2", "untried_sigma2"]
+__all__ = ["QUICK", "HeldOut", "Still", "named_sigma2"]
 
 
 @attrs.frozen
@@ -79,6 +79,11 @@ class HeldOut:
     untrained: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
     price: float = attrs.field(default=2.0, converter=number, validator=positive)
     gentle: bool = attrs.field(default=True, validator=attrs.validators.instance_of(bool))
+
+    @property
+    def one_round(self) -> bool:
+        """Whether the first trials decide: two candidates that are not annealed."""
+        return self.candidates <= 2 and self.annealing is None
 
     def grid(self, low: float, middle: float, count: int) -> list[Schedule]:
         """Return ``count`` constants from ``low / 2`` to ``2 middle`` in equal ratios; one or two are these themselves.
@@ -146,24 +151,16 @@ follow single ones.
 """
 
 
-def named_sigma2(value: Any) -> Any:
-    """Return HeldOut() for "heldout" and QUICK for "auto" and None; anything else as it is.
+def named_sigma2(value: Any, auto: Any = QUICK) -> Any:
+    """Return HeldOut() for "heldout" and ``auto`` for "auto" and None; anything else as it is.
+
+    Where trials would be out of place, ``auto`` is "blended".
 
     Examples
     --------
-    >>> named_sigma2("heldout").candidates, named_sigma2("auto").candidates, named_sigma2("half_median")
-    (7, 2, 'half_median')
+    >>> named_sigma2("heldout").candidates, named_sigma2("auto").candidates, named_sigma2(None, auto="blended")
+    (7, 2, 'blended')
     """
-    names = {None: QUICK, "auto": QUICK, "heldout": HeldOut()}
-    return names.get(value, value) if value is None or isinstance(value, str) else value
-
-
-def untried_sigma2(value: Any) -> Any:
-    """Return "blended" for "auto" and None, where trials would be out of place; anything else as it is.
-
-    Examples
-    --------
-    >>> untried_sigma2("auto"), untried_sigma2(0.5)
-    ('blended', 0.5)
-    """
-    return "blended" if value is None or (isinstance(value, str) and value == "auto") else value
+    if is_auto(value):
+        return auto
+    return HeldOut() if isinstance(value, str) and value == "heldout" else value

@@ -13,7 +13,7 @@ import attrs
 from rplvq.checks import count_from
 from rplvq.protocols import Schedule
 
-__all__ = ["Annealed", "Constant", "GeometricDecay", "StepDecay", "resolve", "wants_default"]
+__all__ = ["Annealed", "Constant", "GeometricDecay", "StepDecay", "is_auto", "resolve", "wants_default"]
 
 
 def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -175,9 +175,14 @@ def _started(schedule: Any) -> float:
     return float(schedule.start)
 
 
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the library: None or "auto"."""
+    return value is None or (isinstance(value, str) and value == "auto")
+
+
 def wants_default(value: Any) -> bool:
     """Whether :func:`resolve` would look at the default: at None, "auto" and a schedule without a start."""
-    if value is None or (isinstance(value, str) and value == "auto"):
+    if is_auto(value):
         return True
     return not isinstance(value, type) and attrs.has(type(value)) and getattr(value, "start", 0) is None
 
@@ -210,7 +215,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
     >>> resolve(Annealed(), Constant(2.0), "sigma2").start
     2.0
     """
-    if value is None or (isinstance(value, str) and value == "auto"):
+    if is_auto(value):
         return default
     value = number(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -16,7 +16,7 @@ from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher
 from tqdm.auto import tqdm
 
-from rplvq.heldout import HeldOut, named_sigma2, untried_sigma2
+from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.history import Meter, columns, line
 from rplvq.learned import Learned
 from rplvq.objective import Objective
@@ -104,7 +104,7 @@ def check_solver(estimator: Any, manifold: Any) -> bool:
     for key, (value, silent) in ({key: (given[key], SGD_ONLY[key]) for key in given} | extra).items():
         if value is not silent and value != silent:
             raise ValueError(f"{key}={getattr(estimator, key)!r} is for solver='sgd' only: leave it out with {name!r}")
-    if isinstance(named_sigma2(untried_sigma2(estimator.sigma2)), (HeldOut, Learned)):
+    if isinstance(named_sigma2(estimator.sigma2, auto="blended"), (HeldOut, Learned)):
         raise ValueError(f"sigma2={estimator.sigma2!r} is for solver='sgd' only: give sigma2 a number with {name!r}")
     if not stackable(manifold):
         raise ValueError(f"solver={name!r} does not know the tangents of {manifold!r}: use solver='sgd'")

@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.learned import Learned
 from rplvq.protocols import Array, Prototypes, Schedule
 
-__all__ = ["Result", "State", "Step", "pair_weights", "shortened"]
+__all__ = ["Result", "State", "Step", "pair_weights", "shared_step", "shortened"]
 
 
 class State(NamedTuple):
@@ -114,6 +114,11 @@ def pair_weights(
         n_capped += int(np.count_nonzero(lengths > max_length))
         weights = weights * (max_length / np.maximum(lengths, max_length))
     return weights, n_capped
+
+
+def shared_step(sigma2: float, n_prototypes: int, n_samples: float) -> float:
+    """Return the step size by which no sample weighs more than its share in a mean of N / K, nor more than a half."""
+    return sigma2 * min(n_prototypes / n_samples, 0.5)
 
 
 def shortened(tangents: Array, lengths: Array, max_length: float) -> tuple[Array, int]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from rplvq.growth import Growth
 from rplvq.protocols import Array
-from rplvq.steps import State
+from rplvq.schedules import is_auto
+from rplvq.steps import State, shared_step
 from rplvq.trainer import Trainer
 
 __all__ = ["Kept", "Stream", "Young", "drop_weightless", "follow_on", "kept_of", "recent_samples"]
@@ -123,11 +124,9 @@ def follow_on(trainer: Trainer, state: State, horizon: int) -> State:
     """
     last = max(trainer.max_epochs, 1)
     began = state.at_epoch(min(state.epoch + 1, last), last)
-    by_default = trainer.step_size is None or (isinstance(trainer.step_size, str) and trainer.step_size == "auto")
-    if state.epoch < last or not by_default:
+    if state.epoch < last or not is_auto(trainer.step_size):
         return began
-    share = min(len(state.labels) / horizon, 0.5)
-    return began._replace(step_size=max(began.step_size, began.sigma2 * share))
+    return began._replace(step_size=max(began.step_size, shared_step(began.sigma2, len(state.labels), horizon)))
 
 
 def drop_weightless(codes: Array, targets: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:

@@ -52,7 +52,7 @@ class Trainer:
     sigma2 : float, Schedule, HeldOut, "auto", "blended", "half_median", "heldout" or None
         Variance of the mixture's components; "blended" is :func:`rplvq.sigma2.blended_sigma2` of the initial
         prototypes, "half_median" half the median squared distance to them. "heldout" is :class:`rplvq.HeldOut`, which
-        tries several in short runs when :meth:`init` is called; "auto" or None tries the two rules.
+        tries several in short runs when :meth:`init` is called; "auto" or None the two rules.
     step_size : float, Schedule, "auto" or None
         None is the paper's ``n xi / 100 * 0.01^(t / T)``, times ``manifold.unit(codes)`` where distances carry
         units; "auto" starts there or at K sigma2 / N, whichever is smaller: no sample then weighs more than its

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.beginning import ready
+from rplvq.beginning import default_starts, ready
 from rplvq.calibration import calibrated_loss
 from rplvq.heldout import HeldOut, Still
 from rplvq.initializers import hard_targets
@@ -22,7 +22,6 @@ from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.samples import as_asked, distances, subset
 from rplvq.schedules import Constant
 from rplvq.sigma2 import Start, blended_sigma2
-from rplvq.steps import State
 from rplvq.sweeps import repeats, visits
 
 if TYPE_CHECKING:
@@ -56,6 +55,10 @@ class Trial(NamedTuple):
     n_visits: int
     loss: float
     step_size: Any = None
+
+
+Plan = tuple[Schedule, Any]
+"""sigma2, and the step size as the trainer takes it."""
 
 
 class Choice(NamedTuple):
@@ -172,17 +175,12 @@ class Trials:
         sqdist = distances(self.trainer.manifold, prototypes, codes, len(labels))
         return calibrated_loss(self.trainer.cost, sqdist, targets, labels, sigma2, weights)
 
-    def _state(self, trainer: Trainer) -> State:
-        """State before the first epoch of a trial."""
-        codes, targets, weights = self.kept
-        return ready(trainer, *self.begin, codes, targets, self.n_classes, weights)
-
     def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
         """Train for ``n_epochs`` and judge."""
         codes, targets, weights = self.kept
         quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), patience=None, verbose=0, monitor="sweep")
         pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
-        state = self._state(pilot)
+        state = ready(pilot, *self.begin, codes, targets, self.n_classes, weights)
         try:
             with np.errstate(all="ignore"):  # what diverges here is no concern of the fit
                 state, _ = pilot.run(state, codes, targets, np.random.default_rng(self.seed), weights)
@@ -192,28 +190,14 @@ class Trials:
         loss = loss if np.isfinite(loss) else np.inf
         return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss, step_size)
 
-    def _plans(self, rule: HeldOut, blended: float, half_median: float, count: int) -> list[tuple[Schedule, Any]]:
-        """sigma2 and step size of the first trials."""
-        plans = [(value, self.trainer.step_size) for value in rule.grid(blended, half_median, count)]
-        if rule.gentle and self.trainer.step_size is None:
-            starts = [attrs.evolve(self.trainer, sigma2=blended, step_size=step) for step in ("auto", None)]
-            gentle, usual = (self._state(trainer).step_size for trainer in starts)
-            if gentle < usual:
-                plans.append((Constant(blended), "auto"))
-        return plans
-
-    def search(self, rule: HeldOut, blended: float, half_median: float, budget: int) -> Choice:
-        """Try a grid and then its best, in ``budget`` epochs of the kept samples together."""
+    def search(self, rule: HeldOut, plans: list[Plan], blended: float, budget: int) -> Choice:
+        """Try plans and then the best of them, in ``budget`` epochs of the kept samples together."""
 
         def nearest(trial: Trial) -> tuple[float, float]:
             return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
 
         step = self.trainer.step_size
-        plans = self._plans(rule, blended, half_median, max(1, min(rule.candidates, budget // 2)))
-        one_round = rule.candidates <= 2 and rule.annealing is None
-        if one_round and not rule.untrained and budget < 2 * len(plans):
-            return Choice(Constant(blended), (), step)
-        n_epochs = max(1, budget // (1 if one_round else 2) // len(plans))
+        n_epochs = max(1, budget // (1 if rule.one_round else 2) // len(plans))
         first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
         best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=nearest)[:2]]
         if rule.annealing is not None:
@@ -230,6 +214,20 @@ class Trials:
         if not winner.loss < np.inf:
             return Choice(Constant(blended), (*first, *last, *still), step)
         return Choice(winner.schedule, (*first, *last, *still), winner.step_size)
+
+
+def _plans(
+    rule: HeldOut, trainer: Trainer, start: Start, blended: float, kept: Part, n_classes: int, budget: int
+) -> list[Plan]:
+    """sigma2 and step size of the first trials; none if their epochs are too few to tell one from another."""
+    step, count = trainer.step_size, max(1, min(rule.candidates, budget // 2))
+    plans: list[Plan] = [(value, step) for value in rule.grid(blended, start.half_median, count)]
+    if rule.gentle and step is None:
+        paper, gentle = default_starts(trainer, blended, len(start.labels), kept.codes, n_classes, kept.weights)
+        plans += [(Constant(blended), "auto")] if gentle < paper else []
+    if rule.untrained or not rule.one_round:  # something else to compare them with
+        return plans
+    return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
 
 def choose_sigma2(
@@ -285,12 +283,16 @@ def choose_sigma2(
     >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
     [(6, 0.6), (6, 0.9), (6, 0.6)]
     """
-    blended, half_median = blended_sigma2(start), start.half_median
+    blended = blended_sigma2(start)
+    untried = Choice(Constant(blended), (), trainer.step_size)
+    if trainer.max_epochs < 1:
+        return untried
     splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
-    given = codes, targets, start.labels, rule.fraction, np.random.default_rng(splitting), sample_weight
-    samples, (kept, held) = Part(codes, targets, sample_weight), split_classes(*given)
-    budget = int(rule.price * trainer.max_epochs * samples.n_visits / max(samples.at(kept).n_visits, 1))
-    if len(held) < FEWEST or len(np.unique(hard_targets(targets)[held])) < 2 or budget < 1:
-        return Choice(Constant(blended), (), trainer.step_size)
-    trials = Trials(trainer, samples.at(kept), samples.at(held), n_classes, seed)
-    return trials.search(rule, blended, half_median, budget)
+    rows = split_classes(codes, targets, start.labels, rule.fraction, np.random.default_rng(splitting), sample_weight)
+    samples = Part(codes, targets, sample_weight)
+    kept, held = (samples.at(part) for part in rows)
+    if len(held.codes) < FEWEST or len(np.unique(hard_targets(held.targets))) < 2:
+        return untried
+    budget = int(rule.price * trainer.max_epochs * samples.n_visits / kept.n_visits)
+    plans = _plans(rule, trainer, start, blended, kept, n_classes, budget) if budget else []
+    return Trials(trainer, kept, held, n_classes, seed).search(rule, plans, blended, budget) if plans else untried

@@ -18,6 +18,7 @@ from rplvq import (
     PLVQ,
     RSLVQ,
     Annealed,
+    ClassMeans,
     Constant,
     EuclideanVectors,
     GeometricDecay,
@@ -307,6 +308,20 @@ def test_where_the_default_tries_nothing_it_is_blended():
     assert RiemannianLVQ(max_epochs=40, solver="cg").fit(S[::10], y[::10]).sigma2_ == rules_of(S[::10], y[::10])[0]
     assert RiemannianLVQ(max_epochs=8).fit(S, y).sigma2_ == blended
     assert RiemannianLVQ(sigma2=None, max_epochs=40).fit(S[::20], y[::20]).sigma2_ == rules_of(S[::20], y[::20])[0]
+
+
+@pytest.mark.parametrize(("max_epochs", "calls"), [(0, 1), (10, 1), (20, 2)])
+def test_no_prototypes_are_made_for_trials_that_do_not_come(max_epochs, calls):
+    """With 10 epochs there are five for three trials: too few, and known before any is begun."""
+    samples, targets = vector_classes(per_class=300, shift=0.7)
+    seen = []
+
+    def means(*given, **other):
+        seen.append(len(given[1]))
+        return ClassMeans()(*given, **other)
+
+    RiemannianLVQ("euclidean_vectors", init=means, max_epochs=max_epochs, random_state=0).fit(samples, targets)
+    assert seen == [600, 450][:calls]
 
 
 @pytest.mark.parametrize("rule", ["auto", "heldout"])

@@ -17,7 +17,7 @@ from rplvq.distributed.initial import first_prototypes
 from rplvq.distributed.partitions import in_blocks, partition
 from rplvq.distributed.training import DistributedTrainer
 from rplvq.estimator import RiemannianLVQ
-from rplvq.heldout import HeldOut, named_sigma2, untried_sigma2
+from rplvq.heldout import HeldOut, named_sigma2
 from rplvq.learned import Learned
 from rplvq.names import resolve_counts, resolve_initializer, resolve_manifold
 from rplvq.progress import Origin, Progress
@@ -251,7 +251,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if isinstance(named_step(model.step_size), AdaptiveStep):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
-        if isinstance(named_sigma2(untried_sigma2(model.sigma2)), (HeldOut, Learned)):
+        if isinstance(named_sigma2(model.sigma2, auto="blended"), (HeldOut, Learned)):
             raise ValueError(
                 f"sigma2={model.sigma2!r} is not supported by DistributedLVQ: choose it on a part of the data"
             )
@@ -263,7 +263,8 @@ def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generato
     trainer, partitions = training.trainer, training.partitions
     prototypes, labels = first_prototypes(trainer.initializer, trainer.manifold, partitions, n_classes, rng)
     rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
-    known = attrs.evolve(trainer, initializer=_Chosen(prototypes, labels), sigma2=untried_sigma2(trainer.sigma2))
+    sigma2 = named_sigma2(trainer.sigma2, auto="blended")
+    known = attrs.evolve(trainer, initializer=_Chosen(prototypes, labels), sigma2=sigma2)
     return training.begin(known.init(*partitions.take(rows), n_classes, rng), rng)
 
 
