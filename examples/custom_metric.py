@@ -10,9 +10,9 @@ import numpy as np
 from showing import show
 
 from rplvq import RiemannianLVQ, compare
+from rplvq.arrays import check_hermitian
 from rplvq.datasets import make_syn1
-from rplvq.linalg import check_hermitian
-from rplvq.manifolds.flat import flat_connect, flat_move, flat_sqdist
+from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
 from rplvq.testing import check_manifold
 
 

@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import RiemannianLVQ
-from rplvq.features import trial_covariances
 from rplvq.plotting import plot_ellipses, plot_spectra
+from rplvq.preprocessing import trial_covariances
 
 # %% 120 trials of 8 channels, 2 s at 128 Hz: pink background, and a rhythm at two places
 rng = np.random.default_rng(0)

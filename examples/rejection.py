@@ -12,8 +12,8 @@ from showing import show
 
 from rplvq import RejectOption, RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
+from rplvq.evaluation import accuracy_reject_curve
 from rplvq.plotting import plot_accuracy_reject
-from rplvq.rejection import accuracy_reject_curve
 
 X, y = load_digits_covariances()
 known = y <= 4  # the digits 5 to 9 are never shown in training

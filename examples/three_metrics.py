@@ -8,8 +8,8 @@ class means) and after 5 epochs under the same cost. A dot is a fold.
 import matplotlib.pyplot as plt
 from showing import show
 
-from rplvq.compare import compare, default_estimators
 from rplvq.datasets import load_digits_covariances
+from rplvq.evaluation import compare, default_estimators
 
 # %% 5 x 5 covariances of [x, y, intensity, |dx|, |dy|] over each image
 X, y = load_digits_covariances()

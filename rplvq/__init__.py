@@ -2,16 +2,11 @@
 
 __version__ = "0.1.0"
 
-from rplvq.adaptive import AdaptiveStep
-from rplvq.averaging import Averaging
-from rplvq.checkpoint import Checkpoint
-from rplvq.compare import compare
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
-from rplvq.estimator import RiemannianLVQ
-from rplvq.growth import Grow, Prune
-from rplvq.heldout import HeldOut
+from rplvq.estimators import RiemannianLVQ
+from rplvq.evaluation import RejectOption, compare
 from rplvq.initializers import ClassKMeans, ClassMeans
-from rplvq.learned import Learned
+from rplvq.io import Checkpoint, load_model
 from rplvq.manifolds import (
     AffineInvariant,
     BuresWasserstein,
@@ -22,12 +17,9 @@ from rplvq.manifolds import (
     LogEuclidean,
     ProjectedEuclidean,
 )
-from rplvq.persistence import load_model
-from rplvq.projection import SPDProjection
-from rplvq.recenter import Recenter
-from rplvq.rejection import RejectOption
-from rplvq.schedules import Annealed, Constant, GeometricDecay, StepDecay
-from rplvq.trainer import Trainer
+from rplvq.preprocessing import Recenter, SPDProjection
+from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
+from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
 __all__ = [
     "GLVQ",
@@ -36,18 +28,17 @@ __all__ = [
     "AdaptiveStep",
     "AffineInvariant",
     "Annealed",
-    "Averaging",
     "BuresWasserstein",
     "Checkpoint",
     "ClassKMeans",
     "ClassMeans",
     "Constant",
+    "EarlyStopping",
     "EuclideanVectors",
     "FromPymanopt",
     "GeometricDecay",
     "Grow",
     "HeldOut",
-    "Learned",
     "LearnedLogEuclidean",
     "LogCholesky",
     "LogEuclidean",
@@ -59,6 +50,7 @@ __all__ = [
     "RiemannianLVQ",
     "SPDProjection",
     "StepDecay",
+    "StepSize",
     "Trainer",
     "compare",
     "load_model",

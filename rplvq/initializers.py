@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 import numpy as np
 
-from rplvq.linalg import PointError
-from rplvq.means import riemannian_mean
+from rplvq.arrays import by_block, hard_targets, reads_parts, subset
+from rplvq.exceptions import PointError
+from rplvq.manifolds import riemannian_mean
+from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.samples import by_block, subset
 
-__all__ = ["ClassKMeans", "ClassMeans", "GivenPrototypes", "hard_targets", "prototype_counts"]
-
-
-def hard_targets(targets: Array) -> Array:
-    """Class indices (N,) of class indices or of class probabilities (N, C)."""
-    return targets if targets.ndim == 1 else np.argmax(targets, axis=1)
+__all__ = ["ClassKMeans", "ClassMeans", "GivenPrototypes", "prototype_counts"]
 
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
@@ -78,6 +74,7 @@ def perturbed(
     return np.asarray(manifold.move(geodesics, weights))
 
 
+@library_part
 @attrs.frozen
 class ClassMeans:
     """Every prototype of a class starts at the class's Riemannian mean, slightly perturbed.
@@ -101,10 +98,10 @@ class ClassMeans:
            [9.]]), array([0, 1]))
     """
 
-    takes_parts: ClassVar[bool] = True
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=attrs.validators.ge(0))
 
+    @reads_parts
     def __call__(
         self,
         manifold: Manifold[Any],
@@ -133,6 +130,7 @@ class ClassMeans:
         return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)
 
 
+@library_part
 @attrs.frozen
 class ClassKMeans:
     """k-means inside each class, in the manifold: k-means++ seeding, then Lloyd's iterations.
@@ -156,10 +154,10 @@ class ClassKMeans:
            [8.5]])
     """
 
-    takes_parts: ClassVar[bool] = True
     per_class: int | tuple[int, ...] | None = None
     max_iter: int = attrs.field(default=20, validator=attrs.validators.ge(1))
 
+    @reads_parts
     def __call__(
         self,
         manifold: Manifold[Any],
@@ -215,6 +213,7 @@ class ClassKMeans:
         return codes[seeds]
 
 
+@library_part
 @attrs.frozen(eq=False)
 class GivenPrototypes:
     """Prototypes that the user gives, as points of the manifold.
@@ -227,10 +226,10 @@ class GivenPrototypes:
         Class index of each.
     """
 
-    takes_parts: ClassVar[bool] = True
     prototypes: Any
     labels: Array
 
+    @reads_parts
     def __call__(
         self,
         manifold: Manifold[Any],

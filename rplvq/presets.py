@@ -1,7 +1,8 @@
 """The paper's methods, each nothing but a composition of public parts with the paper's settings.
 
 Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
-Definite Matrices". Their step is not capped (``max_weight=None``): see RiemannianLVQ for what that can do.
+Definite Matrices". Their weights are not capped (``max_weight=None``): see :class:`rplvq.StepSize` for what this can
+do.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from rplvq.costs import RSLVQ
-from rplvq.estimator import RiemannianLVQ
+from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
-from rplvq.schedules import Annealed, GeometricDecay
+from rplvq.schedules import Annealed, GeometricDecay, StepSize
 
 __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
@@ -22,11 +23,10 @@ def _paper(
 ) -> RiemannianLVQ:
     settings: dict[str, Any] = {
         "cost": RSLVQ(),
-        "step_size": GeometricDecay(ratio=0.01),
+        "step_size": StepSize(GeometricDecay(ratio=0.01), max_weight=None),
         "init": ClassMeans(),
         "batch_size": 1,
         "decision": "nearest",
-        "max_weight": None,
     } | other
     return RiemannianLVQ(
         manifold, sigma2=sigma2, prototypes_per_class=prototypes_per_class, max_epochs=max_epochs, **settings

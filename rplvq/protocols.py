@@ -1,16 +1,15 @@
-"""The vocabulary of rplvq: what a manifold, a cost, a schedule and an initializer promise each other.
+"""The vocabulary of rplvq: what a manifold, a cost, a schedule, a step rule and an initializer promise each other.
 
-Everything meets at two arrays of shape (B, K), for B samples and K prototypes::
+Everything meets at two arrays of shape (B, K), with one row per sample of a batch and one column per prototype::
 
-    squared distances -> cost -> slope = d loss / d sqdist -> weights = 2 * step * slope / B
+    squared distances -> cost -> slope = d loss / d sqdist -> weights = 2 * step_size * slope / B
 
-and the manifold then moves prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``, because on every
-manifold here the Riemannian gradient of the squared distance is ``grad_w d^2(x, w) = -2 Log_w(x)``.
-Costs never see a point; manifolds never see a label. That is why every metric, cost and schedule
-composes with every other.
+The manifold then moves prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``, because the Riemannian gradient of the
+squared distance is ``grad_w d^2(x, w) = -2 Log_w(x)`` on every manifold of this library. Costs never see a point, and
+manifolds never see a label. This is why every metric can be combined with every cost and every schedule.
 
-Parts are checked by structure, not by inheritance: any object with these methods is a part.
-:mod:`rplvq.testing` holds a check for each of them.
+An object is a part of one of these kinds if it has the methods that the protocol lists; it need not inherit anything.
+:mod:`rplvq.testing` has one check per kind.
 """
 
 from __future__ import annotations
@@ -21,34 +20,39 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "Additive",
     "Array",
+    "Bounded",
     "Cost",
     "Evaluation",
     "Geodesics",
     "Initializer",
     "Manifold",
+    "NearestSearch",
     "Prototypes",
+    "Scaled",
     "Schedule",
+    "StepRule",
 ]
 
 Array: TypeAlias = npt.NDArray[Any]
-"""A NumPy array of any dtype; its shape stands in the docstring."""
+"""A NumPy array of any dtype. The docstring that mentions it states its shape."""
 
 Prototypes: TypeAlias = Any
-"""K prototypes as their manifold likes to carry them.
+"""K prototypes in the manifold's internal representation.
 
-Either codes, an array of shape (K, ...), or an object of the manifold's own that has a length and that
-``numpy.asarray`` turns into codes (the affine-invariant manifold carries inverse factors instead of
-matrices). Every manifold method that takes prototypes takes both. An object that carries more than its codes, such as a
-learned metric, offers ``with_codes(codes)``, other prototypes with the same of it, so that prototypes can be added.
+Prototypes are either codes, an array of shape (K, ...), or an object of the manifold's own that has a length and that
+``numpy.asarray`` turns into codes. For example, the affine-invariant manifold stores inverse factors instead of
+matrices. Every manifold method that takes prototypes accepts both forms. An object that stores more than codes, such as
+a learned metric, offers ``with_codes(codes)``, which returns new prototypes that share this state.
 """
 
 
 class Geodesics(Protocol):
-    """What one decomposition of all (sample, prototype) pairs yields; it travels whole to ``move``.
+    """What one decomposition of all (sample, prototype) pairs yields; it is passed to ``move`` unchanged.
 
-    Only ``sqdist`` is public. Whatever else a manifold keeps here (eigenvectors, differences) is
-    between its own ``connect`` and ``move``.
+    Only ``sqdist`` is public. Whatever else a manifold stores here (eigenvectors, differences) is read by the manifold
+    itself.
     """
 
     @property
@@ -61,35 +65,10 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 
 @runtime_checkable
 class Manifold(Protocol[GeodesicsT]):
-    """A geometry: distances down, weighted logarithms up.
+    """A geometry: it computes distances and moves prototypes along weighted logarithms.
 
-    Eight more members are optional and looked up where they help:
-
-    ``max_step_length``
-        float; the longest step (Riemannian length) after which a prototype is still a point in float64.
-    ``unit(codes, weights)``
-        float; the squared length scale of the weighted data, for geometries whose distances carry units.
-        The default step size is multiplied by it, so that training does not depend on the units.
-    ``pull(geodesics, weights)``
-        ndarray of shape (K, ...); the tangents ``sum_b weights[b, k] Log_k(x_b)`` that ``move`` follows, in
-        coordinates of the manifold's own that are linear in the tangent. Pulls of several batches add up if
-        they were connected to the same prototypes, carried in the same way.
-    ``exp(prototypes, tangents)``
-        Prototypes; ``move(geodesics, weights)`` equals ``exp(prototypes, pull(geodesics, weights))`` for the
-        prototypes that ``connect`` was given. A manifold has both of these or neither.
-    ``margin(prototypes)``
-        ndarray of shape (K,); how far each prototype is from the edge of the manifold, as a share: 1 in the
-        middle, 0 at the edge. A fit that ends with a prototype at the edge warns (:mod:`rplvq.watch`).
-    ``nearest(prototypes, samples)``
-        ndarray of int of shape (B,); ``sqdist(prototypes, samples).argmin(axis=1)``, by a faster way.
-    ``nearest_in_groups(prototypes, samples, groups)``
-        ndarray of int of shape (B,); any prototype of the group (K,) of the nearest, where that is found faster still.
-        ``predict`` asks for this one first.
-    ``takes_parts``
-        bool, set in the class itself; True says that ``unit`` reads codes by a slice or by rows only, so that it may be
-        given ``rplvq.samples.Samples``, which are copied in parts, in place of an array of all.
-    ``fixed``
-        Manifold; the same geometry with everything held that its ``move`` learns beside prototypes. Means use it.
+    These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
+    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled` and :class:`Bounded`.
     """
 
     def encode(self, points: Any) -> Array:
@@ -98,24 +77,68 @@ class Manifold(Protocol[GeodesicsT]):
         Raises
         ------
         ValueError
-            If a point is not on the manifold: names the first offending index and the value.
+            If a point is not on the manifold; the message names the first such index and the value.
         """
 
     def decode(self, codes: Prototypes) -> Array:
         """Change codes or prototypes back to points, shape (K, ...)."""
 
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances of samples (B, ...) to K prototypes, shape (B, K); values only."""
+        """Squared distances of samples (B, ...) to K prototypes, shape (B, K)."""
 
     def connect(self, prototypes: Prototypes, samples: Array) -> GeodesicsT:
-        """Decompose every (sample, prototype) pair once, for distances and for ``move``."""
+        """Decompose every (sample, prototype) pair once, for the distances and for ``move``."""
 
     def move(self, geodesics: GeodesicsT, weights: Array) -> Prototypes:
         """Move prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``; weights have shape (B, K)."""
 
 
+class Additive(Protocol):
+    """A manifold whose ``move`` splits into a sum and a step.
+
+    The trainer uses it for batches that are too large to be decomposed at once, the Riemannian mean for data that do
+    not fit into memory, and distributed training and the solvers for everything.
+    """
+
+    def pull(self, geodesics: Any, weights: Array) -> Array:
+        """Return the tangents ``sum_b weights[b, k] Log_k(x_b)``, shape (K, ...).
+
+        The coordinates are the manifold's own and linear in the tangent, so that the results for several batches add up
+        if these batches were connected to the same prototypes object.
+        """
+
+    def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
+        """Follow the tangents: ``exp(prototypes, pull(geodesics, weights))`` equals ``move(geodesics, weights)``."""
+
+
+class NearestSearch(Protocol):
+    """A manifold that finds the nearest prototype without computing all K distances; ``predict`` uses it."""
+
+    def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
+        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), by a faster way.
+
+        If ``groups`` (K,) is given, such as the class of each prototype, the result may be any prototype that has the
+        same group as the nearest one.
+        """
+
+
+class Scaled(Protocol):
+    """A manifold whose distances carry units; the default step size is multiplied by the unit."""
+
+    def unit(self, codes: Array, weights: Array | None = None) -> float:
+        """Return the squared length scale of the weighted data (N, ...)."""
+
+
+class Bounded(Protocol):
+    """A manifold on which long steps are not exact in float64; the trainer shortens steps to this length."""
+
+    @property
+    def max_step_length(self) -> float:
+        """The longest step, in the manifold's own distance."""
+
+
 class Evaluation(NamedTuple):
-    """A cost at B samples: its value and its derivative by the squared distances.
+    """The value of a cost for B samples, and its derivative with respect to the squared distances.
 
     Parameters
     ----------
@@ -131,12 +154,19 @@ class Evaluation(NamedTuple):
 
 @runtime_checkable
 class Cost(Protocol):
-    """A loss of squared distances.
+    """A loss that depends on squared distances.
 
-    A cost may also offer ``log_proba(sqdist, labels, sigma2)`` of shape (B, C), its class
-    log-posterior; without it the posterior of an equal-weight mixture is used. A cost with a number for each
-    class also offers ``among(classes)``, the same cost for the classes of these indices (M,) alone, so that classes may
-    turn up late.
+    A cost may also offer these members.
+
+    ``log_proba(sqdist, labels, sigma2)``
+        The log-posterior of each class, shape (B, C). Without it, the posterior of a mixture with equal weights is
+        used.
+    ``priors``
+        The class priors of this posterior, a tuple of C floats, or None for equal priors. The rules that choose sigma2
+        read it.
+    ``restrict_to_classes(classes)``
+        The same cost for the classes with these indices (M,) only. A cost with one number per class needs it so that
+        classes may appear late in a stream.
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
@@ -162,23 +192,40 @@ class Cost(Protocol):
 
 @runtime_checkable
 class Schedule(Protocol):
-    """A positive number for each epoch: pure, picklable and comparable.
+    """A positive number per epoch; a schedule is pure, picklable and comparable.
 
-    An attrs class with a field ``start`` that is None begins at the default of the place where it is used: a copy
-    gets it as ``start`` (see :func:`rplvq.schedules.resolve`). Objects of other classes are called as they are.
+    An attrs class with a field ``start`` that is None starts at the default of the parameter for which it is used: a
+    copy gets this default as its ``start``. Objects of other classes are called as they are.
     """
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Value in ``epoch`` 1..n_epochs; epoch 0 is the value before training, and ``n_epochs`` may be 0."""
+        """Return the value in ``epoch`` 1..n_epochs; epoch 0 is before training, and ``n_epochs`` may be 0."""
+
+
+class StepRule(Schedule, Protocol):
+    """A step size that depends on what the earlier steps met.
+
+    The trainer calls ``init`` once before training. It then calls ``update`` in every step, after the gradient is known
+    and before the prototypes move, and ``observe`` after they have moved. What the rule remembers is a value of its
+    own, which the trainer stores in its state, so that checkpoints and saved models continue with it.
+    """
+
+    def init(self, prototypes: Prototypes) -> Any:
+        """Return the memory for K prototypes that have not moved yet."""
+
+    def update(self, memory: Any, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[Any, float]:
+        """Return the new memory and the size of this step, given the norm of its gradient over all prototypes."""
+
+    def observe(self, memory: Any, manifold: Manifold[Any], prototypes: Prototypes) -> Any:
+        """Return the new memory after the prototypes have moved."""
+
+    def resize(self, memory: Any, rebuild: Any) -> Any:
+        """Return the memory after prototypes changed; ``rebuild(codes)`` adds and removes the same rows of codes."""
 
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes.
-
-    One whose class sets ``takes_parts = True`` may be given ``rplvq.samples.Samples`` as codes, which are copied in
-    parts; any other gets an array.
-    """
+    """The choice of the first prototypes."""
 
     def __call__(
         self,
@@ -204,12 +251,12 @@ class Initializer(Protocol):
         rng : numpy.random.Generator
             Source of all randomness.
         sample_weight : ndarray of shape (N,), optional
-            Weight of each sample; only given where there is one.
+            Weight of each sample; passed only if there are weights.
 
         Returns
         -------
         prototypes : Prototypes
             K prototypes.
         labels : ndarray of int of shape (K,)
-            Class index of each.
+            Class index of each prototype.
         """

@@ -14,7 +14,7 @@ from problems import changed, spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
-from rplvq.features import region_covariances, trial_covariances
+from rplvq.preprocessing import region_covariances, trial_covariances
 
 MATRICES = (
     "affine_invariant",

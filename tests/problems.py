@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from rplvq.linalg import expm, sqrtm
+from rplvq.arrays import expm, sqrtm
 
 FEW = settings(max_examples=20) if settings().max_examples < 2000 else settings()
 """For properties that train a model in each example: 20 in the tests, all of them at night."""

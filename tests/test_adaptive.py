@@ -9,7 +9,7 @@ from problems import distances, spd_classes, vector_classes
 from sklearn.base import clone
 
 from rplvq import AdaptiveStep, EuclideanVectors, GeometricDecay, RiemannianLVQ, Trainer, load_model
-from rplvq.adaptive import Travel
+from rplvq.schedules import Travel
 
 
 def trained(X, y, step_size="adaptive", **settings):

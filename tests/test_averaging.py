@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import EVERY, made
 from problems import spd_classes, vector_classes
+from rplvq.training._averaging import geodesic_step
 from sklearn.base import clone
 
 from rplvq import (
@@ -18,8 +19,7 @@ from rplvq import (
     RiemannianLVQ,
     load_model,
 )
-from rplvq.averaging import geodesic_step
-from rplvq.linalg import expm, logm
+from rplvq.arrays import expm, logm
 
 X, Y = spd_classes(per_class=8, n_classes=3)
 

@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import rplvq.compiled.batches
 from numpy.testing import assert_allclose, assert_array_equal
 
-import rplvq.compiled.batches
 from rplvq import AdaptiveStep, AffineInvariant, ClassMeans, FromPymanopt, RiemannianLVQ, Trainer
-from rplvq.compiled import connection
-from rplvq.compiled.batches import Split
 from rplvq.datasets import make_syn1
 from rplvq.schedules import GeometricDecay
+from rplvq.training.compiled import connection
+from rplvq.training.compiled._batches import Split
 
 
 def matrices(n, n_samples=37, imaginary=False):
@@ -28,7 +28,7 @@ def matrices(n, n_samples=37, imaginary=False):
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
 @pytest.mark.parametrize("step_size", [0.1, AdaptiveStep(0.1)])
 def test_threads_change_no_bit(monkeypatch, step_size, n_jobs, imaginary, compiled):
-    monkeypatch.setattr(rplvq.compiled.batches, "ENOUGH", 1)
+    monkeypatch.setattr(rplvq.training.compiled, "ENOUGH", 1)
     X, y = matrices(4, imaginary=imaginary)
     trainers = [
         Trainer(
@@ -62,15 +62,15 @@ def test_an_adaptive_step_takes_batches_by_lanes(imaginary):
 
 
 def test_a_fit_takes_its_threads_from_n_jobs(monkeypatch):
-    monkeypatch.setattr(rplvq.compiled.batches, "ENOUGH", 1)
+    monkeypatch.setattr(rplvq.training.compiled, "ENOUGH", 1)
     started = []
 
-    class Pool(rplvq.compiled.batches.ThreadPoolExecutor):
+    class Pool(rplvq.training.compiled.ThreadPoolExecutor):
         def __init__(self, count):
             started.append(count)
             super().__init__(count)
 
-    monkeypatch.setattr(rplvq.compiled.batches, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(rplvq.training.compiled, "ThreadPoolExecutor", Pool)
     X, y = matrices(3)
     one, three = (
         RiemannianLVQ(batch_size=16, max_epochs=2, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3)
@@ -93,7 +93,7 @@ def test_little_work_wakes_no_thread():
         def submit(self, *_):
             raise AssertionError
 
-    assert Split(Asleep(), 2)(lambda *part: part, 100, 1.9 * rplvq.compiled.batches.ENOUGH) == [(0, 100)]
+    assert Split(Asleep(), 2)(lambda *part: part, 100, 1.9 * rplvq.training.compiled.ENOUGH) == [(0, 100)]
 
 
 def test_singular_codes_are_left_to_lapack():

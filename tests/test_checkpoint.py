@@ -28,9 +28,9 @@ from rplvq import (
     Trainer,
 )
 from rplvq import checkpoint as checkpoint_module
-from rplvq.checkpoint import load_checkpoint
-from rplvq.persistence import ModelFileError, load_model
-from rplvq.storage.archive import CHECKPOINT, open_archive, seal_archive
+from rplvq.exceptions import ModelFileError
+from rplvq.io import load_checkpoint, load_model
+from rplvq.io._archive import CHECKPOINT, open_archive, seal_archive
 
 X, Y = spd_classes(per_class=10)
 SETTINGS = {"max_epochs": 6, "random_state": 0}

@@ -14,7 +14,7 @@ import pytest
 from commands import FAST, fails
 
 from rplvq.cli import main
-from rplvq.cli.data import load_data
+from rplvq.cli._data import load_data
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[1]

@@ -11,7 +11,7 @@ import pytest
 from commands import FAST, fails
 
 from rplvq.cli import main
-from rplvq.cli.data import load_npz
+from rplvq.cli._data import load_npz
 from rplvq.datasets import make_syn1
 
 

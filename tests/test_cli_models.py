@@ -12,7 +12,7 @@ from commands import fails
 
 from rplvq import load_model
 from rplvq.cli import main
-from rplvq.cli.data import load_samples
+from rplvq.cli._data import load_samples
 from rplvq.datasets import make_syn1
 
 

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import PLVQ, AffineInvariant, LogEuclidean, RiemannianLVQ
-from rplvq.compare import compare, default_estimators
 from rplvq.datasets import make_syn1
+from rplvq.evaluation import compare, default_estimators
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import RiemannianLVQ
-from rplvq.compare import compare
 from rplvq.datasets import make_syn1
+from rplvq.evaluation import compare
 
 
 @pytest.fixture

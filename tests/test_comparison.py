@@ -12,8 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rplvq.comparison.result import Comparison
-from rplvq.comparison.significance import corrected_t_p_value, holm
+from rplvq.evaluation import Comparison, corrected_t_p_value, holm
 
 NAMES = ["good", "same", "a|b, bad"]
 

@@ -13,15 +13,15 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-
 import rplvq.compiled.batches
 import rplvq.compiled.blocks
 import rplvq.stepping
+from numpy.testing import assert_allclose, assert_array_equal
+
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
-from rplvq.compiled import PLAIN, compiled_kernels, decomposes, is_known
-from rplvq.compiled.blocks import from_lanes, into_lanes, lane_width
-from rplvq.compiled.rotations import rounds
+from rplvq.training.compiled import PLAIN, compiled_kernels, decomposes, is_known
+from rplvq.training.compiled._blocks import from_lanes, into_lanes, lane_width
+from rplvq.training.compiled._rotations import rounds
 
 KERNELS = [
     "python",
@@ -38,14 +38,14 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     found = PLAIN if request.param == "python" else compiled_kernels()
-    monkeypatch.setattr(rplvq.stepping, "compiled_kernels", lambda: found)
-    monkeypatch.setattr(rplvq.compiled.batches, "compiled_kernels", lambda: found)
+    monkeypatch.setattr(rplvq.training, "compiled_kernels", lambda: found)
+    monkeypatch.setattr(rplvq.training.compiled, "compiled_kernels", lambda: found)
 
 
 @pytest.fixture(params=[0, 4, 8])
 def way(request, monkeypatch):
     """LAPACK and lanes of each width, whatever the sizes would choose."""
-    for module in (rplvq.compiled.blocks, rplvq.compiled.batches):
+    for module in (rplvq.training.compiled, rplvq.training.compiled):
         monkeypatch.setattr(module, "lane_width", lambda *_: request.param)
 
 
@@ -122,7 +122,7 @@ def test_batches_are_known_under_any_cost():
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(rplvq.stepping, "compiled_kernels", lambda: None)
+    monkeypatch.setattr(rplvq.training, "compiled_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))
@@ -150,7 +150,7 @@ def test_kernels_need_no_folder_to_write_to(monkeypatch):
     [("arm64", "generic", None, True), ("x86_64", "generic", None, False), ("AMD64", "old", "+sse2,+fma", True)],
 )
 def test_operations_are_fused_where_the_processor_can(monkeypatch, machine, name, features, expected):
-    from rplvq.compiled import registers
+    from rplvq.training.compiled import _registers as registers
 
     monkeypatch.setattr(registers.platform, "machine", lambda: machine)
     monkeypatch.setattr(registers.config, "CPU_NAME", name)

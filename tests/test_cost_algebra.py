@@ -13,12 +13,12 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 
 from rplvq import GLVQ, PLVQ, RSLVQ, AffineInvariant, LogEuclidean, Representability, RiemannianLVQ, load_model
-from rplvq.compiled import is_known
 from rplvq.costs import ScaledCost, SummedCost
-from rplvq.costs.algebra import Combinable
+from rplvq.costs._algebra import Combinable
 from rplvq.datasets import make_syn1
 from rplvq.protocols import Cost, Evaluation
 from rplvq.testing import check_cost
+from rplvq.training.compiled import is_known
 
 LABELS = np.array([0, 1, 1, 2, 0])
 SQDIST = np.random.default_rng(0).uniform(0.1, 8, (6, 5))

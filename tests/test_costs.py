@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from rplvq import PLVQ, RSLVQ
-from rplvq.costs.mixture import class_groups, class_log_proba
+from rplvq.costs import class_groups, class_log_proba
 from rplvq.protocols import Cost
 from rplvq.testing import check_cost
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.neighbors import NearestCentroid
 
+from rplvq.arrays import logm
 from rplvq.datasets import make_syn1, make_syn2, random_bases
-from rplvq.linalg import logm
 
 SEEDS = st.integers(0, 2**32 - 1)
 MAKERS = [make_syn1, make_syn2]

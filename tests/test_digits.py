@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
+from rplvq.arrays import logm
 from rplvq.datasets import load_digits_covariances
-from rplvq.features import grey5, region_covariances
-from rplvq.linalg import logm
+from rplvq.preprocessing import grey5, region_covariances
 
 
 def test_digits_are_region_covariances_of_scaled_features():

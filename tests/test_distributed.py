@@ -11,9 +11,9 @@ import pytest
 from sklearn.base import clone
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
-import dask.array as da  # noqa: E402
+import dask.array as da
 
-from rplvq import (  # noqa: E402
+from rplvq import (
     AffineInvariant,
     BuresWasserstein,
     Checkpoint,
@@ -25,19 +25,19 @@ from rplvq import (  # noqa: E402
     compare,
     load_model,
 )
-from rplvq.checkpoint import load_checkpoint  # noqa: E402
-from rplvq.costs import PLVQ, RSLVQ  # noqa: E402
-from rplvq.datasets import make_syn1  # noqa: E402
-from rplvq.distributed import DistributedLVQ, distributed_mean  # noqa: E402
-from rplvq.distributed.initial import first_prototypes  # noqa: E402
-from rplvq.distributed.partitions import partition  # noqa: E402
-from rplvq.distributed.training import DistributedTrainer  # noqa: E402
-from rplvq.exceptions import DivergenceWarning  # noqa: E402
-from rplvq.initializers import ClassKMeans, ClassMeans  # noqa: E402
-from rplvq.labels import check_labels  # noqa: E402
-from rplvq.means import riemannian_mean  # noqa: E402
-from rplvq.schedules import Annealed  # noqa: E402
-from rplvq.trainer import Trainer  # noqa: E402
+from rplvq.arrays import check_labels
+from rplvq.costs import PLVQ, RSLVQ
+from rplvq.datasets import make_syn1
+from rplvq.distributed import DistributedLVQ, distributed_mean
+from rplvq.distributed._initial import first_prototypes
+from rplvq.distributed._partitions import partition
+from rplvq.distributed._training import DistributedTrainer
+from rplvq.exceptions import DivergenceWarning
+from rplvq.initializers import ClassKMeans, ClassMeans
+from rplvq.io import load_checkpoint
+from rplvq.manifolds import riemannian_mean
+from rplvq.schedules import Annealed
+from rplvq.training import Trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 

@@ -15,7 +15,7 @@ import pytest
 
 import rplvq
 import rplvq.protocols
-from rplvq.comparison import Comparison
+from rplvq.evaluation import Comparison
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

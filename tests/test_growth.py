@@ -22,11 +22,9 @@ from rplvq import (
     RiemannianLVQ,
     load_model,
 )
-from rplvq.compiled import compiled_kernels
-from rplvq.growth import Window
-from rplvq.linalg import expm
-from rplvq.resize import with_prototypes, without_prototypes
-from rplvq.steps import State
+from rplvq.arrays import expm
+from rplvq.training import State, Window, with_prototypes, without_prototypes
+from rplvq.training.compiled import compiled_kernels
 
 ONE = Constant(1.0)
 

@@ -10,6 +10,7 @@ import pytest
 from cases import EVERY
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import refuse, spd_classes, vector_classes
+from rplvq.training._beginning import look
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -28,13 +29,12 @@ from rplvq import (
     Trainer,
     load_model,
 )
-from rplvq.beginning import look
-from rplvq.calibration import calibrated_loss
+from rplvq.costs import calibrated_loss
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
-from rplvq.heldout import QUICK, Still
-from rplvq.sigma2 import blended_sigma2, half_median
-from rplvq.sweeps import visits
-from rplvq.trials import FEWEST, choose_sigma2, split_classes
+from rplvq.schedules import Still, blended_sigma2, half_median
+from rplvq.schedules._held_out import QUICK
+from rplvq.training import visits
+from rplvq.training._selection import FEWEST, choose_sigma2, split_classes
 
 X, Y = vector_classes(per_class=30, n_classes=3, shift=0.7)
 

@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 from pymanopt.manifolds import Sphere
 
 from rplvq import AffineInvariant, ClassKMeans, ClassMeans, EuclideanVectors, FromPymanopt, LogEuclidean
-from rplvq.initializers import GivenPrototypes, hard_targets, prototype_counts
-from rplvq.linalg import PointError
-from rplvq.means import riemannian_mean
+from rplvq.arrays import hard_targets
+from rplvq.exceptions import PointError
+from rplvq.initializers import GivenPrototypes, prototype_counts
+from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Initializer
 
 AI, EV = AffineInvariant(), EuclideanVectors()

@@ -14,7 +14,7 @@ from problems import changed, refuse, snapshot
 
 from rplvq import RSLVQ, AffineInvariant, RiemannianLVQ
 from rplvq.exceptions import DivergenceWarning
-from rplvq.manifolds.affine_invariant import InverseFactors
+from rplvq.manifolds import InverseFactors
 
 CASES = [pytest.param(row, name, id=f"{key}-{name}") for key, row in ROWS.items() for name in row.manifolds]
 SETTINGS = {"sigma2": 1.0, "max_epochs": 3, "random_state": 0}

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from problems import refuse, spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
+from rplvq.estimators._late import SETTLED
 
 from rplvq import (
     GLVQ,
@@ -26,11 +27,9 @@ from rplvq import (
     RiemannianLVQ,
     load_model,
 )
-from rplvq.calibration import calibrate_sigma2
-from rplvq.costs import FlatGaussian, SpreadRSLVQ
-from rplvq.costs.algebra import among
-from rplvq.late import SETTLED
-from rplvq.means import riemannian_mean
+from rplvq.costs import FlatGaussian, SpreadRSLVQ, among
+from rplvq.evaluation import calibrate_sigma2
+from rplvq.manifolds import riemannian_mean
 
 X, INDEX = spd_classes(n_classes=3, per_class=12)
 Y = np.array(["b", "c", "a"])[INDEX]  # the class that is late comes first in the order
@@ -112,7 +111,7 @@ def test_a_late_class_beside_prototypes_that_training_drove_off_their_data():
 
 
 def test_only_so_many_samples_of_other_classes_are_kept(monkeypatch):
-    monkeypatch.setattr("rplvq.late.OTHERS", 5)
+    monkeypatch.setattr("rplvq.estimators.OTHERS", 5)
     model, late = begun(), np.flatnonzero(LATE)
     model.partial_fit(X[late[:2]], Y[late[:2]])
     for row in range(len(X)):

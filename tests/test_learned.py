@@ -9,7 +9,7 @@ from problems import refuse, spd_classes, vector_classes
 
 from rplvq import GLVQ, PLVQ, RSLVQ, EuclideanVectors, Learned, Representability, RiemannianLVQ, Trainer, load_model
 from rplvq.costs import FlatGaussian, SpreadRSLVQ
-from rplvq.learned import log_sigma2_gradient, require_homogeneous
+from rplvq.schedules import log_sigma2_gradient, require_homogeneous
 
 X, Y = vector_classes(per_class=20, n_classes=3, shift=0.8)
 RNG = np.random.default_rng(0)

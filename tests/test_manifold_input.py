@@ -17,7 +17,7 @@ from rplvq import (
     LogEuclidean,
     ProjectedEuclidean,
 )
-from rplvq.linalg import PointError
+from rplvq.exceptions import PointError
 
 MATRIX_MANIFOLDS = pytest.mark.parametrize(
     "manifold",

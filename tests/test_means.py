@@ -14,7 +14,7 @@ from pymanopt.manifolds import Grassmann, PoincareBall, Sphere
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
 
 AI, LE = AffineInvariant(), LogEuclidean()
 

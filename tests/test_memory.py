@@ -15,8 +15,8 @@ from rplvq import (
     RejectOption,
     RiemannianLVQ,
 )
-from rplvq.calibration import calibrate_sigma2
-from rplvq.means import riemannian_mean
+from rplvq.evaluation import calibrate_sigma2
+from rplvq.manifolds import riemannian_mean
 
 SMALL = 1 << 19
 """Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
@@ -26,8 +26,8 @@ DATA = N * 9 * 8  # 4.3 MB
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", SMALL)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", SMALL)
+    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", SMALL)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +128,10 @@ SETTINGS = [
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
     results = []
     for budget in (1 << 25, 1 << 13, 1):
-        monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", budget)
+        monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", budget)
         model = RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y)
         answers = [getattr(model, name)(X) for name in ("predict", "predict_proba", "transform")]
         results.append([model.prototypes_, model.history_["cost"], model.sigma2_, *answers])
@@ -147,7 +147,7 @@ def test_parts_show_in_rounding_only(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
     models = []
     for block in (1 << 25, 1 << 12):
-        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", block)
         models.append(RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y))
     assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-7, atol=1e-9)
     assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-7)
@@ -164,7 +164,7 @@ def test_a_large_batch_takes_the_same_step_by_parts(monkeypatch, metric, kind, s
     weights = np.random.default_rng(0).uniform(0.1, 1, len(y)) if settings.pop("sample_weight", False) else None
     models = []
     for block in (1 << 25, 1 << 12):
-        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", block)
         models.append(RiemannianLVQ(metric, init=(X[:9], y[:9]), sigma2=0.5, **settings).fit(X, y, weights))
     assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-9, atol=1e-11)
     assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-10)

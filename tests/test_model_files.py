@@ -22,10 +22,11 @@ from numpy.testing import assert_array_equal
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
-from rplvq.persistence import load_model, save_model
+from rplvq.exceptions import ModelFileError
+from rplvq.io import _archive as archive
+from rplvq.io import load_model, save_model
+from rplvq.io._archive import open_archive, seal_archive
 from rplvq.protocols import Array
-from rplvq.storage import archive
-from rplvq.storage.archive import ModelFileError, open_archive, seal_archive
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 MODEL = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, Y)
@@ -230,7 +231,7 @@ def test_failure_in_the_middle_leaves_the_old_file(
 
 def test_process_that_dies_in_the_middle_leaves_the_old_file(path: pathlib.Path) -> None:
     program = (
-        "import os, sys; from rplvq.persistence import load_model, save_model; model = load_model(sys.argv[1]); "
+        "import os, sys; from rplvq.io import load_model, save_model; model = load_model(sys.argv[1]); "
         "os.replace = lambda *names: os._exit(9); save_model(model.set_params(verbose=1), sys.argv[1])"
     )
     assert subprocess.run([sys.executable, "-c", program, str(path)], timeout=120, check=False).returncode == 9

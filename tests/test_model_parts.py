@@ -13,11 +13,13 @@ from sklearn.exceptions import NotFittedError
 
 import rplvq
 from rplvq import RSLVQ, LogEuclidean, RiemannianLVQ
+from rplvq import parts as registry
 from rplvq.datasets import make_syn1
-from rplvq.persistence import ModelFileError, load_model, register_part, save_model
+from rplvq.exceptions import ModelFileError
+from rplvq.io import load_model, save_model
+from rplvq.io._codec import Packer, Unpacker
+from rplvq.parts import register_part
 from rplvq.protocols import Array, Evaluation
-from rplvq.storage import registry
-from rplvq.storage.codec import Packer, Unpacker
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 

@@ -21,11 +21,11 @@ from rplvq import (
     load_model,
 )
 from rplvq.datasets import make_syn1
-from rplvq.manifolds.learned_log_euclidean import MetricPrototypes, coordinates
-from rplvq.means import riemannian_mean
-from rplvq.names import resolve_manifold
+from rplvq.estimators import resolve_manifold
+from rplvq.manifolds import riemannian_mean
+from rplvq.manifolds._learned_log_euclidean import MetricPrototypes, coordinates
+from rplvq.testing import _manifold as promises
 from rplvq.testing import check_manifold
-from rplvq.testing import manifold as promises
 
 BW, LC, LLE = BuresWasserstein(), LogCholesky(), LearnedLogEuclidean()
 
@@ -177,7 +177,7 @@ def test_the_mean_is_the_fixed_point_of_the_transport_equation():
 def test_chunks_of_sqdist_do_not_show(monkeypatch):
     codes = BW.encode(spd(np.random.default_rng(10), 9, 3))
     wanted = BW.sqdist(codes[:2], codes)
-    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 1)
+    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 1)
     np.testing.assert_allclose(BW.sqdist(codes[:2], codes), wanted, rtol=1e-12, atol=1e-30)
 
 

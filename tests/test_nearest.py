@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 from problems import spd_classes
 
 from rplvq import AffineInvariant, RiemannianLVQ, chunks
-from rplvq.manifolds import affine_invariant, lower_bound
+from rplvq.manifolds import _affine_invariant as affine_invariant
+from rplvq.manifolds import _lower_bound as lower_bound
 
 MANIFOLD = AffineInvariant()
 
@@ -173,7 +174,7 @@ def test_neither_chunks_nor_threads_show(monkeypatch, manifold, method):
     X, y = spd_classes(n_classes=3, per_class=30, n=4, spread=0.9)
     model = RiemannianLVQ(manifold, prototypes_per_class=2, max_epochs=1, random_state=0).fit(X, y)
     wanted = getattr(model, method)(X)
-    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
     assert_array_equal(getattr(model, method)(X), wanted)
     assert_array_equal(getattr(model, method)(X.tolist()), wanted)
     assert_array_equal(getattr(model.set_params(n_jobs=2), method)(X), wanted)
@@ -183,7 +184,7 @@ def test_neither_chunks_nor_threads_show(monkeypatch, manifold, method):
 def test_a_bad_sample_in_a_later_chunk_is_named_by_its_index(monkeypatch, bad, sentence):
     X, y = spd_classes(per_class=30, n=4)
     model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
-    monkeypatch.setattr("rplvq.chunks.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
     broken = X.copy()
     broken[50] = bad
     with pytest.raises(ValueError, match=rf"X\[50\] .*{sentence}"):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from rplvq import AffineInvariant, Recenter
 from rplvq.datasets import make_syn1
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
 
 
 def sessions(n=4):

@@ -16,8 +16,8 @@ from examples.paper.__main__ import RESULTS
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import load, path_of, run
 from rplvq import AffineInvariant
-from rplvq.linalg import invsqrtm, logm
-from rplvq.means import riemannian_mean
+from rplvq.arrays import invsqrtm, logm
+from rplvq.manifolds import riemannian_mean
 from rplvq.presets import plrsq_const
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from examples.paper import cifar10, data, runner
 from rplvq import AffineInvariant
-from rplvq.linalg import PointError
+from rplvq.exceptions import PointError
 
 needs_data = pytest.mark.skipif(
     not data.is_available("cifar10_cov9.npz"), reason="real data absent: no cifar10_cov9.npz (set RPLVQ_DATA)"

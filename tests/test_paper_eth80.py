@@ -7,7 +7,7 @@ import pytest
 
 from examples.paper import data, eth80, runner
 from examples.paper.eth80_images import load_folder
-from rplvq.features import region_covariances
+from rplvq.preprocessing import region_covariances
 
 needs_data = pytest.mark.skipif(
     not data.is_available("eth80_cov5.npz"), reason="real data absent: no eth80_cov5.npz (set RPLVQ_DATA)"

@@ -37,7 +37,7 @@ from rplvq import (
     RiemannianLVQ,
     StepDecay,
 )
-from rplvq.features import trial_covariances
+from rplvq.preprocessing import trial_covariances
 
 OTHER = {
     "compiled": [False, True],

@@ -33,7 +33,8 @@ from rplvq import (
     StepDecay,
 )
 from rplvq.datasets import make_syn1
-from rplvq.persistence import ModelFileError, load_model, save_model
+from rplvq.exceptions import ModelFileError
+from rplvq.io import load_model, save_model
 from rplvq.protocols import Array
 
 N_CLASSES = 4
@@ -197,7 +198,7 @@ def test_another_process_loads_and_predicts_the_same(path: pathlib.Path) -> None
     save_model(fitted(), path)
     np.savez(path.with_name("data.npz"), X=SPD)
     program = (
-        "import sys, numpy as np; from rplvq.persistence import load_model; "
+        "import sys, numpy as np; from rplvq.io import load_model; "
         "X = np.load(sys.argv[2])['X']; np.save(sys.argv[3], load_model(sys.argv[1]).predict_proba(X))"
     )
     names = [str(path.with_name(name)) for name in ("model.npz", "data.npz", "proba.npy")]

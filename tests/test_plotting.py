@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 from rplvq import Annealed, RiemannianLVQ
-from rplvq.comparison.result import Comparison
 from rplvq.datasets import make_syn1
+from rplvq.evaluation import Comparison
 from rplvq.plotting import plot_comparison, plot_history, save_comparison
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -14,10 +14,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 from rplvq import PLVQ, RSLVQ, AffineInvariant, RiemannianLVQ, SPDProjection
+from rplvq.arrays import adjoint, congruence
 from rplvq.datasets import make_syn1
-from rplvq.grassmann import ProjectedCost, congruence, descend, lifted
-from rplvq.linalg import adjoint
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
+from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 
 AI = AffineInvariant()
 BOTH = pytest.mark.parametrize("make", [spd, hpd])

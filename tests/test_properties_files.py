@@ -19,7 +19,7 @@ from problems import FEW, spd_classes
 import rplvq
 from rplvq import GLVQ, PLVQ, RSLVQ, RiemannianLVQ
 from rplvq.cli import main
-from rplvq.persistence import load_model
+from rplvq.io import load_model
 
 X, Y = spd_classes(per_class=4, n=2)
 POSITIVE = st.floats(1e-3, 1e3)
@@ -30,13 +30,13 @@ MANIFOLDS = st.one_of(
     st.builds(rplvq.BuresWasserstein, min_stretch=st.floats(0.01, 0.9)),
     st.builds(rplvq.LearnedLogEuclidean, rate=st.floats(0, 1), rank=st.sampled_from([None, 1, 2])),
     st.builds(rplvq.ProjectedEuclidean, tau=st.floats(1e-9, 1e-2), relative=st.booleans()),
-    st.sampled_from(sorted(set(rplvq.names.MANIFOLDS) - {"euclidean_vectors"})),
+    st.sampled_from(sorted(set(rplvq.estimators.MANIFOLDS) - {"euclidean_vectors"})),
 )
 COSTS = st.one_of(
     st.builds(RSLVQ, priors=st.sampled_from([None, (0.25, 0.75)])),
     st.builds(PLVQ, priors=st.sampled_from([None, (0.5, 0.5)])),
     st.builds(GLVQ),
-    st.sampled_from(sorted(rplvq.names.COSTS)),
+    st.sampled_from(sorted(rplvq.estimators.COSTS)),
 )
 SCHEDULES = st.one_of(
     POSITIVE,

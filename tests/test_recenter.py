@@ -17,11 +17,11 @@ from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq.arrays import invsqrtm
 from rplvq.datasets import make_syn1
-from rplvq.linalg import invsqrtm
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
+from rplvq.preprocessing import Recenter
 from rplvq.protocols import Array
-from rplvq.recenter import Recenter
 
 MANIFOLD = AffineInvariant()
 

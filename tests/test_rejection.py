@@ -18,10 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from rplvq import RejectOption, RiemannianLVQ
-from rplvq.calibration import calibrate_sigma2, reliability
 from rplvq.datasets import load_digits_covariances, make_syn1
+from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.plotting import plot_accuracy_reject, plot_reliability
-from rplvq.rejection import accuracy_reject_curve
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 

@@ -9,7 +9,7 @@ from problems import spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 
 from rplvq import EuclideanVectors, FromPymanopt, RiemannianLVQ, Trainer
-from rplvq.sweeps import visits
+from rplvq.training import visits
 
 PROBLEMS = {
     "affine_invariant": (spd_classes(n_classes=3), "affine_invariant"),

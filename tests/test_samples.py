@@ -20,10 +20,10 @@ from rplvq import (
     Recenter,
     RiemannianLVQ,
 )
-from rplvq.history import evaluate
-from rplvq.linalg import PointError
-from rplvq.means import riemannian_mean
-from rplvq.samples import Samples, by_block, encoded, subset
+from rplvq.arrays import Samples, by_block, encoded, subset
+from rplvq.exceptions import PointError
+from rplvq.manifolds import riemannian_mean
+from rplvq.training._history import evaluate
 
 
 def test_parts_of_vectors_show_in_rounding_only(monkeypatch):
@@ -31,7 +31,7 @@ def test_parts_of_vectors_show_in_rounding_only(monkeypatch):
     weights = np.random.default_rng(0).uniform(0, 3, len(y))
     units = []
     for block in (1 << 25, 1 << 10):
-        monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", block)
+        monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", block)
         units.append([EuclideanVectors().unit(X), EuclideanVectors().unit(subset(X, np.arange(9, 90)), weights[9:90])])
     assert_allclose(units[1], units[0], rtol=1e-12)
     center = np.average(X[9:90], axis=0, weights=weights[9:90])
@@ -48,7 +48,7 @@ def test_a_mean_of_parts_is_the_mean(monkeypatch, manifold, make):
     rng = np.random.default_rng(1)
     codes, weights = manifold.encode(make(rng, 60, 4)), rng.integers(0, 3, 60).astype(float)
     whole = riemannian_mean(manifold, codes, weights)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 13)
     parts = riemannian_mean(manifold, codes, weights)
     assert parts.converged
     assert_allclose(parts.code, whole.code, rtol=1e-7, atol=1e-8)
@@ -60,12 +60,12 @@ def test_scores_of_parts_have_the_same_bits(monkeypatch):
     trainer, state = model._fitted_trainer, model._state
     arguments = trainer.manifold, trainer.cost, state.prototypes, state.labels, 1.0, X, y
     whole = evaluate(*arguments)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 12)
     assert evaluate(*arguments) == whole
 
 
 def test_points_that_are_their_codes_are_not_copied(monkeypatch, tmp_path):
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 12)
     np.save(tmp_path / "X.npy", spd(np.random.default_rng(0), 50, 3))
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     codes = encoded(AffineInvariant(), mapped)
@@ -91,14 +91,14 @@ def test_encoding_by_parts_gives_the_codes(monkeypatch, manifold, kind):
         "real as complex": X.astype(complex),
     }[kind]
     wanted = manifold.encode(points)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 12)
     found = encoded(manifold, points)
     assert found.dtype == wanted.dtype
     assert_allclose(found, wanted, rtol=1e-13, atol=1e-13 if kind == "half real" else 0)
 
 
 def test_a_bad_sample_in_a_later_part_is_named_by_its_index(monkeypatch):
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 12)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 12)
     X, y = spd_classes(per_class=30, n=4)
     X[50] = -np.eye(4)
     for call in (lambda: RiemannianLVQ().fit(X, y), lambda: Recenter().fit(X)):
@@ -121,7 +121,7 @@ def test_samples_are_those_of_the_array(index):
 
 
 def test_what_is_computed_by_block_is_what_is_computed_at_once(monkeypatch):
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1 << 8)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 8)
     codes, factors = np.arange(40.0).reshape(20, 2), np.arange(20)
     assert_array_equal(by_block(lambda a, b: a[:, :1] * b[:, None], codes, factors), codes[:, :1] * factors[:, None])
 

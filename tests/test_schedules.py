@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, Learned, StepDecay
-from rplvq.heldout import Still
 from rplvq.protocols import Schedule
-from rplvq.schedules import resolve
+from rplvq.schedules import Still, resolve
 from rplvq.testing import check_schedule
 
 SCHEDULES = [

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 
 from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, RiemannianLVQ, Trainer
 from rplvq.datasets import make_syn2
-from rplvq.sigma2 import Start, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
+from rplvq.schedules import Start, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 
 
 def start(seed=0, per_class=30, priors=None, **other):

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rplvq.comparison.significance import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation import corrected_t_p_value, holm, wilcoxon_p_value
 
 
 def enumerated_p_value(differences):

@@ -25,11 +25,11 @@ from rplvq import (
     Trainer,
     load_model,
 )
-from rplvq.linalg import sqrtm
-from rplvq.manifolds.affine_invariant import inverse_factors
-from rplvq.objective import Objective
-from rplvq.solvers import minimise
-from rplvq.stack import PrototypeStack, can_transport, rotate, stackable
+from rplvq.arrays import sqrtm
+from rplvq.manifolds import inverse_factors
+from rplvq.training.solvers import minimise
+from rplvq.training.solvers._objective import Objective
+from rplvq.training.solvers._stack import PrototypeStack, can_transport, rotate, stackable
 
 STACKED = {name: case for name, case in CASES.items() if stackable(case.manifold(3))}
 CARRIED = {name: case for name, case in STACKED.items() if can_transport(case.manifold(3))}
@@ -212,7 +212,7 @@ def test_soft_labels():
 def test_chunks_of_samples_add_up(monkeypatch):
     objective, _, point = problem(CASES["affine-invariant"])
     whole = objective.gradient(point)
-    monkeypatch.setattr("rplvq.chunks.BLOCK_BYTES", 1)
+    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1)
     np.testing.assert_allclose(objective.gradient(point), whole, rtol=1e-10, atol=1e-12)
 
 

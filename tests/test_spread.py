@@ -11,10 +11,10 @@ from scipy.integrate import dblquad, quad
 from scipy.special import erf
 
 from rplvq import PLVQ, RSLVQ, AffineInvariant, RiemannianLVQ, load_model
-from rplvq.compiled import is_known
 from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ
-from rplvq.costs.normaliser import likeliest_variance
+from rplvq.costs._normaliser import likeliest_variance
 from rplvq.testing import check_cost
+from rplvq.training.compiled import is_known
 
 LABELS = np.array([0, 1, 1, 2, 0])
 SQDIST = np.random.default_rng(0).uniform(0.1, 8, (6, 5))

@@ -8,8 +8,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from problems import spd_classes
 
 from rplvq import AffineInvariant, Trainer
-from rplvq.samples import subset
-from rplvq.sweeps import BLOCK_ROWS, blocks, canonical_order, repeats, visits
+from rplvq.arrays import canonical_order, repeats, subset
+from rplvq.training import blocks, visits
+from rplvq.training._order import BLOCK_ROWS
 
 
 @pytest.mark.parametrize("size", [1, 5, 16, 100, None])

@@ -9,7 +9,7 @@ from problems import spd, spd_classes, vector_classes
 
 from rplvq import RSLVQ, AffineInvariant, Annealed, EuclideanVectors, GeometricDecay, RiemannianLVQ, StepDecay, Trainer
 from rplvq.datasets import make_syn1
-from rplvq.history import EpochReport
+from rplvq.training import EpochReport
 
 COLUMNS = ["epoch", "cost", "training_error", "sigma2", "step_size", "n_capped", "seconds", "n_prototypes"]
 

@@ -20,7 +20,7 @@ from rplvq import (
     Trainer,
 )
 from rplvq.exceptions import DivergenceWarning
-from rplvq.steps import pair_weights
+from rplvq.training import pair_weights
 
 MATRIX_MANIFOLDS = pytest.mark.parametrize(
     "manifold", [AffineInvariant(), LogEuclidean(), ProjectedEuclidean(tau=1e-9)], ids=lambda m: type(m).__name__

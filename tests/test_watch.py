@@ -12,11 +12,10 @@ from numpy.testing import assert_allclose
 from problems import spd_classes, vector_classes
 
 from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, RiemannianLVQ
+from rplvq.arrays import expm, logm, powm, rank_tolerance
 from rplvq.exceptions import DivergenceWarning
-from rplvq.linalg import expm, logm, powm, rank_tolerance
-from rplvq.manifolds.affine_invariant import InverseFactors, inverse_factors
-from rplvq.manifolds.flat import flat_connect, flat_move, flat_sqdist
-from rplvq.watch import edge_trouble, step_trouble
+from rplvq.manifolds import InverseFactors, flat_connect, flat_move, flat_sqdist, inverse_factors
+from rplvq.training import edge_trouble, step_trouble
 
 X, Y = spd_classes(per_class=10)
 GEOMETRIES = pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])

@@ -18,7 +18,7 @@ from examples.paper.data import Split
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ, SPDProjection
-from rplvq.linalg import congruence
+from rplvq.arrays import congruence
 from rplvq.protocols import Array
 
 __all__ = ["METHODS", "PAPER", "Joint", "jobs", "smoke", "train"]

@@ -25,8 +25,8 @@ from examples.paper.data import is_available, load_arrays
 from examples.paper.kernels import log_vectors
 from examples.paper.runner import Job, Record
 from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq.arrays import congruence, expm, sqrtm
 from rplvq.datasets import load_digits_covariances
-from rplvq.linalg import congruence, expm, sqrtm
 from rplvq.protocols import Array
 
 __all__ = ["METHODS", "SCENES", "jobs", "smoke", "train", "vote"]

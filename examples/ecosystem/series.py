@@ -14,7 +14,7 @@ import numpy as np
 
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ
-from rplvq.features import trial_covariances
+from rplvq.preprocessing import trial_covariances
 from rplvq.protocols import Array
 
 METRICS = {

@@ -19,9 +19,9 @@ from examples.paper.runner import Job, Record
 from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_methods import log_euclidean
 from rplvq import Annealed, ProjectedEuclidean, RiemannianLVQ
+from rplvq.preprocessing import Recenter
 from rplvq.presets import plrsq_annealed, plrsq_const
 from rplvq.protocols import Array
-from rplvq.recenter import Recenter
 
 __all__ = ["DETERMINISTIC", "PAPER_SETTINGS", "TRAINED", "evaluate", "jobs", "select", "smoke"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.signal import butter, sosfilt
 
 from examples.paper.data import Split
-from rplvq.features import trial_covariances
+from rplvq.preprocessing import trial_covariances
 from rplvq.protocols import Array
 
 __all__ = ["filtered_trials", "load_moabb", "recording_covariances"]

@@ -16,8 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq import ClassMeans, ProjectedEuclidean
-from rplvq.labels import check_labels
-from rplvq.linalg import from_spectrum
+from rplvq.arrays import check_labels, from_spectrum
 from rplvq.protocols import Array
 
 __all__ = ["Gradient", "ProjectedGMLVQ", "half_vectors", "matrices_of", "raise_eigenvalues", "sample_cost"]

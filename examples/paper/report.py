@@ -11,7 +11,7 @@ import numpy as np
 from examples.paper import report_figures
 from examples.paper.published import BCI, ETH80, SYNTHETIC, SYNTHETIC_P
 from examples.paper.runner import load
-from rplvq.comparison.significance import wilcoxon_p_value
+from rplvq.evaluation import wilcoxon_p_value
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 SIZES = (200, 500, 1000, 5000, 10000, 20000)

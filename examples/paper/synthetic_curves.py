@@ -11,9 +11,9 @@ import numpy as np
 from examples.paper.runner import Record
 from examples.paper.synthetic_methods import METHODS, draw
 from rplvq import AffineInvariant, Annealed
-from rplvq.history import EpochReport
 from rplvq.presets import plrsq_const
 from rplvq.protocols import Array
+from rplvq.training import EpochReport
 
 __all__ = ["POWERS", "TestError", "convergence", "sigma2_curve"]
 

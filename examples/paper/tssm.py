@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from rplvq import AffineInvariant
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Array
 
 __all__ = ["DiscriminativeSubspace", "csp_lda", "tangent_space_lda", "tssm_lda"]

@@ -1,5 +1,5 @@
 """The command line: options, data, and the command itself."""
 
-from rplvq.cli.command import main
+from rplvq.cli._command import main
 
 __all__ = ["main"]

@@ -1,12 +1,14 @@
 """Costs: one file each, all of them meeting :class:`rplvq.protocols.Cost`; they add and scale."""
 
-from rplvq.costs.algebra import ScaledCost, SummedCost
-from rplvq.costs.glvq import GLVQ
-from rplvq.costs.normaliser import FlatGaussian, RiemannianGaussian
-from rplvq.costs.plvq import PLVQ
-from rplvq.costs.representability import Representability
-from rplvq.costs.rslvq import RSLVQ
-from rplvq.costs.spread import SpreadRSLVQ
+from rplvq.costs._algebra import ScaledCost, SummedCost, restrict_to_classes
+from rplvq.costs._calibration import calibrated_loss
+from rplvq.costs._glvq import GLVQ
+from rplvq.costs._mixture import as_soft, class_groups, class_log_proba, log_proba_of
+from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian
+from rplvq.costs._plvq import PLVQ
+from rplvq.costs._representability import Representability
+from rplvq.costs._rslvq import RSLVQ
+from rplvq.costs._spread import SpreadRSLVQ
 
 __all__ = [
     "GLVQ",
@@ -18,4 +20,10 @@ __all__ = [
     "ScaledCost",
     "SpreadRSLVQ",
     "SummedCost",
+    "as_soft",
+    "calibrated_loss",
+    "class_groups",
+    "class_log_proba",
+    "log_proba_of",
+    "restrict_to_classes",
 ]

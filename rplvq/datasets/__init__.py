@@ -1,6 +1,6 @@
 """Data to try the classifiers on: the paper's synthetic problems, and handwritten digits."""
 
-from rplvq.datasets.digits import load_digits_covariances
-from rplvq.datasets.synthetic import make_syn1, make_syn2, random_bases
+from rplvq.datasets._digits import load_digits_covariances
+from rplvq.datasets._synthetic import make_syn1, make_syn2, random_bases
 
 __all__ = ["load_digits_covariances", "make_syn1", "make_syn2", "random_bases"]

@@ -4,12 +4,12 @@ Every function takes matplotlib ``ax`` and returns what it drew on, as scikit-le
 matrix is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
 """
 
-from rplvq.plotting.certainty import plot_accuracy_reject, plot_reliability
-from rplvq.plotting.comparison import plot_comparison, save_comparison
-from rplvq.plotting.data import plot_distances, plot_spectra
-from rplvq.plotting.history import plot_history
-from rplvq.plotting.prototypes import plot_ellipses, plot_prototypes
-from rplvq.plotting.sensitivity import plot_sigma2
+from rplvq.plotting._certainty import plot_accuracy_reject, plot_reliability
+from rplvq.plotting._comparison import plot_comparison, save_comparison
+from rplvq.plotting._data import plot_distances, plot_spectra
+from rplvq.plotting._history import plot_history
+from rplvq.plotting._prototypes import plot_ellipses, plot_prototypes
+from rplvq.plotting._sensitivity import plot_sigma2
 
 __all__ = [
     "plot_accuracy_reject",

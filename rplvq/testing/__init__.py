@@ -4,9 +4,9 @@ They use nothing but the methods of :mod:`rplvq.protocols`, so they hold for any
 or initializer, those of rplvq among them.
 """
 
-from rplvq.testing.cost import check_cost
-from rplvq.testing.initializer import check_initializer
-from rplvq.testing.manifold import check_manifold
-from rplvq.testing.schedule import check_schedule
+from rplvq.testing._cost import check_cost
+from rplvq.testing._initializer import check_initializer
+from rplvq.testing._manifold import check_manifold
+from rplvq.testing._schedule import check_schedule
 
 __all__ = ["check_cost", "check_initializer", "check_manifold", "check_schedule"]

@@ -31,10 +31,10 @@ def measure(n_samples: int, n_partitions: int, n: int, repeats: int) -> tuple[fl
 
     from rplvq import RiemannianLVQ
     from rplvq.datasets import make_syn1
-    from rplvq.distributed.partitions import partition
-    from rplvq.distributed.training import DistributedTrainer, share_of
+    from rplvq.distributed._partitions import partition
+    from rplvq.distributed._training import DistributedTrainer, share_of
     from rplvq.manifolds import AffineInvariant
-    from rplvq.trainer import Trainer
+    from rplvq.training import Trainer
 
     X, y = make_syn1(n_per_class=n_samples // 4, n=n, random_state=0)
     chunks = (-(-n_samples // n_partitions), n, n)

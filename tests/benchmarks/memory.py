@@ -27,7 +27,7 @@ import numpy as np
 from predict import machine
 
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ
-from rplvq.means import riemannian_mean
+from rplvq.manifolds import riemannian_mean
 
 KEYS = ("data", "call", "metric", "mapped")
 WARM = 500

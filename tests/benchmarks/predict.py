@@ -24,8 +24,8 @@ from sklearn.neighbors import NearestCentroid
 
 from examples.paper.data import find, unpack_symmetric
 from rplvq import RiemannianLVQ
+from rplvq.arrays import logm
 from rplvq.datasets import make_syn1
-from rplvq.linalg import logm
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "rplvq")
 

@@ -28,7 +28,8 @@ from pymanopt.manifolds import SymmetricPositiveDefinite
 from examples.paper.data import find, is_available, unpack_symmetric
 from rplvq import RSLVQ, AffineInvariant, ClassMeans, Trainer
 from rplvq.datasets import make_syn1
-from rplvq.manifolds.affine_invariant import inverse_factors, whiten
+from rplvq.manifolds import inverse_factors
+from rplvq.manifolds._affine_invariant import whiten
 
 Data = tuple[np.ndarray, np.ndarray]
 Calls = dict[tuple[str, int, int], Callable[[], object]]

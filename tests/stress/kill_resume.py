@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq import Checkpoint, RiemannianLVQ
-from rplvq.checkpoint import load_checkpoint
 from rplvq.datasets import make_syn1
+from rplvq.io import load_checkpoint
 
 N_EPOCHS = 40
 

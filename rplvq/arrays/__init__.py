@@ -1,0 +1,100 @@
+"""Numbers without meaning: blocks of memory, the data record, labels, linear algebra, validation.
+
+Nothing here knows a metric, a cost or an estimator. A function that takes a manifold uses only the methods of
+:class:`rplvq.protocols.Manifold`.
+"""
+
+from rplvq.arrays._blocks import LARGE_BLOCKS, block_slices, row_slices
+from rplvq.arrays._labels import (
+    check_class_sizes,
+    check_labels,
+    check_weights,
+    hard_targets,
+    index_labels,
+    one_type,
+    same_type,
+)
+from rplvq.arrays._linalg import (
+    adjoint,
+    congruence,
+    expm,
+    from_spectrum,
+    hermitian_part,
+    invsqrtm,
+    logm,
+    lower_inverse,
+    positive_inverse,
+    powm,
+    spectral_map,
+    sqrtm,
+    squared_roots,
+)
+from rplvq.arrays._order import canonical_order, repeats
+from rplvq.arrays._samples import (
+    LazyRows,
+    Samples,
+    by_block,
+    distances,
+    encoded,
+    materialise,
+    parts_of,
+    parts_of_batch,
+    reads_parts,
+    subset,
+)
+from rplvq.arrays._validation import (
+    as_number_array,
+    check_definite,
+    check_hermitian,
+    check_positive,
+    first_bad,
+    precision_of,
+    rank_tolerance,
+    require_finite,
+)
+
+__all__ = [
+    "LARGE_BLOCKS",
+    "LazyRows",
+    "Samples",
+    "adjoint",
+    "as_number_array",
+    "block_slices",
+    "by_block",
+    "canonical_order",
+    "check_class_sizes",
+    "check_definite",
+    "check_hermitian",
+    "check_labels",
+    "check_positive",
+    "check_weights",
+    "congruence",
+    "distances",
+    "encoded",
+    "expm",
+    "first_bad",
+    "from_spectrum",
+    "hard_targets",
+    "hermitian_part",
+    "index_labels",
+    "invsqrtm",
+    "logm",
+    "lower_inverse",
+    "materialise",
+    "one_type",
+    "parts_of",
+    "parts_of_batch",
+    "positive_inverse",
+    "powm",
+    "precision_of",
+    "rank_tolerance",
+    "reads_parts",
+    "repeats",
+    "require_finite",
+    "row_slices",
+    "same_type",
+    "spectral_map",
+    "sqrtm",
+    "squared_roots",
+    "subset",
+]

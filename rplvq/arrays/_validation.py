@@ -1,0 +1,179 @@
+"""Checks of matrices that come from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rplvq.arrays._linalg import adjoint, hermitian_part
+from rplvq.exceptions import PointError
+from rplvq.protocols import Array
+
+__all__ = [
+    "as_number_array",
+    "check_definite",
+    "check_hermitian",
+    "check_positive",
+    "first_bad",
+    "precision_of",
+    "rank_tolerance",
+    "require_finite",
+]
+
+
+def as_number_array(points: Any, ndim: int, what: str) -> Array:
+    """Return points as a plain float64 or complex128 array with ``ndim`` axes, or raise ValueError.
+
+    A complex array without imaginary part becomes real. The input is never written to and is only
+    copied where its type demands it.
+    """
+    if sparse.issparse(points):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    try:
+        array = np.asarray(points)
+        if array.dtype == object:
+            array = np.array(array.tolist())
+    except ValueError as error:
+        raise ValueError(f"X must be a rectangular array of numbers: {error}") from error
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"X must hold numbers, got dtype {array.dtype}")
+    if array.ndim == ndim - 1:
+        raise ValueError(
+            f"X must have {ndim} axes, {what}, got shape {array.shape}: Reshape your data; a single "
+            "sample is passed as X[None]"
+        )
+    if array.ndim != ndim:
+        raise ValueError(f"X must have {ndim} axes, {what}, got shape {array.shape}")
+    if array.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={array.shape}) while a minimum of 1 is required")
+    if np.iscomplexobj(array) and not array.imag.any():
+        array = array.real
+    return array
+
+
+def precision_of(points: Any) -> float:
+    """Relative spacing of the numbers in which points came: coarser for float32 and float16."""
+    dtype = getattr(points, "dtype", None)
+    if dtype is None or np.dtype(dtype).kind not in "fc":
+        return float(np.finfo(float).eps)
+    return max(float(np.finfo(dtype).eps), float(np.finfo(float).eps))
+
+
+def check_hermitian(points: Any) -> Array:
+    """Check a stack of Hermitian matrices that comes from outside.
+
+    Parameters
+    ----------
+    points : array-like of shape (N, n, n)
+        Real or complex.
+
+    Returns
+    -------
+    ndarray of shape (N, n, n)
+        float64 or complex128, exactly Hermitian.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate
+        transpose by more than rounding: 1e-10 of its largest entry, 32 eps for float32 and float16.
+    """
+    array = as_number_array(points, 3, "(n_matrices, n, n)")
+    n_rows, n_columns = array.shape[1:]
+    if n_rows != n_columns:
+        raise ValueError(f"X must hold square matrices, got shape {array.shape}: X[0] is not square")
+    if n_rows == 0:
+        raise ValueError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required")
+    require_finite(array)
+    tolerance = max(1e-10, 32 * precision_of(points))
+    array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
+    if np.array_equal(array, adjoint(array)):
+        return array
+    gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
+    size = np.abs(array).max(axis=(1, 2))
+    if (index := first_bad(gap > tolerance * size)) is not None:
+        kind = "Hermitian" if np.iscomplexobj(array) else "symmetric"
+        raise PointError(
+            index,
+            f"is not {kind}: it differs from its conjugate transpose by {gap[index]:.3g} "
+            f"({gap[index] / size[index]:.3g} of its largest entry, allowed {tolerance:.3g}). "
+            "If that is intended, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
+        )
+    return hermitian_part(array)
+
+
+def check_definite(matrices: Array, precision: float) -> None:
+    """Raise what :func:`check_positive` raises for the eigenvalues of matrices (N, n, n), mostly without them.
+
+    A matrix that still has a Cholesky factor after twice the tolerance times its trace is taken off its diagonal
+    has a smallest eigenvalue well above the tolerance. Only where one has none, eigenvalues decide.
+    """
+    n = matrices.shape[-1]
+    shifted = matrices.copy()
+    diagonal = np.einsum("...ii->...i", shifted)
+    diagonal -= 2 * rank_tolerance(n, precision) * diagonal.real.sum(axis=-1, keepdims=True)
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        check_positive(np.linalg.eigvalsh(matrices), precision)
+
+
+def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
+    """Share of the largest eigenvalue of an n x n matrix below which another one is rounding."""
+    return min(10 * n * precision, 1e-6)
+
+
+def check_positive(eigenvalues: Array, precision: float) -> None:
+    """Raise PointError at the first matrix that is not positive definite beyond rounding.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (N, n)
+        In ascending order.
+    precision : float
+        Relative rounding of the input, from :func:`precision_of`.
+
+    Raises
+    ------
+    PointError
+        If a smallest eigenvalue is at most ``min(10 n precision, 1e-6)`` times the largest: below that
+        it is rounding, and its logarithm means nothing.
+    """
+    tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
+    smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
+    if (index := first_bad(~(smallest > tolerance * largest))) is None:
+        return
+    low, high = smallest[index], largest[index]
+    kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
+    share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
+    raise PointError(
+        index,
+        f"{kind}: its smallest eigenvalue is {low:.3g}{share} "
+        f"(needed: more than {tolerance:.3g} of the largest). {ADVICE_RANK}",
+    )
+
+
+def require_finite(points: Array) -> None:
+    """Raise PointError at the first point (N, ...) that holds NaN or infinity."""
+    finite = np.isfinite(points)
+    if finite.all():
+        return
+    position = tuple(int(i) for i in np.argwhere(~finite)[0])
+    value = points[position]
+    raise PointError(
+        position[0],
+        f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample",
+    )
+
+
+def first_bad(bad: Array) -> int | None:
+    """Index of the first True in a boolean array of shape (N,), or None."""
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+ADVICE_RANK = (
+    "Regularise it, e.g. rplvq.preprocessing.trial_covariances(..., shrinkage=0.1), "
+    "or drop channels that are linear combinations of others"
+)

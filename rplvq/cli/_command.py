@@ -1,0 +1,135 @@
+"""The command line, ``python -m rplvq``: compare metrics and costs, train models, use them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from joblib import parallel_config
+from sklearn.model_selection import RepeatedStratifiedKFold
+from threadpoolctl import threadpool_limits
+
+from rplvq.cli._data import check_samples, load_data
+from rplvq.cli._models import fit, info, predict, write_json
+from rplvq.cli._options import UsageError, make_parser
+from rplvq.evaluation import Comparison, compare, default_estimators
+from rplvq.plotting import save_comparison
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        Exit status: 0, 1 if training failed, 2 if an argument or a file is wrong. Then one line on standard
+        error says why.
+
+    Examples
+    --------
+    >>> from rplvq.cli import main
+    >>> main(["compare", "--metrics", "euclid", "--epochs", "0", "--splits", "2", "--jobs", "1", "--quiet"])
+    ... # doctest: +ELLIPSIS
+    syn1: 1000 samples of shape (10, 10)
+    2 estimators, 2 folds: mean +- standard deviation of the scores, mean seconds a fold
+    ...
+    0
+    """
+    try:
+        arguments = make_parser().parse_args(argv)
+        COMMANDS[arguments.command](arguments)
+    except (ValueError, OSError) as error:
+        return _fail(error, 2)
+    except (RuntimeError, MemoryError) as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    return 0
+
+
+def _fail(error: object, status: int) -> int:
+    line = " ".join(str(error).split()) or type(error).__name__
+    sys.stderr.write(f"rplvq: error: {line}\n")
+    return status
+
+
+def _compare(arguments: argparse.Namespace) -> None:
+    X, y = load_data(arguments.data, arguments.seed)
+    check_samples(X, y, arguments.metrics, arguments.splits)
+    out = _make_folder(arguments.out)
+    estimators = default_estimators(
+        arguments.metrics,
+        arguments.costs,
+        prototypes_per_class=arguments.prototypes,
+        max_epochs=arguments.epochs,
+        sigma2=arguments.sigma2,
+    )
+    cv = RepeatedStratifiedKFold(n_splits=arguments.splits, n_repeats=arguments.repeats, random_state=arguments.seed)
+    # Small matrices gain nothing from threads inside BLAS, and with a process a core they only get in the way.
+    with threadpool_limits(1, user_api="blas"), parallel_config("loky", inner_max_num_threads=1):
+        result = compare(
+            X,
+            y,
+            estimators,
+            cv=cv,
+            n_jobs=arguments.jobs,
+            verbose=not arguments.quiet,
+            random_state=arguments.seed,
+        )
+    if arguments.json:
+        write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": _tests(result)})
+    else:
+        sys.stdout.write(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
+    if out is not None:
+        written = _write(result, out)
+        if not arguments.json:
+            sys.stdout.write(f"written to {out}: {', '.join(written)}\n")
+
+
+def _make_folder(name: str | None) -> Path | None:
+    """Make the folder of the report before the work, so that a wrong name is found at once."""
+    if name is None:
+        return None
+    try:
+        Path(name).mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"--out {name!r} is a file, not a folder") from error
+    return Path(name)
+
+
+def _tests(result: Comparison) -> list[dict[str, Any]]:
+    """Wilcoxon's p-values, corrected by Holm, of all pairs by the first metric."""
+    if min(len(result.names), len(result.folds)) < 2:
+        return []
+    return [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]
+
+
+def _write(result: Comparison, out: Path) -> list[str]:
+    result.to_csv(out / "comparison.csv")
+    result.to_csv(out / "folds.csv", folds=True)
+    (out / "comparison.md").write_text(result.to_markdown(), encoding="utf-8")
+    written = ["comparison.csv", "folds.csv", "comparison.md"]
+    try:
+        save_comparison(result, out / "comparison.png")
+        written.append("comparison.png")
+    except ImportError as error:
+        sys.stderr.write(f"rplvq: no comparison.png: {error}\n")
+    return written
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "compare": _compare,
+    "fit": fit,
+    "predict": predict,
+    "info": info,
+}

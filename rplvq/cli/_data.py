@@ -1,0 +1,182 @@
+"""Data for the command line: the bundled sets by name, and .npz files that are not trusted."""
+
+from __future__ import annotations
+
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
+from rplvq.estimators import resolve_manifold
+from rplvq.protocols import Array
+
+__all__ = ["DATASETS", "check_samples", "load_data", "load_npz", "load_samples"]
+
+DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
+    "syn1": lambda seed: make_syn1(random_state=seed),
+    "syn2": lambda seed: make_syn2(random_state=seed),
+    "digits": lambda _: load_digits_covariances(),
+}
+"""Name -> function of a seed that gives X and y."""
+
+# All that numpy and zipfile were seen to raise at damaged or hostile files.
+BAD_FILE = (
+    ValueError,
+    OSError,
+    EOFError,
+    KeyError,
+    MemoryError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    OverflowError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+def load_data(source: str, seed: int) -> tuple[Array, Array]:
+    """Return samples (N, n, n) and labels (N,) of a bundled set, or of a .npz file.
+
+    Raises
+    ------
+    ValueError
+        If the file is missing, is not a .npz file, or lacks a usable X or y.
+    """
+    return DATASETS[source](seed) if source in DATASETS else load_npz(source)
+
+
+def load_npz(path: str) -> tuple[Array, Array]:
+    """Read X (N, ...) and y (N,) or (N, C) from a .npz file; nothing in it is ever unpickled.
+
+    Parameters
+    ----------
+    path : str
+        Of a file with numeric X and y of numbers or strings, as ``numpy.savez(path, X=X, y=y)`` writes.
+
+    Returns
+    -------
+    X : ndarray of shape (N, ...)
+    y : ndarray of shape (N,) or (N, C)
+
+    Raises
+    ------
+    ValueError
+        If the file is missing or damaged, is no .npz file, lacks X or y, or these have another dtype or length.
+    """
+    found = _read(path, lambda file: _read_archive(file, ("X", "y")))
+    return _checked(found, path), _checked_labels(found, path)
+
+
+def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
+    """Return samples (N, ...) to predict, and their labels where the source has them.
+
+    Parameters
+    ----------
+    source : str
+        Name of a bundled set, a .npz file with X and perhaps y, or a .npy file with X alone.
+    seed : int, default=0
+        Seed of the bundled sets.
+
+    Returns
+    -------
+    X : ndarray of shape (N, ...)
+    y : ndarray of shape (N,) or (N, C), or None
+
+    Raises
+    ------
+    ValueError
+        As for :func:`load_npz`.
+    """
+    if source in DATASETS:
+        return DATASETS[source](seed)
+    if Path(source).suffix == ".npy":
+        return _checked(_read(source, _read_array, ".npy"), source), None
+    found = _read(source, lambda file: _read_archive(file, ("X",), ("y",)))
+    return _checked(found, source), _checked_labels(found, source) if "y" in found else None
+
+
+def _checked(found: dict[str, Array], path: str) -> Array:
+    X = found["X"]
+    if X.dtype.kind not in "iufc" or X.ndim < 2:
+        raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
+    return X
+
+
+def _checked_labels(found: dict[str, Array], path: str) -> Array:
+    X, y = found["X"], found["y"]
+    if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
+        raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
+    if len(X) != len(y):
+        raise ValueError(f"X and y in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
+    return y
+
+
+def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:
+    """Arrays of a file by name; whatever is wrong with it becomes one ValueError."""
+    if not Path(path).is_file():
+        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
+    try:
+        with open(path, "rb") as file:
+            return reader(file)
+    except BAD_FILE as error:
+        raise ValueError(f"--data {path!r} can't be read as {kind}: {_reason(error)}") from error
+
+
+def _read_array(file: BinaryIO) -> dict[str, Array]:
+    return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+
+
+def _read_archive(file: BinaryIO, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
+    if not zipfile.is_zipfile(file):
+        raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as members:
+        for name in needed:
+            if name not in members.files:
+                raise ValueError(f"it has no member {name!r}, only {members.files}")
+        found = {name: members[name] for name in (*needed, *optional) if name in members.files}
+    if not all(isinstance(array, np.ndarray) for array in found.values()):
+        raise ValueError("X or y in it is not an array of NumPy")  # np.load gives bytes then
+    return found
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ValueError) and "allow_pickle=False" in str(error):
+        return "X or y holds Python objects, which are not loaded: store numbers or strings"
+    return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+
+
+def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> None:
+    """Check samples (N, ...) against the metrics, and labels against the number of folds.
+
+    Checking all at once, before training, names the row of the file instead of that of a fold.
+
+    Raises
+    ------
+    ValueError
+        If X does not suit a metric, there are fewer than two classes, or the smallest class has fewer
+        samples than there are folds.
+    """
+    for metric in metrics:
+        try:
+            resolve_manifold(metric).encode(X)
+        except ValueError as error:
+            raise ValueError(f"metric {metric}: {error}") from error
+    hard = y.argmax(axis=1) if y.ndim == 2 else y
+    classes, counts = np.unique(hard, return_counts=True)
+    if len(classes) < 2:
+        raise ValueError(f"y holds only one class, {classes.tolist()}: at least two are needed")
+    if counts.min() < n_splits:
+        label = classes[counts.argmin()].item()
+        raise ValueError(
+            f"class {label!r} has {counts.min()} sample(s), fewer than the {n_splits} folds: lower --splits, or drop it"
+        )

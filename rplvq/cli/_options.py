@@ -1,0 +1,236 @@
+"""Options of the command line, and the types of their values."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
+
+from rplvq.cli._data import DATASETS
+from rplvq.estimators import COSTS, MANIFOLDS
+from rplvq.evaluation import METRICS
+
+__all__ = ["UsageError", "make_parser"]
+
+EXAMPLES = {
+    "compare": """\
+examples:
+  python -m rplvq compare
+      three metrics and their class-mean baselines on SynI; about a minute on two cores
+  python -m rplvq compare --data digits --out report
+      the same on real data; also writes report/comparison.csv, folds.csv, comparison.md and comparison.png
+  python -m rplvq compare --data mine.npz --metrics affine_invariant,log_euclidean --costs rslvq,plvq
+      your own: numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,)
+
+Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
+training starts from. Seconds are wall time; with several processes they share the cores.
+""",
+    "fit": """\
+examples:
+  python -m rplvq fit --data digits --prototypes 2 --model digits.npz
+  python -m rplvq fit --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
+
+mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
+rplvq.load_model reads the model's file in Python.
+""",
+    "predict": """\
+examples:
+  python -m rplvq predict --model digits.npz --data digits
+  python -m rplvq predict --model digits.npz --data new.npy --proba --out labels.csv
+
+Prints CSV with a header: label, then with --proba one column a class.
+""",
+    "info": """\
+examples:
+  python -m rplvq info digits.npz
+  python -m rplvq info digits.npz --json
+""",
+}
+
+
+class UsageError(ValueError):
+    """A wrong argument or a file that can't be used: one line to the user."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+class _Flat(argparse.Action):
+    """Joins the lists of several values, without repetitions."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, list(dict.fromkeys(name for part in values for name in part)))
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of ``python -m rplvq``; it raises UsageError at wrong arguments."""
+    parser = _Parser(
+        prog="python -m rplvq", description="Prototype learning on Riemannian manifolds.", allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", metavar="{compare,fit,predict,info}", required=True)
+    _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
+    _add_fit(_command(commands, "fit", "train one model and write it to a file"))
+    _add_predict(_command(commands, "predict", "predict the labels of samples by a model's file"))
+    _add_info(_command(commands, "info", "say what a model's file holds"))
+    return parser
+
+
+def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=EXAMPLES[name],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    return parser
+
+
+def _add_compare(command: argparse.ArgumentParser) -> None:
+    _add_data_options(command)
+    command.add_argument(
+        "--out", metavar="DIR", help="folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
+    )
+    metrics, costs = _one_of(MANIFOLDS), _one_of(COSTS)
+    known, shown = ", ".join(MANIFOLDS), ",".join(METRICS)
+    command.add_argument(
+        "--metrics",
+        type=metrics,
+        nargs="+",
+        action=_Flat,
+        default=list(METRICS),
+        metavar="NAME",
+        help=f"separated by commas or spaces: {known}; default: {shown}",
+    )
+    command.add_argument(
+        "--costs",
+        type=costs,
+        nargs="+",
+        action=_Flat,
+        default=["rslvq"],
+        metavar="NAME",
+        help=f"likewise: {', '.join(COSTS)} (default: rslvq)",
+    )
+    _add_model_options(command)
+    _add_run_options(command)
+
+
+def _add_fit(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    _add_data_options(command)
+    add("--model", required=True, metavar="FILE.npz", help="file to write; an old one is replaced")
+    add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
+    add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
+    _add_model_options(command)
+    add("--seed", type=_integer(0, 2**32 - 1), default=0, help="seed of the bundled data and of training (default: 0)")
+    add("--quiet", action="store_true", help="no progress bar")
+
+
+def _add_predict(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--model", required=True, metavar="FILE.npz", help="file that fit wrote")
+    add(
+        "--data",
+        required=True,
+        metavar="NAME|FILE",
+        help=f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is told too",
+    )
+    add("--proba", action="store_true", help="class probabilities beside the labels")
+    add("--out", metavar="FILE", help="file to write instead of standard output")
+    add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
+
+
+def _add_info(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
+
+
+def _add_data_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--data",
+        default="syn1",
+        metavar="NAME|FILE.npz",
+        help=f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)",
+    )
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes a class (default: 1)")
+    add("--epochs", type=_integer(0), default=20, metavar="T", help="sweeps over the training data (default: 20)")
+    add(
+        "--sigma2",
+        type=_sigma2,
+        default="auto",
+        help="variance of the mixture: a positive number or auto (default: auto)",
+    )
+
+
+def _add_run_options(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add(
+        "--splits",
+        type=_integer(2),
+        default=10,
+        metavar="F",
+        help="folds of the stratified cross-validation (default: 10)",
+    )
+    add("--repeats", type=_integer(1), default=1, metavar="R", help="repetitions of it with other folds (default: 1)")
+    add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
+    add("--seed", type=_integer(0, 2**32 - 1), default=0, help="seed of data, folds and training (default: 0)")
+    add("--quiet", action="store_true", help="no progress bar")
+
+
+def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """Make a parser of comma-separated names."""
+
+    def parse(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = [name for name in names if name not in known]
+        if unknown or not names:
+            raise argparse.ArgumentTypeError(f"{(unknown or [text])[0]!r} is not one of {', '.join(known)}")
+        return names
+
+    return parse
+
+
+def _integer(least: int, most: float = math.inf) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+            raise argparse.ArgumentTypeError(f"must be an integer {limit}, got {text!r}")
+        return value
+
+    return parse
+
+
+def _jobs(text: str) -> int:
+    if text.removeprefix("-").isdecimal() and int(text) != 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a number of processes, or -1 for all cores, got {text!r}")
+
+
+def _sigma2(text: str) -> float | str:
+    if text == "auto":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be auto or a positive number, got {text!r}")
+    return value

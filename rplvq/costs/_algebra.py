@@ -1,0 +1,169 @@
+"""Costs that add and scale: ``RSLVQ() + 0.1 * Representability()``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+
+from rplvq.costs._mixture import log_proba_of
+from rplvq.parts import library_part
+from rplvq.protocols import Array, Evaluation
+
+__all__ = ["Combinable", "ScaledCost", "SummedCost", "restrict_to_classes"]
+
+
+def restrict_to_classes(cost: Any, classes: Array) -> Any:
+    """Return a cost for some of its classes, given by index (M,): by its own method, if it is not the same for all.
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ
+    >>> restrict_to_classes(RSLVQ(priors=(0.25, 0.25, 0.5)), np.array([0, 2])).priors
+    (0.3333333333333333, 0.6666666666666666)
+    """
+    own = getattr(cost, "restrict_to_classes", None)
+    return cost if own is None else own(classes)
+
+
+class Combinable:
+    """Gives a cost the operators: sums with any other cost, multiples by positive numbers.
+
+    Costs of your own may inherit it. They need not: a sum takes any cost as long as one side knows the operator.
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ, Representability
+    >>> RSLVQ() + 0.1 * Representability()
+    RSLVQ(priors=None) + 0.1 * Representability()
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return SummedCost((self, other)) if callable(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)) and other == 0:
+            return self  # so that sum() works
+        return SummedCost((other, self)) if callable(other) else NotImplemented
+
+    def __mul__(self, factor: Any) -> Any:
+        is_number = isinstance(factor, (int, float, np.number))
+        return ScaledCost(factor, self) if is_number else NotImplemented
+
+    __rmul__ = __mul__
+
+
+def _positive(_: Any, __: attrs.Attribute[Any], value: Any) -> None:
+    if isinstance(value, (bool, str)) or not 0 < value < math.inf:
+        raise ValueError(f"factor must be a positive finite number, got {value!r}")
+
+
+def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    for index, term in enumerate(value if isinstance(value, tuple) else (value,)):
+        if isinstance(term, type) or not callable(term):
+            where = f"{attribute.name}[{index}]" if isinstance(value, tuple) else attribute.name
+            raise ValueError(f"{where} must be a cost, got {term!r}")
+
+
+@library_part
+@attrs.frozen(repr=False)
+class ScaledCost(Combinable):
+    """A cost times a positive number: loss and slope are multiplied by it; written ``0.1 * cost``.
+
+    Parameters
+    ----------
+    factor : float
+        Positive and finite.
+    cost : Cost
+        What is scaled.
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ
+    >>> half = 0.5 * RSLVQ()
+    >>> half(np.array([[0.0, 2.0]]), np.array([0]), np.array([0, 1]), sigma2=1.0).loss.round(4)
+    array([0.1566])
+    """
+
+    factor: float = attrs.field(validator=_positive)
+    cost: Any = attrs.field(validator=_cost)
+
+    def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+        """Evaluate loss (B,) and slope (B, K); targets as the scaled cost takes them."""
+        loss, slope = self.cost(sqdist, targets, labels, sigma2)
+        return Evaluation(self.factor * loss, self.factor * slope)
+
+    @property
+    def priors(self) -> tuple[float, ...] | None:
+        """Class priors of the scaled cost, None for equal ones."""
+        return getattr(self.cost, "priors", None)
+
+    def restrict_to_classes(self, classes: Array) -> ScaledCost:
+        """Return the cost for some of its classes, given by index (M,)."""
+        return ScaledCost(self.factor, restrict_to_classes(self.cost, classes))
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Class log-posterior of the scaled cost, shape (B, C)."""
+        return log_proba_of(self.cost, sqdist, labels, sigma2)
+
+    def __repr__(self) -> str:
+        inner = f"({self.cost!r})" if isinstance(self.cost, SummedCost) else repr(self.cost)
+        return f"{self.factor!r} * {inner}"
+
+
+def _flat(terms: Any) -> tuple[Any, ...]:
+    """Make one sum of sums of sums."""
+    return tuple(inner for term in terms for inner in (term.terms if isinstance(term, SummedCost) else (term,)))
+
+
+@library_part
+@attrs.frozen(repr=False)
+class SummedCost(Combinable):
+    """A sum of costs: losses and slopes add up; written ``a + b``.
+
+    Probabilities are those of the first term that has a ``log_proba``, else those of the plain mixture.
+
+    Parameters
+    ----------
+    terms : sequence of Cost
+        What is added.
+
+    Examples
+    --------
+    >>> from rplvq import GLVQ, RSLVQ
+    >>> both = RSLVQ() + GLVQ()
+    >>> both(np.array([[0.0, 2.0]]), np.array([0]), np.array([0, 1]), sigma2=1.0).loss.round(4)
+    array([0.5822])
+    """
+
+    terms: tuple[Any, ...] = attrs.field(converter=_flat, validator=[attrs.validators.min_len(1), _cost])
+
+    def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+        """Evaluate loss (B,) and slope (B, K); targets must suit every term."""
+        found = [term(sqdist, targets, labels, sigma2) for term in self.terms]
+        return Evaluation(sum(loss for loss, _ in found), sum(slope for _, slope in found))
+
+    def restrict_to_classes(self, classes: Array) -> SummedCost:
+        """Return the cost for some of its classes, given by index (M,)."""
+        return SummedCost(tuple(restrict_to_classes(term, classes) for term in self.terms))
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Class log-posterior of the first term that has one, shape (B, C)."""
+        return log_proba_of(self._probabilistic, sqdist, labels, sigma2)
+
+    @property
+    def priors(self) -> tuple[float, ...] | None:
+        """Class priors of the first term that has a ``log_proba``, None for equal ones."""
+        return getattr(self._probabilistic, "priors", None)
+
+    @property
+    def _probabilistic(self) -> Any:
+        """First term that has a ``log_proba``, or None."""
+        return next((term for term in self.terms if hasattr(term, "log_proba")), None)
+
+    def __repr__(self) -> str:
+        return " + ".join(repr(term) for term in self.terms)

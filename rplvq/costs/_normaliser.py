@@ -1,0 +1,218 @@
+"""Normalisers of Gaussians on manifolds: what a cost needs where classes differ in their spread."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+from numpy.polynomial import chebyshev
+from scipy.optimize import brentq
+from scipy.special import gammaln
+
+from rplvq.parts import library_part
+from rplvq.protocols import Array
+
+__all__ = ["FlatGaussian", "Normaliser", "RiemannianGaussian", "likeliest_variance"]
+
+LARGEST_TABLED = 32
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[Array, float]:
+    """Chebyshev coefficients (31, 65) for n = 2..32 and the largest sigma; see tools/normaliser_table.py."""
+    with files("rplvq.costs").joinpath("normaliser.npz").open("rb") as stream, np.load(stream) as stored:
+        return stored["table"], float(stored["largest_sigma"])
+
+
+class Normaliser(Protocol):
+    """The integral Z of exp(-d^2 / (2 variance)) over a manifold, the same around every centre."""
+
+    def log_z(self, variance: Any) -> Array:
+        """Logarithm of Z at variances of any shape, up to a constant."""
+
+    def mean_sqdist(self, variance: Any) -> Array:
+        """Return the expected squared distance to the centre, ``2 variance^2 d log Z / d variance``."""
+
+
+def _check_size(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{attribute.name} must be an integer above 0, got {value!r}")
+
+
+def check_variances(argument: str, value: Any) -> Array:
+    """Return positive finite numbers as an array of float, or raise ValueError at the first that is not."""
+    found = np.asarray(value, dtype=float)
+    bad = np.argwhere(~((found > 0) & (found < np.inf)))
+    if len(bad):
+        where = f"{argument}[{', '.join(map(str, bad[0].tolist()))}]" if found.ndim else argument
+        raise ValueError(f"{where} must be a positive finite number, got {found[tuple(bad[0])]}")
+    return found
+
+
+@library_part
+@attrs.frozen
+class FlatGaussian:
+    """Normaliser of a flat space: ``log Z = (dimension / 2) log(2 pi variance)``.
+
+    For Log-Euclidean and other flat metrics of n x n matrices the dimension is n (n + 1) / 2, of Hermitian ones
+    n^2, of vectors their length.
+
+    Parameters
+    ----------
+    dimension : int
+        Of the space.
+
+    Examples
+    --------
+    >>> FlatGaussian(3).log_z([1.0, 2.0]).round(4)
+    array([2.7568, 3.7965])
+    >>> FlatGaussian(3).mean_sqdist([1.0, 2.0])
+    array([3., 6.])
+    """
+
+    dimension: int = attrs.field(validator=_check_size)
+
+    def log_z(self, variance: Any) -> Array:
+        """Logarithm of Z, in the shape of ``variance``; ValueError at one that is not positive."""
+        return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * check_variances("variance", variance)))
+
+    def mean_sqdist(self, variance: Any) -> Array:
+        """Return the expected squared distance to the centre, ``dimension * variance``."""
+        return np.asarray(self.dimension * check_variances("variance", variance))
+
+
+@library_part
+@attrs.frozen
+class RiemannianGaussian:
+    """Normaliser of the Riemannian Gaussian on positive definite matrices with the affine-invariant metric.
+
+    ``log Z = (dim / 2) log(2 pi v) + excess(v)`` for a variance v. The excess vanishes at v = 0 and grows as
+    ``v n (n^2 - 1) / 24``, because volume grows exponentially with distance (Said, Bombrun, Berthoumieu and Manton
+    2017, "Riemannian Gaussian distributions on the space of symmetric positive definite matrices", IEEE Transactions on
+    Information Theory, arXiv:1507.01760). For real matrices, of dim = n (n + 1) / 2, ``log Z`` holds a
+    Pfaffian of error functions (de Bruijn) that no float64 arithmetic survives; it is read from a table of n = 2..32
+    that was made with up to 700 digits. For Hermitian ones, of dim = n^2, with the Stieltjes-Wigert determinant,
+    ``excess = v n (n^2 - 1) / 12 + sum_{m < n} (n - m) log(sinh(m v / 2) / (m v / 2))``.
+
+    Any positive variance is taken: beyond 144, where the table ends, the error functions are 1 to rounding. The
+    error of ``log Z`` from the table was at most 2e-11 at random places; a test asks for 1e-9.
+
+    Parameters
+    ----------
+    n : int
+        Size of the matrices; at most 32 for real ones.
+    hermitian : bool, default=False
+        Whether the matrices are complex.
+
+    Examples
+    --------
+    >>> curved, flat = RiemannianGaussian(10), FlatGaussian(55)
+    >>> (curved.log_z([0.01, 1.0]) - flat.log_z([0.01, 1.0])).round(3)
+    array([ 0.225, 26.2  ])
+    """
+
+    n: int = attrs.field(validator=_check_size)
+    hermitian: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool))
+
+    def __attrs_post_init__(self) -> None:
+        if self.n > LARGEST_TABLED and not self.hermitian:
+            raise ValueError(
+                f"n={self.n}: the table of real matrices ends at n = {LARGEST_TABLED}. Reduce the matrices "
+                "(SPDProjection), or take FlatGaussian with the Log-Euclidean metric"
+            )
+
+    @property
+    def dimension(self) -> int:
+        """Of the manifold."""
+        return self.n**2 if self.hermitian else self.n * (self.n + 1) // 2
+
+    def log_z(self, variance: Any) -> Array:
+        """Logarithm of Z, in the shape of ``variance``; ValueError at one that is not positive."""
+        v = check_variances("variance", variance)
+        excess = self._hermitian(v)[0] if self.hermitian else self._real(v)[0]
+        return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * v) + excess)
+
+    def mean_sqdist(self, variance: Any) -> Array:
+        """Return the expected squared distance to the centre, ``v dim + 2 v^2 d excess / dv``."""
+        v = check_variances("variance", variance)
+        rate = self._hermitian(v)[1] if self.hermitian else self._real(v)[1]
+        return np.asarray(v * (self.dimension + 2 * v * rate))
+
+    def _hermitian(self, v: Array) -> tuple[Array, Array]:
+        """Excess and its derivative by the variance."""
+        m = np.arange(1, self.n)
+        half = 0.5 * m * v[..., None]
+        tiny = half < 1e-3
+        safe = np.where(tiny, 1.0, half)
+        # log(sinh(h) / h) without overflow, and by its series where the fraction is 1 to rounding.
+        exact = safe + np.log1p(-np.exp(-2 * safe)) - np.log(2 * safe)
+        log_ratio = np.where(tiny, half**2 / 6 * (1 - half**2 / 30), exact)
+        rate = np.where(tiny, half / 3 * (1 - half**2 / 15), 1 / np.tanh(safe) - 1 / safe)
+        growth = self.n * (self.n**2 - 1) / 12
+        return growth * v + log_ratio @ (self.n - m), growth + rate @ (0.5 * m * (self.n - m))
+
+    def _real(self, v: Array) -> tuple[Array, Array]:
+        """Excess and its derivative by the variance: ``v n (n^2 - 1) / 24`` less what the table holds."""
+        n = self.n
+        if n == 1:
+            return np.zeros_like(v), np.zeros_like(v)
+        table, largest_sigma = _table()
+        row, end = table[n - 2], np.log1p(n * largest_sigma**2)
+        x = np.minimum(np.log1p(n * v), end)
+        at = 2 * x / end - 1
+        value, slope = chebyshev.chebval(at, row), chebyshev.chebval(at, chebyshev.chebder(row))
+        pairs = 0.5 * n * (n - 1)
+        j = np.arange(1, n + 1)
+        mehta = np.sum(gammaln(1 + j / 2) - gammaln(1.5)) - gammaln(n + 1)
+        beyond = v > largest_sigma**2
+        lag = np.where(beyond, 0.5 * pairs * np.log(v) + mehta, x * value)
+        rate = np.where(beyond, 0.5 * pairs / v, (value + x * slope * 2 / end) * n / (1 + n * v))
+        growth = n * (n**2 - 1) / 24
+        return growth * v - lag, growth - rate
+
+
+def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
+    """Maximum-likelihood variance of a Gaussian from the mean squared distance to its centre.
+
+    It solves ``normaliser.mean_sqdist(v) = mean_sqdist``, that is ``d log Z / d log sigma = E d^2 / sigma^2``.
+
+    Parameters
+    ----------
+    normaliser : Normaliser
+        Of the manifold.
+    mean_sqdist : float
+        Mean squared distance, positive.
+
+    Returns
+    -------
+    float
+        In the units of squared distances.
+
+    Raises
+    ------
+    ValueError
+        If the mean is not a positive finite number.
+
+    Examples
+    --------
+    >>> round(likeliest_variance(FlatGaussian(3), 6.0), 6)
+    2.0
+    >>> round(likeliest_variance(RiemannianGaussian(3), 6.0), 3)  # volume grows with distance
+    0.843
+    """
+    wanted = float(check_variances("mean_sqdist", mean_sqdist))
+    low = high = np.log(wanted)
+    while normaliser.mean_sqdist(np.exp(low)) > wanted:
+        low -= 3.0
+    while normaliser.mean_sqdist(np.exp(high)) < wanted:
+        high += 3.0
+    if low == high:
+        return wanted
+
+    def excess(log_variance: float) -> float:
+        return float(np.log(normaliser.mean_sqdist(np.exp(log_variance)) / wanted))
+
+    return float(np.exp(brentq(excess, low, high, xtol=1e-13, rtol=1e-13)))

@@ -1,0 +1,197 @@
+"""Robust soft LVQ with a variance of its own for each class."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Self
+
+import attrs
+import numpy as np
+
+from rplvq.costs._algebra import Combinable
+from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, log_sum_exp
+from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
+from rplvq.costs._plvq import cross_entropy
+from rplvq.costs._rslvq import likelihood_ratio
+from rplvq.parts import library_part
+from rplvq.protocols import Array, Evaluation
+
+__all__ = ["SpreadRSLVQ"]
+
+
+def _to_variances(value: Any) -> tuple[float, ...]:
+    """Attrs converter: positive numbers as a tuple, which compares and pickles."""
+    found = check_variances("variances", value)
+    if found.ndim != 1 or len(found) < 1:
+        raise ValueError(f"variances must be a sequence of one number a class, got {value!r}")
+    return tuple(found.tolist())
+
+
+def _check_normaliser(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    missing = [name for name in ("log_z", "mean_sqdist") if not callable(getattr(value, name, None))]
+    if isinstance(value, type) or missing:
+        raise ValueError(f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or alike, got {value!r}")
+
+
+@lru_cache(maxsize=64)
+def _offsets(normaliser: Normaliser, variances: tuple[float, ...]) -> tuple[Array, Array, float]:
+    """Half precisions (C,), log normalisers (C,) less their smallest, and the geometric mean of the variances."""
+    values = np.array(variances)
+    log_z = normaliser.log_z(values)
+    return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))
+
+
+@library_part
+@attrs.frozen
+class SpreadRSLVQ(Combinable):
+    """RSLVQ where each class has its own variance: broad classes reach further, and count less at their centre.
+
+    Prototype k of class c has the logit ``-(m / sigma2) (d_k / (2 v_c) + log Z(v_c))`` for the variances v and their
+    geometric mean m; ``p = softmax`` over all prototypes and P over those of the sample's class y. As for RSLVQ
+    ``loss = -log p(y | X)``, the expectation over classes for soft labels, and
+    ``slope_k = m (P_k - p_k) / (2 v_c sigma2)``. Z is the normaliser of a Gaussian on the manifold (Said et al. 2017,
+    arXiv:1507.01760); a variance that all classes share needs none, and the cost is then :class:`RSLVQ`.
+
+    sigma2 keeps its meaning, the variance of a class of middling spread. At ``sigma2 = m`` the probabilities are those
+    of the Gaussians; above, they are flatter, by the power m / sigma2 of every density. The variances do not change in
+    training. Nearest prototypes know nothing of spread, and after training may be wrong on most samples: give the model
+    ``decision="posterior"``.
+
+    Parameters
+    ----------
+    variances : sequence of float
+        Variance of each class, in the order of ``classes_``, in the units of squared distances.
+    normaliser : FlatGaussian, RiemannianGaussian or alike
+        Of the manifold; must be hashable.
+
+    Examples
+    --------
+    >>> from rplvq.costs import FlatGaussian, SpreadRSLVQ
+    >>> cost = SpreadRSLVQ([1.0, 4.0], FlatGaussian(2))
+    >>> at_first, between, far = [0.0, 9.0], [4.0, 4.0], [16.0, 16.0]
+    >>> np.exp(cost.log_proba(np.array([at_first, between, far]), np.array([0, 1]), sigma2=2.0)).round(3)
+    array([[0.925, 0.075],
+           [0.472, 0.528],
+           [0.01 , 0.99 ]])
+    """
+
+    variances: tuple[float, ...] = attrs.field(converter=_to_variances)
+    normaliser: Any = attrs.field(validator=_check_normaliser)
+
+    @classmethod
+    def from_sqdist(
+        cls,
+        sqdist: Array,
+        targets: Array,
+        labels: Array,
+        normaliser: Normaliser,
+        sample_weight: Array | None = None,
+    ) -> Self:
+        """Estimate the variance of each class from the distances of its samples to its nearest prototype.
+
+        The variance of largest likelihood, at which the expected squared distance is the mean one (see
+        :func:`rplvq.costs.likeliest_variance`).
+
+        Parameters
+        ----------
+        sqdist : ndarray of shape (N, K)
+            Squared distances to the prototypes before training, such as class means.
+        targets : ndarray of int of shape (N,), or of float of shape (N, C)
+            Class indices or class probabilities.
+        labels : ndarray of int of shape (K,)
+            Class index of each prototype.
+        normaliser : FlatGaussian, RiemannianGaussian or alike
+            Of the manifold.
+        sample_weight : ndarray of shape (N,), optional
+            Multiplicities.
+
+        Returns
+        -------
+        SpreadRSLVQ
+            With absolute variances.
+
+        Raises
+        ------
+        ValueError
+            If a target is not a class index, a class has no sample, or all of its samples are prototypes.
+
+        Examples
+        --------
+        >>> from rplvq.costs import FlatGaussian, SpreadRSLVQ
+        >>> sqdist = np.array([[1.0, 9.0], [3.0, 9.0], [9.0, 8.0]])
+        >>> cost = SpreadRSLVQ.from_sqdist(sqdist, np.array([0, 0, 1]), np.array([0, 1]), FlatGaussian(2))
+        >>> np.round(cost.variances, 6)
+        array([1., 4.])
+        """
+        groups = class_groups(labels)
+        _check_indices(np.asarray(targets), len(groups.starts))
+        soft = as_soft(np.asarray(targets), len(groups.starts))
+        weights = soft if sample_weight is None else soft * np.asarray(sample_weight, dtype=float)[:, None]
+        nearest = np.minimum.reduceat(sqdist[:, groups.order], groups.starts, axis=1)
+        total = weights.sum(axis=0)
+        means = (weights * nearest).sum(axis=0) / np.where(total > 0, total, np.inf)
+        variances = []
+        for index, mean in enumerate(means):
+            if not 0 < mean < np.inf:
+                raise ValueError(
+                    f"class index {index} has no spread: its samples (total weight {total[index]:g}) have the mean "
+                    f"squared distance {mean:g} to their prototypes. Give it more samples, or SpreadRSLVQ its variance"
+                )
+            variances.append(likeliest_variance(normaliser, float(mean)))
+        return cls(variances, normaliser)
+
+    def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C).
+
+        Raises
+        ------
+        ValueError
+            If the number of variances or of columns is not the number of classes with a prototype.
+        """
+        logits, scale = self._logits(sqdist, labels, sigma2)
+        if targets.ndim == 1:
+            loss, difference = likelihood_ratio(logits, labels == targets[:, None])
+        else:
+            loss, difference = cross_entropy(logits, as_soft(targets, len(self.variances)), labels)
+        return Evaluation(loss, difference * scale)
+
+    def restrict_to_classes(self, classes: Array) -> SpreadRSLVQ:
+        """Return the cost for some of its classes, given by index (M,).
+
+        Raises
+        ------
+        ValueError
+            If a class has no variance.
+        """
+        if (missing := classes[classes >= len(self.variances)]).size:
+            raise ValueError(f"variances has {len(self.variances)} entries, none for class index {missing[0]}")
+        return SpreadRSLVQ([self.variances[index] for index in classes.tolist()], self.normaliser)
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Class log-posterior, shape (B, C)."""
+        by_class = class_log_sum_exp(self._logits(sqdist, labels, sigma2)[0], class_groups(labels))
+        return np.asarray(by_class - log_sum_exp(by_class))
+
+    def _logits(self, sqdist: Array, labels: Array, sigma2: float) -> tuple[Array, Array]:
+        """Logits (B, K), and minus their derivative by the distances (K,)."""
+        n_classes = len(class_groups(labels).starts)
+        if len(self.variances) != n_classes:
+            raise ValueError(f"variances has {len(self.variances)} entries for {n_classes} classes")
+        half_precision, log_z, middle = _offsets(self.normaliser, self.variances)
+        power = middle / sigma2
+        scaled = sqdist * half_precision[labels]
+        nearest = np.minimum.reduce(scaled, axis=1, keepdims=True)  # out first: differences survive large distances
+        return power * (nearest - scaled - log_z[labels]), power * half_precision[labels]
+
+
+def _check_indices(targets: Array, n_classes: int) -> None:
+    """Raise ValueError at the first target (N,) that is no class index; probabilities (N, C) pass."""
+    if targets.ndim != 1:
+        return
+    known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)
+    if not known.all():
+        at = int(np.argmin(known))
+        raise ValueError(
+            f"targets[{at}] is {targets[at]!r}, not a class index 0..{n_classes - 1}: "
+            "pass np.searchsorted(classes_, y) for labels y"
+        )

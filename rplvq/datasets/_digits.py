@@ -1,0 +1,114 @@
+"""Handwritten digits as region covariances: real images that need no download."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.utils import Bunch
+
+from rplvq.preprocessing import grey5, region_covariances
+from rplvq.protocols import Array
+
+__all__ = ["load_digits_covariances"]
+
+FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
+# Largest value each can take in these images: 8x8 pixels from 0, intensities 0..16, Sobel masks
+# whose positive weights sum to 4.
+FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
+
+
+@overload
+def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[True] = ...) -> tuple[Array, Array]: ...
+@overload
+def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[False]) -> Any: ...
+
+
+def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) -> Any:
+    """Load scikit-learn's handwritten digits as 5x5 covariances of [x, y, I, abs Ix, abs Iy].
+
+    Parameters
+    ----------
+    shrinkage : float in [0, 1], default=0.1
+        Weight s of the scaled identity, ``(1 - s) C + s tr(C) / 5 I``.
+    return_X_y : bool, default=True
+        Whether to return (X, y) alone, or everything in a Bunch.
+
+    Returns
+    -------
+    X : ndarray of shape (1797, 5, 5)
+        Covariances, dimensionless: each feature is divided by the largest value it can take.
+    y : ndarray of int of shape (1797,)
+        Digits 0 to 9.
+
+    With ``return_X_y=False``, a :class:`sklearn.utils.Bunch` of
+
+    data : ndarray of shape (1797, 5, 5)
+        X.
+    target : ndarray of int of shape (1797,)
+        y.
+    images : ndarray of shape (1797, 8, 8)
+        Intensities 0..16.
+    feature_names : list of str of length 5
+    target_names : ndarray of int of shape (10,)
+    DESCR : str
+        What the data set is.
+
+    Raises
+    ------
+    ValueError
+        If shrinkage is outside [0, 1].
+
+    Notes
+    -----
+    *Scale.* In their own units the Sobel features carry 92 % of the variance. The affine-invariant
+    metric does not care, but Euclidean distances and shrinkage do. Nearest class mean, accuracy in
+    5-fold cross-validation, without shrinkage: affine-invariant .669 both ways; Log-Euclidean .632
+    raw, .672 scaled; Euclidean .410 raw, .676 scaled. The divisors are known constants, not
+    estimates, so nothing leaks from test data.
+
+    *Shrinkage.* All 1797 matrices are positive definite without any: the smallest ratio of smallest
+    to largest eigenvalue is 0.0035 (median 0.20). Shrinkage by 0.1 raises it to 0.048, far from any
+    trouble, shortens the tail of the logarithms and lifts the accuracy of the class means to .703
+    (affine-invariant) and .701 (Log-Euclidean); Euclidean stays at .676. Raw features would lose by
+    it: .567, .522 and .409.
+
+    References
+    ----------
+    E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning
+    Repository, 1998. https://doi.org/10.24432/C50P49. Features: Tuzel et al. 2006, see
+    :func:`rplvq.preprocessing.region_covariances`.
+
+    Examples
+    --------
+    >>> from rplvq.datasets import load_digits_covariances
+    >>> X, y = load_digits_covariances()
+    >>> X.shape, y.shape
+    ((1797, 5, 5), (1797,))
+    >>> load_digits_covariances(return_X_y=False).feature_names
+    ['x', 'y', 'intensity', 'abs_dx', 'abs_dy']
+    """
+    digits = load_digits()
+    X = region_covariances(digits.images, _scaled_grey5, shrinkage=shrinkage)
+    y: Array = digits.target
+    if return_X_y:
+        return X, y
+    return Bunch(
+        data=X,
+        target=y,
+        images=digits.images,
+        feature_names=list(FEATURE_NAMES),
+        target_names=digits.target_names,
+        DESCR=(
+            "Region covariances (1797, 5, 5) of the features "
+            f"{', '.join(FEATURE_NAMES)}, each divided by its full scale, with shrinkage "
+            f"{shrinkage}; of these images:\n\n{digits.DESCR}"
+        ),
+    )
+
+
+def _scaled_grey5(image: Array) -> Array:
+    """Features (8, 8, 5) of a digit, each within [0, 1]."""
+    scaled: Array = grey5(image) / FULL_SCALE
+    return scaled

@@ -1,0 +1,268 @@
+"""SynI and SynII, the paper's synthetic problems, and the orthogonal bases they are built on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_random_state
+
+from rplvq.arrays import first_bad, from_spectrum
+from rplvq.parts import require_count
+from rplvq.protocols import Array
+
+__all__ = ["make_syn1", "make_syn2", "random_bases"]
+
+
+def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
+    """Draw random orthogonal bases: Gram-Schmidt of Gaussian matrices, columns in order.
+
+    Parameters
+    ----------
+    n : int, default=10
+        Dimension.
+    n_bases : int, default=2
+        Number of bases.
+    random_state : int, RandomState instance or None, default=None
+        Seed, as in scikit-learn.
+
+    Returns
+    -------
+    ndarray of shape (n_bases, n, n)
+        Orthogonal matrices, uniform on O(n); the basis vectors are the columns.
+
+    Raises
+    ------
+    ValueError
+        If n or n_bases is not a positive integer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rplvq.datasets import random_bases
+    >>> bases = random_bases(10, random_state=0)
+    >>> bases.shape
+    (2, 10, 10)
+    >>> bool(np.allclose(bases @ bases.swapaxes(1, 2), np.eye(10)))
+    True
+    """
+    require_count("n", n, 1)
+    require_count("n_bases", n_bases, 1)
+    rng = check_random_state(random_state)
+    return _gram_schmidt(rng.standard_normal((n_bases, n, n)))
+
+
+def make_syn1(
+    n_per_class: int = 250,
+    *,
+    n: int = 10,
+    noise: float = 0.3,
+    spread: float = 0.1,
+    bases: npt.ArrayLike | None = None,
+    shuffle: bool = True,
+    random_state: Any = None,
+) -> tuple[Array, Array]:
+    r"""Make SynI: four classes of SPD matrices, two spectra times two eigenbases.
+
+    Parameters
+    ----------
+    n_per_class : int, default=250
+        Matrices of each class.
+    n : int, default=10
+        Size of the matrices, at least 2; the paper's is 10.
+    noise : float, default=0.3
+        Standard deviation of the Gaussian noise on every entry of a basis.
+    spread : float, default=0.1
+        Half the width of the interval around each eigenvalue of the class's spectrum.
+    bases : array-like of shape (2, n, n), default=None
+        Orthogonal matrices V1, V2. None draws them first, as ``random_bases(n, random_state=...)``
+        would from the same seed. Calls that are to share classes (train and test) need the same.
+    shuffle : bool, default=True
+        Whether to shuffle the samples; otherwise they come class after class.
+    random_state : int, RandomState instance or None, default=None
+        Seed, as in scikit-learn; the same seed gives the same data.
+
+    Returns
+    -------
+    X : ndarray of shape (4 * n_per_class, n, n)
+        Symmetric positive definite matrices, dimensionless.
+    y : ndarray of int of shape (4 * n_per_class,)
+        0: spectrum eta1 in basis V1; 1: eta1 in V2; 2: eta2 in V1; 3: eta2 in V2.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, if ``bases`` has another shape or a basis is not orthogonal, or
+        if an eigenvalue could be zero or less (``spread`` too large for this ``n``).
+
+    Notes
+    -----
+    With the spectra ``eta1_j = 13 - j``, ``eta2_j = 1 + 100 exp(-j / 2)``, j = 1..n, each scaled to
+    mean 1, a sample is ``X = sum_j lam_j u_j u_j^T``, where ``lam_j`` is uniform in
+    ``[eta_j - spread, eta_j + spread]`` and the ``u_j`` are the columns of the Gram-Schmidt
+    orthogonalisation of ``V + noise * N(0, 1)``.
+
+    References
+    ----------
+    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
+    Definite Matrices", experiments on synthetic data, SynI.
+
+    Examples
+    --------
+    Train and test data of the same problem share the bases:
+
+    >>> from rplvq.datasets import make_syn1, random_bases
+    >>> bases = random_bases(10, random_state=0)
+    >>> X_train, y_train = make_syn1(250, bases=bases, random_state=1)
+    >>> X_test, y_test = make_syn1(100, bases=bases, random_state=2)
+    >>> X_train.shape, X_test.shape
+    ((1000, 10, 10), (400, 10, 10))
+    """
+    pairing = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    return _make(pairing, n_per_class, n, noise, spread, bases, shuffle, random_state)
+
+
+def make_syn2(
+    n_per_class: int = 250,
+    *,
+    n: int = 10,
+    noise: float = 0.3,
+    spread: float = 0.1,
+    bases: npt.ArrayLike | None = None,
+    shuffle: bool = True,
+    random_state: Any = None,
+) -> tuple[Array, Array]:
+    r"""Make SynII: four classes of SPD matrices, four spectra in one eigenbasis.
+
+    Parameters
+    ----------
+    n_per_class : int, default=250
+        Matrices of each class.
+    n : int, default=10
+        Size of the matrices, at least 2; the paper's is 10.
+    noise : float, default=0.3
+        Standard deviation of the Gaussian noise on every entry of a basis.
+    spread : float, default=0.1
+        Half the width of the interval around each eigenvalue of the class's spectrum.
+    bases : array-like of shape (m, n, n), m >= 1, default=None
+        Orthogonal matrices, of which the first, V1, is used, so that SynI and SynII can share
+        theirs. None draws them as in :func:`make_syn1`.
+    shuffle : bool, default=True
+        Whether to shuffle the samples; otherwise they come class after class.
+    random_state : int, RandomState instance or None, default=None
+        Seed, as in scikit-learn; the same seed gives the same data.
+
+    Returns
+    -------
+    X : ndarray of shape (4 * n_per_class, n, n)
+        Symmetric positive definite matrices, dimensionless.
+    y : ndarray of int of shape (4 * n_per_class,)
+        Class k has the spectrum eta(k+1), in the basis V1.
+
+    Raises
+    ------
+    ValueError
+        As :func:`make_syn1`.
+
+    Notes
+    -----
+    As :func:`make_syn1`, with the further spectra ``eta3_j = 13 - j / 2`` and ``eta4_j = 1 / j``,
+    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about .003 to .2: its tail in
+    the affine-invariant metric is long.
+
+    References
+    ----------
+    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
+    Definite Matrices", experiments on synthetic data, SynII.
+
+    Examples
+    --------
+    >>> from rplvq.datasets import make_syn2, random_bases
+    >>> bases = random_bases(10, n_bases=1, random_state=0)
+    >>> X_train, y_train = make_syn2(250, bases=bases, random_state=1)
+    >>> X_test, y_test = make_syn2(100, bases=bases, random_state=2)
+    >>> X_train.shape, sorted(set(y_test.tolist()))
+    ((1000, 10, 10), [0, 1, 2, 3])
+    """
+    pairing = [(0, 0), (1, 0), (2, 0), (3, 0)]
+    return _make(pairing, n_per_class, n, noise, spread, bases, shuffle, random_state)
+
+
+def _make(
+    pairing: Sequence[tuple[int, int]],
+    n_per_class: int,
+    n: int,
+    noise: float,
+    spread: float,
+    bases: npt.ArrayLike | None,
+    shuffle: bool,
+    random_state: Any,
+) -> tuple[Array, Array]:
+    """Draw n_per_class matrices of each class (spectrum, basis) of ``pairing``."""
+    require_count("n_per_class", n_per_class, 1)
+    require_count("n", n, 2)
+    _check_not_negative("noise", noise)
+    _check_not_negative("spread", spread)
+    spectrum_of, basis_of = np.repeat(np.array(pairing), n_per_class, axis=0).T
+    centers = _spectra(n)[spectrum_of]
+    _check_spectra(centers, n, spread)
+    fixed = None if bases is None else _check_bases(bases, n, at_least=int(basis_of.max()) + 1)
+
+    rng = check_random_state(random_state)
+    if fixed is None:
+        fixed = random_bases(n, random_state=rng)
+    eigenvalues = rng.uniform(centers - spread, centers + spread)
+    rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
+    X = from_spectrum(eigenvalues, _gram_schmidt(rotated))
+    y = np.repeat(np.arange(len(pairing)), n_per_class)
+    order = rng.permutation(len(y)) if shuffle else slice(None)
+    return X[order], y[order]
+
+
+def _spectra(n: int) -> Array:
+    """Return the profiles eta1..eta4 of the paper, shape (4, n), each of mean 1."""
+    j = np.arange(1, n + 1)
+    profiles = np.stack([13.0 - j, 1.0 + 100.0 * np.exp(-0.5 * j), 13.0 - 0.5 * j, 1.0 / j])
+    scaled: Array = profiles / profiles.mean(axis=1, keepdims=True)
+    return scaled
+
+
+def _gram_schmidt(matrices: Array) -> Array:
+    """Orthonormalise columns in order, shape (..., n, n): QR whose R has a positive diagonal."""
+    q, r = np.linalg.qr(matrices)
+    negative = np.diagonal(r, axis1=-2, axis2=-1) < 0
+    oriented: Array = np.where(negative[..., None, :], -q, q)
+    return oriented
+
+
+def _check_not_negative(name: str, value: Any) -> None:
+    if not isinstance(value, int | float | np.integer | np.floating) or not 0.0 <= value < np.inf:
+        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+
+
+def _check_spectra(centers: Array, n: int, spread: float) -> None:
+    smallest = centers.min()
+    if smallest - spread <= 0.0:
+        raise ValueError(
+            f"spread={spread} is too large for n={n}: the smallest eigenvalue of a class lies "
+            f"around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay "
+            "positive. Choose a smaller spread or a smaller n"
+        )
+
+
+def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
+    array = np.asarray(bases, dtype=float)
+    if array.ndim != 3 or array.shape[1:] != (n, n) or len(array) < at_least:
+        raise ValueError(
+            f"bases must be at least {at_least} matrices of shape ({n}, {n}), got shape "
+            f"{array.shape}: draw them with random_bases({n})"
+        )
+    gap = np.abs(array.swapaxes(1, 2) @ array - np.eye(n)).max(axis=(1, 2))
+    if (index := first_bad(~(gap <= 1e-6))) is not None:
+        raise ValueError(
+            f"bases[{index}] is not orthogonal: V^T V differs from the identity by "
+            f"{gap[index]:.3g}. Draw bases with random_bases({n})"
+        )
+    return array

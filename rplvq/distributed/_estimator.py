@@ -1,0 +1,276 @@
+"""DistributedLVQ: RiemannianLVQ fitted from a Dask array, with lazy predictions."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import Samples
+from rplvq.distributed._initial import first_prototypes
+from rplvq.distributed._partitions import in_blocks, partition
+from rplvq.distributed._training import DistributedTrainer
+from rplvq.estimators import (
+    RiemannianLVQ,
+    draw_seed,
+    make_trainer,
+    resolve_counts,
+    resolve_early_stopping,
+    resolve_initializer,
+    resolve_manifold,
+    resolve_sigma2_rule,
+    seed_to_resume,
+    store,
+)
+from rplvq.io import load_checkpoint, require_same_origin
+from rplvq.manifolds import is_additive
+from rplvq.protocols import Array, Manifold
+from rplvq.schedules import as_step_rule
+from rplvq.training import Origin, Progress, edge_trouble, step_trouble, warn_of
+
+__all__ = ["DistributedLVQ"]
+
+SAMPLE = 100_000
+"""Samples, evenly spaced, from which sigma2="auto" ("blended" here) and the default step size are set."""
+
+
+class DistributedLVQ(ClassifierMixin, BaseEstimator):
+    """Prototypes learned from a Dask array of samples that no single machine has to hold.
+
+    Every step sends the K prototypes to the workers; each returns the sums of its tangents, losses and errors, and
+    one ``exp`` moves the prototypes: the bytes on the wire do not depend on the number of samples. With the same
+    batches the prototypes are those of :class:`rplvq.Trainer` up to rounding, whatever the number of partitions and
+    workers. Which engine computes is Dask's business: threads without a client, the cluster of a
+    ``dask.distributed.Client`` with one. A worker that dies is replaced by Dask, and its sums are computed again.
+
+    Parameters
+    ----------
+    estimator : RiemannianLVQ, optional
+        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches;
+        a number draws mini-batches over all partitions, from one permutation an epoch held by the caller (8 bytes a
+        sample). Early stopping, ``growth``, ``init`` of your own and manifolds without ``pull`` and ``exp`` are not
+        supported.
+    persist : bool, default=True
+        Whether the encoded samples stay in the workers' memory (Dask spills what does not fit); False reads
+        and encodes them in every step again.
+
+    Attributes
+    ----------
+    estimator_ : RiemannianLVQ
+        The fitted classifier, an ordinary one: save it, predict with it without Dask.
+    classes_, prototypes_, prototype_labels_, sigma2_, n_epochs_, history_
+        As of :class:`rplvq.RiemannianLVQ`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.distributed import DistributedLVQ
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=5, random_state=0))
+    >>> model = model.fit(da.from_array(X, chunks=(25, 10, 10)), y)
+    >>> labels = model.predict(da.from_array(X, chunks=(25, 10, 10)))
+    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all())
+    ((80,), True)
+    >>> bool(model.estimator_.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(self, estimator: RiemannianLVQ | None = None, *, persist: bool = True) -> None:
+        self.estimator = estimator
+        self.persist = persist
+
+    def fit(self, X: Any, y: Any, *, resume: str | PathLike[str] | None = None) -> Self:
+        """Learn prototypes.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+        y : dask.array.Array or ndarray of shape (N,) or (N, C)
+            Labels, or class probabilities.
+        resume : path-like, optional
+            File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
+            seed; training goes on from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
+
+        Returns
+        -------
+        self : DistributedLVQ
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is invalid, at the first offending index of the whole array, or the
+            checkpoint is damaged or of another fit; nothing is changed then.
+        FloatingPointError
+            If training diverges.
+        OSError
+            If the checkpoint cannot be read.
+        """
+        model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
+        manifold = self._check(model)
+        partitions, classes = partition(X, y, manifold, persist=self.persist)
+        counts = resolve_counts(model.prototypes_per_class, classes)
+        trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
+        loaded = None if resume is None else load_checkpoint(resume)
+        seed = draw_seed(model) if loaded is None else seed_to_resume(model, loaded)
+        origin = None
+        if loaded is not None or trainer.callbacks:
+            fingerprint = Samples(partitions.digests(), np.empty(0))
+            origin = Origin(model.get_params(deep=False), seed, classes, fingerprint)
+        if loaded is not None and resume is not None and origin is not None:
+            require_same_origin(resume, loaded, origin)
+        rng, training = np.random.default_rng(seed), DistributedTrainer(trainer, partitions)
+        progress = _begin(training, len(classes), rng) if loaded is None else loaded.progress
+        for latest in training.epochs(progress, rng, origin):
+            progress = latest
+        state, history = progress.result()
+        store(model, in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
+        edge = edge_trouble(manifold, model.prototypes_, model.prototype_labels_)
+        warn_of([edge, step_trouble(state, history, len(partitions))], 3)
+        self.estimator_ = model
+        for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
+            setattr(self, name, getattr(model, name))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Predict labels, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N,)
+            Labels, in the partitions of X.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
+        return self._lazily(X, "predict", ())
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N, C)
+            Columns in the order of ``classes_``; rows sum to one.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
+        return self._lazily(X, "predict_proba", (len(self.classes_),))
+
+    def transform(self, X: Any) -> Any:
+        """Distances, not squared, of samples to the prototypes, lazily.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+
+        Returns
+        -------
+        dask.array.Array of shape (N, K)
+            In the order of ``prototype_labels_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If X has partitions of unknown size; at samples that are invalid, when it is computed.
+        """
+        return self._lazily(X, "transform", (len(self.prototype_labels_),))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy; of the predicting methods the one that computes at once.
+
+        Parameters
+        ----------
+        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+            Samples; a NumPy array becomes one of Dask.
+        y : dask.array.Array or ndarray of shape (N,)
+            Labels.
+        sample_weight : dask.array.Array or ndarray of shape (N,), optional
+            Weights of the samples.
+
+        Returns
+        -------
+        float
+            Share of the samples whose label is predicted.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If a sample is invalid, or X has partitions of unknown size.
+        """
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(np.asarray(self.predict(X)) == np.asarray(y), weights=weights))
+
+    def _lazily(self, X: Any, method: str, columns: tuple[int, ...]) -> Any:
+        check_is_fitted(self)
+        samples = in_blocks(X)
+        dropped = list(range(1, samples.ndim))
+        dtype = self.classes_.dtype if method == "predict" else np.dtype(float)
+        return samples.map_blocks(
+            _apply,
+            self.estimator_,
+            method,
+            dtype=dtype,
+            drop_axis=dropped,
+            new_axis=[1] if columns else None,
+            chunks=(samples.chunks[0], *((size,) for size in columns)),
+            meta=np.empty((0,) * (1 + len(columns)), dtype=dtype),
+        )
+
+    def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
+        """Return the manifold; refuse parameters that this estimator does not support."""
+        manifold = resolve_manifold(model.manifold)
+        if not is_additive(manifold):
+            raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
+        if resolve_early_stopping(model.early_stopping) is not None:
+            raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
+        if tuple(model.growth or ()):
+            raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
+        if hasattr(as_step_rule(model.step_size), "update"):
+            raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
+        if resolve_sigma2_rule(model.sigma2, auto=None) is not None:
+            raise ValueError(
+                f"sigma2={model.sigma2!r} is not supported by DistributedLVQ: choose it on a part of the data"
+            )
+        return manifold
+
+
+def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generator) -> Progress:
+    """Choose the first prototypes on all samples, and sigma2 and the default step size on some."""
+    trainer, partitions = training.trainer, training.partitions
+    prototypes, labels = first_prototypes(trainer.initializer, trainer.manifold, partitions, n_classes, rng)
+    rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
+    return trainer.begin(trainer.start(prototypes, labels, partitions.take(rows), n_classes), rng)
+
+
+def _apply(block: Array, model: RiemannianLVQ, method: str) -> Array:
+    return np.asarray(getattr(model, method)(block))

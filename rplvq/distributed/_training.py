@@ -1,0 +1,149 @@
+"""One step over partitions: prototypes go out, summed tangents come back, one ``exp`` moves them.
+
+A worker evaluates :func:`rplvq.training.contribution` for its part of the batch. It returns K tangents, K lengths, and
+the sums of losses and errors: ``8 K (n^2 + 1)`` bytes for n x n matrices, whatever its number of samples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import Samples
+from rplvq.distributed._partitions import Partitions
+from rplvq.protocols import Array, Cost, Manifold
+from rplvq.training import (
+    Meter,
+    Origin,
+    Progress,
+    Result,
+    Score,
+    State,
+    Trainer,
+    blocks,
+    calling,
+    contribution,
+    diverged,
+    follow,
+    history_row,
+    measure,
+    require_finite,
+    run_epochs,
+)
+
+__all__ = ["DistributedTrainer"]
+
+
+class Share(NamedTuple):
+    """What one partition contributes to a step; all fields add up."""
+
+    tangents: Array | float  # (K, ...), sums of weighted logarithms
+    lengths: Array | float  # (K,), sums of |weight| distance, which bound the length of the step
+    n_capped: int
+    cost: float
+    wrong: float
+
+
+def share_of(
+    block: Samples,
+    manifold: Manifold[Any],
+    cost: Cost,
+    state: State,
+    max_weight: float | None,
+    n_batch: int,
+    rows: Array | None,
+) -> Share:
+    """Evaluate what a partition contributes to a step on ``n_batch`` samples: all its samples, or those at ``rows``."""
+    part = block if rows is None else block.at(rows)
+    if not len(part):
+        return Share(0.0, 0.0, 0, 0.0, 0.0)
+    found, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
+    meter.add(found.sqdist, found.loss, part)
+    return Share(found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong)
+
+
+def score_of(block: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float]:
+    """Add up the losses and errors of a partition."""
+    meter = measure(manifold, cost, state, block)
+    return meter.cost, meter.wrong
+
+
+@attrs.frozen(eq=False)
+class DistributedTrainer:
+    """The steps of a trainer over partitions, with the same batches and the same caps.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Parts, schedules, batch size, callbacks.
+    partitions : Partitions
+        The samples.
+    """
+
+    trainer: Trainer
+    partitions: Partitions
+
+    def step(self, state: State, rows: Array | None) -> tuple[State, Share]:
+        """Take one step on global rows (B,), or on all samples: the new state, and what was met before the step."""
+        trainer, n_batch = self.trainer, len(self.partitions) if rows is None else len(rows)
+        own: list[tuple[Array | None]] = [(None,)] * len(self.partitions.blocks)
+        if rows is not None:
+            own = [(part,) for part in self.partitions.split(np.sort(rows))]
+        max_weight = getattr(trainer.step_size, "max_weight", 1.0)
+        shared = (trainer.manifold, trainer.cost, state, max_weight, n_batch)
+        shares = self.partitions.map(share_of, *shared, each=own)
+        total = Share(*(sum(values) for values in zip(*shares, strict=True)))
+        tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)
+        moved, n_shortened = follow(trainer.manifold, state.prototypes, tangents, lengths, trainer.max_length)
+        return state._replace(prototypes=moved), total._replace(n_capped=total.n_capped + n_shortened)
+
+    def sweep(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
+        """Visit every sample once, as :meth:`rplvq.Trainer.sweep` does."""
+        cost, wrong, n_capped = 0.0, 0.0, 0
+        try:
+            for rows in self._batches(rng):
+                state, share = self.step(state, rows)
+                cost, wrong, n_capped = cost + share.cost, wrong + share.wrong, n_capped + share.n_capped
+            require_finite(state, cost)
+        except np.linalg.LinAlgError as error:
+            raise diverged(state) from error
+        return state, Score(cost, wrong / len(self.partitions)), n_capped
+
+    def score(self, state: State) -> Score:
+        """Measure cost and error of a state on all samples, by one pass of distances."""
+        found = self.partitions.map(score_of, self.trainer.manifold, self.trainer.cost, state)
+        cost, wrong = (sum(values) for values in zip(*found, strict=True))
+        return Score(cost, wrong / len(self.partitions))
+
+    def _batches(self, rng: np.random.Generator) -> Iterator[Array | None]:
+        """Global rows of each batch: those that the trainer would draw."""
+        size = self.trainer.batch_size
+        if size is None or size >= len(self.partitions):
+            yield None  # needs no permutation, which would hold a number for every sample here
+            return
+        for block, _, length in blocks(np.arange(len(self.partitions)), None, size, rng):
+            for start in range(0, len(block), length):
+                yield block[start : start + length]
+
+    def run(self, state: State, rng: np.random.Generator) -> Result:
+        """Train for ``max_epochs`` sweeps; the history has the columns of :meth:`rplvq.Trainer.run`."""
+        progress = self.trainer.begin(state, rng)
+        for latest in self.epochs(progress, rng):
+            progress = latest
+        return progress.result()
+
+    def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
+        """Train from where a run stands, epoch by epoch, as :meth:`rplvq.Trainer.epochs` does."""
+        n_epochs = self.trainer.max_epochs
+
+        def epoch(state: State) -> tuple[State, dict[str, float]]:
+            began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
+            state, score, n_capped = self.sweep(state, rng)
+            return state, history_row(state, score, n_capped, time.perf_counter() - began)
+
+        hooks = [calling(callback, n_epochs, self.score, origin) for callback in self.trainer.callbacks]
+        return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

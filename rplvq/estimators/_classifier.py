@@ -1,0 +1,478 @@
+"""RiemannianLVQ: the scikit-learn classifier over any manifold, cost, schedules and initializer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import attrs
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded
+from rplvq.costs import restrict_to_classes
+from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
+from rplvq.estimators._late_classes import known_classes, present_classes
+from rplvq.estimators._names import (
+    resolve_counts,
+    resolve_early_stopping,
+    resolve_initializer,
+    resolve_manifold,
+    resolve_sigma2_rule,
+    takes_vectors,
+)
+from rplvq.estimators._online import Stream, buffered, next_epoch, prepare_partial_fit, recent_samples
+from rplvq.estimators._prediction import PrototypePredictor
+from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.io import load_checkpoint, require_same_origin, save_model
+from rplvq.parts import PartsMixin, library_estimator
+from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
+from rplvq.training import (
+    Callback,
+    EarlyStopping,
+    Growth,
+    Origin,
+    Progress,
+    Trainer,
+    append_columns,
+    choose_sigma2,
+    edge_trouble,
+    initial_evidence,
+    step_trouble,
+    visits,
+    warn_of,
+)
+
+__all__ = ["RiemannianLVQ"]
+
+
+@library_estimator
+class RiemannianLVQ(PrototypePredictor, PartsMixin):
+    """Probabilistic learning vector quantization on a Riemannian manifold.
+
+    Labelled prototypes W_k are moved by stochastic Riemannian gradient descent, so that the mixture
+    ``p(k | X) = softmax(-d^2(X, W_k) / (2 sigma2))`` predicts the labels. With the default metric and cost this is
+    PLRSQ (Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric
+    Positive Definite Matrices"). With ``max_epochs=0`` it is the classifier of minimum distance to mean (MDM).
+
+    Parameters
+    ----------
+    manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
+        The metric: "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean" ("euclid",
+        the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein" ("wasserstein"),
+        "learned_log_euclidean", "euclidean_vectors" for plain vectors, or an object.
+    cost : str or Cost, default="rslvq"
+        The loss: "rslvq", "plvq", "glvq" or an object.
+    sigma2 : float, Schedule, HeldOut, "auto", "blended", "half_median", "heldout" or None, default="auto"
+        Variance of the mixture, in squared distances.
+
+        - "auto" or None tries "blended", "half_median" and gentle steps on held-out samples, in short runs that take
+          0.4 of the fit's time together, and trains with the best one. With few samples or epochs, and in
+          ``partial_fit``, it is "blended".
+        - "blended" (:func:`rplvq.schedules.blended_sigma2`) lies between "half_median" and the likeliest value under
+          the initial prototypes, nearer to the former the fewer samples there are. A schedule with ``start=None``
+          starts there.
+        - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
+          authors.
+        - "heldout" (:class:`rplvq.HeldOut`) tries more candidates. Use it where two extra fits are affordable.
+    step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "adaptive" or None, default=None
+        None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T, for n x n matrices and xi prototypes per
+        class, in squared units of the data if distances carry units. "auto" is the same decay from a start of at most
+        ``K sigma2 / N`` for K prototypes and N samples. A sample then weighs at most as much as in the mean of its
+        prototype's samples, which is safer if samples are few or classes overlap. "adaptive"
+        (:class:`rplvq.AdaptiveStep`) adapts the step size during training and needs no tuning.
+        :class:`rplvq.schedules.StepSize` also sets the cap on weights.
+    prototypes_per_class : int or dict, default=1
+        Number of prototypes per class, for all classes or by label.
+    init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
+        First prototypes: class means, k-means within each class, an object, or K points with their labels.
+    max_epochs : int, default=100
+        Number of sweeps over the data.
+    batch_size : int or None, default=1
+        Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
+        batches of B samples, up to some dozens, multiply ``step_size`` by B to learn as much per epoch.
+    decision : {"nearest", "posterior"}, default="nearest"
+        Whether to predict the class of the nearest prototype, as the paper does, or the most probable class. They can
+        differ if a class has several prototypes.
+    early_stopping : bool or EarlyStopping, default=False
+        Whether to hold out samples, to stop when their cost no longer falls, and to keep the best prototypes.
+    growth : sequence of callable, default=()
+        Rules that add and remove prototypes, such as :class:`rplvq.Grow` and :class:`rplvq.Prune`, between the epochs
+        of fit and between the calls of partial_fit, in this order.
+    callbacks : sequence of callable, default=()
+        Each is called with an :class:`rplvq.training.EpochReport` after each epoch. Returning True stops training, and
+        a mapping of numbers is added to the row of the history.
+    n_jobs : int or None, default=None
+        Number of threads for distances in predict and transform, and for the decompositions of large batches in fit;
+        -1 uses all cores. No result depends on it.
+    verbose : int, default=0
+        1 shows a progress bar.
+    random_state : int, RandomState or None, default=None
+        Seed of the initial prototypes and of the sweeps. A fit with a seed depends on the samples as a set, not on
+        their order.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Labels, sorted; 0..C-1 for soft labels. Labels that were announced to partial_fit are here before their first
+        sample comes.
+    prototypes_ : ndarray of shape (K, n, n)
+        Prototypes as points.
+    prototype_labels_ : ndarray of shape (K,)
+        Label of each prototype.
+    sigma2_ : float
+        Value at the end of training; probabilities use it.
+    n_epochs_ : int
+        Number of epochs trained.
+    history_ : dict of str to ndarray
+        One entry per epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, n_prototypes, and with
+        early stopping validation_cost and validation_error.
+    n_features_in_ : int
+        n for matrices, d for vectors.
+    trainer_, state_ : rplvq.Trainer and rplvq.training.State
+        The trainer with the resolved parts, and the state at the end of training: prototypes in the manifold's internal
+        representation, class indices, schedules.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> model = RiemannianLVQ(max_epochs=5, random_state=0).fit(X, y)
+    >>> model.prototypes_.shape
+    (4, 10, 10)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        manifold: str | Manifold[Any] | Any = "affine_invariant",
+        cost: str | Cost = "rslvq",
+        *,
+        sigma2: float | Schedule | HeldOut | str | None = "auto",
+        step_size: float | Schedule | StepSize | AdaptiveStep | str | None = None,
+        prototypes_per_class: int | Mapping[Any, int] = 1,
+        init: str | Initializer | tuple[Any, Any] = "mean",
+        max_epochs: int = 100,
+        batch_size: int | None = 1,
+        decision: str = "nearest",
+        early_stopping: bool | EarlyStopping = False,
+        growth: Sequence[Growth] = (),
+        callbacks: Sequence[Callback] = (),
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.manifold = manifold
+        self.cost = cost
+        self.sigma2 = sigma2
+        self.step_size = step_size
+        self.prototypes_per_class = prototypes_per_class
+        self.init = init
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.decision = decision
+        self.early_stopping = early_stopping
+        self.growth = growth
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: str | PathLike[str] | None = None) -> Self:
+        """Learn prototypes.
+
+        Ctrl-C during training keeps what was learned: the model is that of the last whole epoch, and a warning says so.
+        It is that of the best epoch with early stopping, and has the initial prototypes if no epoch is whole. Ctrl-C
+        before training leaves the model as it was. A fit that may be killed should write a :class:`rplvq.Checkpoint`.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples: symmetric or Hermitian positive definite matrices.
+        y : array-like of shape (N,) or (N, C)
+            Labels of any sortable type, or class probabilities whose rows sum to one.
+        sample_weight : array-like of shape (N,), optional
+            Multiplicities: weight w counts as w copies of the sample, so that an epoch has
+            ``sum(ceil(w))`` visits. Scale weights to mean 1 if they are not counts.
+        resume : path-like, optional
+            File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training continues
+            from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
+            None starts anew: ``resume=path if os.path.exists(path) else None`` suits a script that is started again
+            until it is done.
+
+        Returns
+        -------
+        self : RiemannianLVQ
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is invalid, or if the checkpoint is damaged or belongs to another fit. Nothing
+            is changed then.
+        FloatingPointError
+            If training diverges, which needs a ``max_weight`` above its default, or if a prototype leaves a manifold of
+            your own.
+        OSError
+            If the checkpoint cannot be read.
+
+        Warns
+        -----
+        TrainingInterruptedWarning
+            After Ctrl-C; the model is complete by then.
+        DivergenceWarning
+            If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
+        """
+        manifold, classes, samples = self._check(X, y, sample_weight)
+        loaded = None if resume is None else load_checkpoint(resume)
+        seed = draw_seed(self) if loaded is None else seed_to_resume(self, loaded)
+        origin = Origin(self.get_params(deep=False), seed, classes, samples)
+        if loaded is not None and resume is not None:
+            require_same_origin(resume, loaded, origin)
+        rng, validation = np.random.default_rng(seed), None
+        if stopping := resolve_early_stopping(self.early_stopping):
+            samples, validation = _hold_out(samples, stopping.fraction, rng)
+        trainer = make_trainer(self, manifold, self._initializer(classes, samples))
+        if loaded is not None:
+            progress = loaded.progress
+        else:
+            progress = self._begin_fit(trainer, samples, len(classes), rng, validation)
+        return self._train(X, trainer, progress, samples, rng, validation, origin)
+
+    def _begin_fit(
+        self, trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator, validation: Samples | None
+    ) -> Progress:
+        """Choose the first prototypes, and sigma2 by held-out samples if that is wanted."""
+        prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
+        rule, trains = resolve_sigma2_rule(self.sigma2), True
+        if rule is not None:
+            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
+            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng)
+            trainer = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
+            trains = choice.trains
+        progress = trainer.begin(trainer.start(prototypes, labels, samples, n_classes), rng, validation)
+        return progress._replace(stopped=not trains)
+
+    def _train(
+        self,
+        X: Any,
+        trainer: Trainer,
+        progress: Progress,
+        samples: Samples,
+        rng: np.random.Generator,
+        validation: Samples | None,
+        origin: Origin,
+    ) -> Self:
+        """Train from where ``progress`` stands, and keep the last whole epoch whatever interrupts the next one."""
+        interrupted = False
+        try:
+            for latest in trainer.epochs(progress, samples, rng, validation, origin):
+                progress = latest
+        except KeyboardInterrupt:
+            rng.bit_generator.state, interrupted = progress.rng, True
+        state, history = progress.result()
+        store(self, X, trainer, state, origin.classes, rng, history)
+        if interrupted:
+            warnings.warn(
+                f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
+                "that of the last whole epoch. partial_fit trains it on",
+                TrainingInterruptedWarning,
+                stacklevel=3,
+            )
+        n_visits = len(visits(len(samples), samples.weights)[0])
+        edge = edge_trouble(trainer.manifold, self.prototypes_, self.prototype_labels_)
+        warn_of([edge, step_trouble(state, history, n_visits)], 3)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Continue from the present prototypes with one sweep over a batch of samples.
+
+        The first call chooses the initial prototypes, sigma2 and the start of the step size (if they are not given)
+        from its batch. Later calls keep its metric, cost and schedules. Schedules advance by one epoch per call up to
+        ``max_epochs``, where they stay. A default step size is then one for streams, see
+        :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of ``growth`` see the
+        latest samples, including those of this call, before the sweep. Callbacks are not called. Ctrl-C leaves the
+        model as it was before the call.
+
+        A class that appears late gets prototypes by ``init`` (at its mean, if ``init`` is prototypes) from its samples
+        in the call. It gets as many as ``prototypes_per_class``, or as it has samples; one sample is enough. Until 10
+        samples per prototype have come, its prototypes are initialized anew from all of them in each call. The class is
+        predicted from its first sample on; before, it has probability 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+        y : array-like of shape (N,) or (N, C)
+            Labels.
+        classes : array-like of shape (C,), optional
+            All labels that will come. If the first call is given none, new labels are accepted in any call; after fit
+            they are not. A later call may name more than are known, never fewer.
+        sample_weight : array-like of shape (N,), optional
+            As for fit.
+
+        Returns
+        -------
+        self : RiemannianLVQ
+
+        Raises
+        ------
+        ValueError
+            As for fit. Also if a label is not among the classes that were named, or has another type; if the first
+            batch holds one class only; if there are soft labels while a class waits for its first sample.
+        FloatingPointError
+            As for fit.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> from rplvq.datasets import make_syn1
+        >>> X, y = make_syn1(n_per_class=20, random_state=0)
+        >>> model = RiemannianLVQ(random_state=0)
+        >>> for rows in (slice(0, 80, 2), slice(1, 80, 2)):
+        ...     model = model.partial_fit(X[rows], y[rows])
+        >>> model.n_epochs_
+        2
+
+        A class that was not announced:
+
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0).partial_fit(X, y)
+        >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
+        array(['low', 'higher'], dtype='<U6')
+        """
+        first = not hasattr(self, "state_")
+        stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
+        known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
+        manifold, known, samples = self._check(X, y, sample_weight, known, more=more)
+        if first:
+            rng = np.random.default_rng(draw_seed(self))
+            met, trainer, state = self._begin_stream(manifold, known, samples, rng)
+            recent = recent_samples(self.growth, None, lambda: buffered(samples, known))
+            stream = stream._replace(cost=trainer.cost, recent=recent)
+            trainer = attrs.evolve(trainer, cost=_for_classes(trainer.cost, met, known))
+        else:
+            samples = samples.of_positive_weight()
+            validate_data(self, X, skip_check_array=True, reset=False)
+            self._require_same_shape(samples.codes)
+            rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
+            rng.bit_generator.state = self._rng.bit_generator.state
+            met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
+        state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+        history = append_columns({} if first else self.history_, row)
+        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream)
+        return self
+
+    def _begin_stream(
+        self, manifold: Manifold[Any], known: Array, samples: Samples, rng: np.random.Generator
+    ) -> tuple[Array, Trainer, Any]:
+        """Choose prototypes in the first call of a stream: indices (M,) of the classes met, trainer, state."""
+        given = isinstance(self.init, (tuple, list))
+        met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
+        if len(met) < 2:
+            raise ValueError(
+                f"the first call holds samples of one class only, {known[met].tolist()}: two are needed to begin"
+            )
+        within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
+        trainer = attrs.evolve(whole, cost=_for_classes(whole.cost, met, known))
+        prototypes, labels = trainer.first_prototypes(within, len(met), rng)
+        # The first samples are too few for "auto" to try anything, and a stream is there to train.
+        if (rule := resolve_sigma2_rule(self.sigma2, auto=None)) is not None:
+            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, within)
+            choice = choose_sigma2(rule.trained(), trainer, evidence, within, len(met), rng)
+            chosen = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
+            return met, whole, chosen.start(prototypes, labels, within, len(met))
+        return met, whole, trainer.start(prototypes, labels, within, len(met))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old file is replaced only once the new one is whole.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If a part cannot be stored: see :mod:`rplvq.io`.
+        OSError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from rplvq import RiemannianLVQ, load_model
+        >>> from rplvq.datasets import make_syn1
+        >>> X, y = make_syn1(n_per_class=5, random_state=0)
+        >>> model = RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model.npz")
+        ...     again = load_model(f"{folder}/model.npz")
+        >>> bool((again.predict(X) == model.predict(X)).all())
+        True
+        """
+        save_model(self, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        vectors = takes_vectors(self.manifold)
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = vectors, not vectors
+        return tags
+
+    def _check(
+        self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None, *, more: bool = False
+    ) -> tuple[Manifold[Any], Array, Samples]:
+        """Check data before anything is changed: manifold, classes, and samples in canonical order."""
+        self._by_posterior()
+        manifold = resolve_manifold(self.manifold)
+        codes = encoded(manifold, X)
+        found, targets = check_labels(y, len(codes), classes, more=more)
+        weights = check_weights(sample_weight, len(codes))
+        return manifold, found, Samples(codes, targets, weights).canonical()
+
+    def _initializer(self, classes: Array, samples: Samples, met: Array | None = None) -> Initializer:
+        """Return an initializer for all classes, or for those with the indices ``met`` (M,) only."""
+        counts = resolve_counts(self.prototypes_per_class, classes)
+        if met is not None:
+            counts, classes, samples = tuple(counts[i] for i in met), classes[met], _within(samples, met)
+        if not isinstance(self.init, (tuple, list)):
+            check_class_sizes(samples.targets, samples.weights, counts, classes)
+        return resolve_initializer(self.init, counts, classes)
+
+
+def _hold_out(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
+    """Return the samples that train and the samples held out for early stopping, stratified by class."""
+    try:
+        kept, held = train_test_split(
+            np.arange(len(samples)),
+            test_size=float(fraction),
+            stratify=samples.classes,
+            random_state=int(rng.integers(2**31)),
+        )
+    except ValueError as error:
+        raise ValueError(
+            f"early_stopping: fraction={fraction} of {len(samples)} samples cannot be held out with every class on both "
+            f"sides: {error}. Change it, or turn early_stopping off"
+        ) from error
+    return samples.subset(kept), samples.subset(held)
+
+
+def _within(samples: Samples, met: Array) -> Samples:
+    """Return samples with class indices among the classes ``met`` (M,) instead of among all classes."""
+    if samples.targets.ndim != 1:
+        return samples
+    return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)
+
+
+def _for_classes(cost: Cost, met: Array, known: Array) -> Any:
+    """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
+    return restrict_to_classes(cost, met) if len(met) < len(known) else cost

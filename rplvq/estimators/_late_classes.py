@@ -1,0 +1,181 @@
+"""Classes that appear late in a stream, and classes that are known but have no sample yet.
+
+The labels of prototypes are indices among the classes that have prototypes: 0..M-1 for M such classes. Classes that are
+known but have no sample yet have no prototypes, and costs and trainers do not see them.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import Samples, hard_targets, one_type, same_type
+from rplvq.estimators._names import resolve_counts, resolve_initializer
+from rplvq.initializers import ClassMeans
+from rplvq.parts import library_part
+from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
+
+__all__ = ["PendingClasses", "initialize_new_classes", "known_classes", "met_classes", "present_classes", "relabelled"]
+
+SETTLED = 10
+"""Number of samples per prototype before a late class stops being re-initialised."""
+OTHERS = 200
+"""Number of samples of other classes that are kept until then."""
+
+
+@library_part
+class PendingClasses(NamedTuple):
+    """Late classes whose prototypes are initialized anew in each call.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (L,)
+        The classes.
+    samples : Samples
+        The samples of all classes that came since these classes appeared, with their labels as targets.
+    """
+
+    labels: Array
+    samples: Samples
+
+
+def known_classes(announced: Any, fitted: Array | None) -> Array | None:
+    """Return the classes that are known before the labels of a call are read, or None if none are.
+
+    Parameters
+    ----------
+    announced : array-like of shape (C,), optional
+        The argument ``classes`` of the call.
+    fitted : ndarray of shape (C,), optional
+        Sorted classes of the model, None in the first call.
+
+    Raises
+    ------
+    ValueError
+        If not all fitted classes are announced again, or the types differ.
+    """
+    named = None if announced is None else np.unique(one_type(announced, "classes"))
+    if fitted is None or named is None:
+        return named if fitted is None else fitted
+    if not (same_type(named, fitted) and np.isin(fitted, named).all()):
+        raise ValueError(
+            f"classes={named.tolist()} differ from those of the first call, {fitted.tolist()}: "
+            "a later call may add some, and must name them all"
+        )
+    return np.asarray(np.union1d(fitted, named))
+
+
+def met_classes(classes: Array, prototype_labels: Array) -> Array:
+    """Return indices (M,) among sorted classes (C,) of those that have prototypes, whose labels are given (K,)."""
+    return np.searchsorted(classes, np.unique(prototype_labels))
+
+
+def present_classes(targets: Array, n_classes: int) -> Array:
+    """Class indices among targets (N,), or all for class probabilities (N, C)."""
+    return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
+
+
+def relabelled(state: State, before: Array, after: Array) -> State:
+    """Return a state whose labels (K,), indices among classes ``before`` (M,), are those among ``after``."""
+    return state._replace(labels=np.searchsorted(after, before[state.labels]))
+
+
+def initialize_new_classes(
+    model: Any,
+    trainer: Trainer,
+    state: State,
+    known: Array,
+    met: Array,
+    before: Array,
+    call: Samples,
+    pending: PendingClasses | None,
+    rng: np.random.Generator,
+) -> tuple[State, PendingClasses | None]:
+    """Place the prototypes of late classes, from all samples that came since these classes appeared.
+
+    The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
+    are held (:meth:`rplvq.training.Window.tuned`). This is repeated in each call until a class has enough samples.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ
+        With its parameters ``init`` and ``prototypes_per_class``.
+    trainer : Trainer
+        The trainer of the model, with the cost for the classes met.
+    state : State
+        Its labels are indices among ``met``.
+    known, met, before : ndarray of shape (C,), (M,) and (M',)
+        Sorted labels of all classes, of those that have or now get prototypes, and of those that had some before.
+    call : Samples
+        The samples of a call, with labels as targets.
+    pending : PendingClasses, optional
+        Late classes that do not have enough samples yet.
+    rng : numpy.random.Generator
+        Passed to the initializer.
+
+    Returns
+    -------
+    state : State
+        With prototypes of all classes met.
+    pending : PendingClasses or None
+        For the next call.
+    """
+    new = np.setdiff1d(met, before)
+    labels = new if pending is None else np.union1d(pending.labels, new)
+    if not len(labels):
+        return state, None
+    counts = resolve_counts(model.prototypes_per_class, known)
+    pool = call if pending is None else pending.samples.followed_by(call)
+    unsettled, sizes = [], {}
+    for label in labels:
+        mine, index = pool.at(pool.targets == label), int(np.searchsorted(met, label))
+        usual = counts[int(np.searchsorted(known, label))]
+        wanted, initializer = _initializer_of_one(model.init, usual, len(mine))
+        state = _replace_prototypes(state, trainer.manifold, initializer, index, mine, rng)
+        sizes[index] = int(np.count_nonzero(state.labels == index))
+        unsettled += [label] if len(mine) < SETTLED * wanted else []
+    indexed = Samples(pool.codes, np.searchsorted(met, pool.targets), pool.weights)
+    window = Window(trainer.manifold, trainer.cost, state, indexed)
+    for index, size in sizes.items():
+        window = window.tuned(index, size)
+    return window.state, PendingClasses(np.array(unsettled), _bounded(pool, labels)) if unsettled else None
+
+
+def _bounded(pool: Samples, labels: Array) -> Samples:
+    """Return the samples of the classes ``labels``, and the latest of the others."""
+    others = np.flatnonzero(~np.isin(pool.targets, labels))
+    rows = np.ones(len(pool), dtype=bool)
+    rows[others[:-OTHERS]] = False
+    return pool.at(rows)
+
+
+def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, Initializer]:
+    """Return how many prototypes a late class shall have, and the initializer of as many as its samples allow."""
+    own = getattr(init, "per_class", None) if attrs.has(type(init)) else None
+    wanted = int(own) if isinstance(own, Integral) else wanted
+    counts = (min(wanted, n_samples),)
+    if isinstance(init, (tuple, list)):
+        return wanted, ClassMeans(counts)
+    if own is not None:
+        return wanted, attrs.evolve(init, per_class=counts)
+    return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
+
+
+def _replace_prototypes(
+    state: State,
+    manifold: Manifold[Any],
+    initializer: Initializer,
+    label: int,
+    samples: Samples,
+    rng: np.random.Generator,
+) -> State:
+    """Replace the prototypes of one class, if it has any, by those that the initializer chooses from its samples."""
+    targets = np.zeros(len(samples), dtype=int)
+    prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.filled_weights)
+    if (old := np.flatnonzero(state.labels == label)).size:
+        state = without_prototypes(state, old)
+    return with_prototypes(state, np.asarray(prototypes), np.full(len(labels), label))

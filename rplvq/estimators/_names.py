@@ -1,0 +1,181 @@
+"""Short names of parts, and the one place where they turn into objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
+from rplvq.arrays import index_labels
+from rplvq.costs import GLVQ, PLVQ, RSLVQ
+from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
+from rplvq.manifolds import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    FromPymanopt,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+)
+from rplvq.protocols import Array, Cost, Initializer, Manifold
+from rplvq.schedules import AUTO, HeldOut, is_auto
+from rplvq.training import EarlyStopping
+
+__all__ = [
+    "COSTS",
+    "MANIFOLDS",
+    "resolve_cost",
+    "resolve_counts",
+    "resolve_early_stopping",
+    "resolve_initializer",
+    "resolve_manifold",
+    "resolve_sigma2_rule",
+    "takes_vectors",
+]
+
+MANIFOLDS: dict[str, Callable[[], Manifold[Any]]] = {
+    "affine_invariant": AffineInvariant,
+    "riemann": AffineInvariant,
+    "log_euclidean": LogEuclidean,
+    "logeuclid": LogEuclidean,
+    "euclidean": lambda: ProjectedEuclidean(relative=True),
+    "euclid": lambda: ProjectedEuclidean(relative=True),
+    "euclidean_vectors": EuclideanVectors,
+    "log_cholesky": LogCholesky,
+    "logchol": LogCholesky,
+    "bures_wasserstein": BuresWasserstein,
+    "wasserstein": BuresWasserstein,
+    "learned_log_euclidean": LearnedLogEuclidean,
+}
+"""Names of manifolds; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are pyRiemann's."""
+
+COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
+"""Names of costs."""
+
+INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
+
+
+def _by_name(value: str, table: Mapping[str, Callable[[], Any]], argument: str) -> Any:
+    if value not in table:
+        raise ValueError(f"{argument}={value!r} is not known; choose from {sorted(table)} or pass an object")
+    return table[value]()
+
+
+def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: str) -> None:
+    missing = [name for name in methods if not callable(getattr(value, name, None))]
+    if isinstance(value, type) or missing:
+        why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
+        raise ValueError(f"{argument}={value!r} is not {kind}: {why}")
+
+
+def resolve_manifold(value: Any) -> Manifold[Any]:
+    """Turn a name, a Manifold or a pymanopt manifold into a Manifold.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> resolve_manifold("riemann")
+    AffineInvariant(max_step_length=10.0, compiled='auto')
+    """
+    if isinstance(value, str):
+        return _by_name(value, MANIFOLDS, "manifold")  # type: ignore[no-any-return]
+    if isinstance(value, PymanoptManifold):
+        return FromPymanopt(value)
+    _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "a Manifold")
+    return value  # type: ignore[no-any-return]
+
+
+def resolve_cost(value: Any) -> Cost:
+    """Turn a name or a Cost into a Cost; raise ValueError at anything else."""
+    if isinstance(value, str):
+        return _by_name(value, COSTS, "cost")  # type: ignore[no-any-return]
+    _require_methods(value, ("__call__",), "cost", "a Cost")
+    return value  # type: ignore[no-any-return]
+
+
+def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
+    """Prototypes of each class (C,), from one number or a mapping by label.
+
+    Raises
+    ------
+    ValueError
+        If a number is not a positive integer, a label is unknown, or a class is missing.
+    """
+    if isinstance(value, Mapping):
+        index_labels(list(value), classes, "prototypes_per_class")
+        missing = [label for label in classes.tolist() if label not in value]
+        if missing:
+            raise ValueError(f"prototypes_per_class has no entry for class {missing[0]!r}")
+        counts = [value[label] for label in classes.tolist()]
+    else:
+        counts = [value] * len(classes)
+    for count, label in zip(counts, classes.tolist(), strict=True):
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise ValueError(f"prototypes_per_class must be an integer above 0, got {count!r} for class {label!r}")
+    return tuple(int(count) for count in counts)
+
+
+def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:
+    """Turn a name, an Initializer or (prototypes, labels) into an Initializer.
+
+    An initializer of attrs whose ``per_class`` is None is given ``counts``.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these, or a label is unknown.
+    """
+    if isinstance(value, str):
+        if value not in INITIALIZERS:
+            raise ValueError(f"init={value!r} is not known; choose from {sorted(INITIALIZERS)} or pass an object")
+        return INITIALIZERS[value](counts)
+    if isinstance(value, (tuple, list)):
+        if len(value) != 2:
+            raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
+        return GivenPrototypes(value[0], index_labels(value[1], classes, "init labels"))
+    _require_methods(value, ("__call__",), "init", "an Initializer")
+    if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
+        return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
+
+
+def resolve_sigma2_rule(value: Any, auto: HeldOut | None = AUTO) -> HeldOut | None:
+    """Return the rule by which held-out samples choose sigma2, or None if ``value`` needs no training.
+
+    ``auto`` is the rule for "auto" and None.
+
+    Examples
+    --------
+    >>> resolve_sigma2_rule("auto").candidates, resolve_sigma2_rule(2.0)
+    (('blended', 'half_median', 'gentle'), None)
+    """
+    if is_auto(value):
+        return auto
+    if isinstance(value, str) and value == "heldout":
+        return HeldOut()
+    return value if isinstance(value, HeldOut) else None
+
+
+def resolve_early_stopping(value: Any) -> EarlyStopping | None:
+    """Turn False, True or an EarlyStopping into an EarlyStopping or None; raise ValueError at anything else."""
+    if value is None or value is False:
+        return None
+    if value is True:
+        return EarlyStopping()
+    if not isinstance(value, EarlyStopping):
+        raise ValueError(f"early_stopping must be True, False or an EarlyStopping, got {value!r}")
+    return value
+
+
+def takes_vectors(manifold: Any) -> bool:
+    """Whether a value of the parameter ``manifold`` means vectors instead of matrices."""
+    return manifold == "euclidean_vectors" or isinstance(manifold, EuclideanVectors)

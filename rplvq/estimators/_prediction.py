@@ -1,0 +1,290 @@
+"""What a fitted set of labelled prototypes answers: labels, probabilities, scores, distances."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rplvq.arrays import row_slices
+from rplvq.costs import class_groups, log_proba_of
+from rplvq.estimators._late_classes import met_classes
+from rplvq.exceptions import PointError
+from rplvq.protocols import Array, Prototypes
+from rplvq.training import State
+
+__all__ = ["PrototypePredictor"]
+
+
+class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
+    """The predicting half of :class:`rplvq.RiemannianLVQ`; everything in it follows from the distances.
+
+    All methods raise NotFittedError before fit, and ValueError at samples that are not on the manifold
+    or have another size than the prototypes.
+    """
+
+    decision: str
+    n_jobs: int | None
+    classes_: Array
+    prototype_labels_: Array
+    sigma2_: float
+    state_: State
+    trainer_: Any
+
+    def predict(self, X: Any) -> Array:
+        """Predict labels: each sample's is that of the nearest prototype, or the most probable one.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Labels, of the type of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict([[0.2], [3.0]])
+        array(['low', 'high'], dtype='<U4')
+        """
+        if self._by_posterior():
+            found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
+            return np.asarray(self.classes_[found])
+        found = self._over(X, self._nearest)
+        return np.asarray(self.prototype_labels_[found])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Class probabilities: the softmax of ``-sqdist / 2 sigma2_`` summed by class, unless the cost has its own.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit and
+            has had no sample yet has probability 0.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict_proba([[2.5], [3.0]]).round(3)  # classes_ are "high", "low"
+        array([[0.5  , 0.5  ],
+               [0.881, 0.119]])
+        """
+        return self._over(X, lambda *ends: np.exp(self._log_proba(*ends)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the class probabilities, exact where the probabilities underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+            Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.predict_log_proba([[1000.0]])  # the probability of "low" is 0 in double precision
+        array([[    0., -3990.]])
+        """
+        return self._over(X, self._log_proba)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores whose largest is the predicted class.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, C), or (N,) for two classes
+            Minus the squared distance to the nearest prototype of each class, or the class log-posterior
+            if ``decision="posterior"``; for two classes the second score minus the first.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.decision_function([[0.5], [3.0]])  # above 0 is classes_[1], "low"
+        array([16., -4.])
+        """
+        scores = self._over(X, self._log_proba if self._by_posterior() else self._nearness)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
+
+    def transform(self, X: Any) -> Array:
+        """Distances, not squared, of samples to the prototypes.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n), or (N, d) for vectors
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (N, K)
+            In the order of ``prototype_labels_``.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
+        >>> model.transform([[1.0], [5.0]])
+        array([[3.5, 0.5],
+               [0.5, 4.5]])
+        """
+        return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
+
+    def _by_posterior(self) -> bool:
+        if self.decision not in ("nearest", "posterior"):
+            raise ValueError(f"decision must be 'nearest' or 'posterior', got {self.decision!r}")
+        return self.decision == "posterior"
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.prototype_labels_)
+
+    def _require_same_shape(self, codes: Array) -> None:
+        shape = np.shape(self.state_.prototypes)[1:]
+        if codes.shape[1:] != shape:
+            raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
+
+    def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
+        """Answers (N, ...) of ``answer(prototypes, codes)`` for all samples, over ``n_jobs`` threads.
+
+        Arrays are validated and answered in chunks, so that data larger than memory (numpy.memmap) are never
+        copied whole.
+        """
+        check_is_fitted(self)
+        fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)
+        whole = None if fits and X.dtype.kind in "biufc" else self._encode(X, slice(None))
+        validate_data(self, X, skip_check_array=True, reset=False)
+        source = X if whole is None else whole
+        n_jobs = min(effective_n_jobs(self.n_jobs), len(source))
+        # A chunk is held some six times: as it came, as codes, and as what the search makes of it.
+        needed = 6 * source[0].size * np.result_type(source, float).itemsize + 32 * len(self.state_.labels)
+
+        def part(rows: slice) -> Array:
+            codes = self._encode(X, rows) if whole is None else whole[rows]
+            self._require_same_shape(codes)
+            return np.asarray(answer(self.state_.prototypes, codes))
+
+        chunks = list(row_slices(len(source), needed, at_most=-(-len(source) // n_jobs)))
+        if len(chunks) == 1:
+            return part(chunks[0])
+        return _gathered(part, chunks, len(source), n_jobs)
+
+    def _encode(self, X: Any, rows: slice) -> Array:
+        """Codes of some rows of X; what is wrong with one of them is told by its index in X."""
+        if rows.start is None:
+            return np.asarray(self.trainer_.manifold.encode(X))
+        try:
+            return np.asarray(self.trainer_.manifold.encode(X[rows]))
+        except PointError as error:
+            raise error.shifted(rows.start) from None
+
+    def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
+        """Index (N,) of a prototype with the label of the nearest: by the manifold's own search, or all distances."""
+        manifold = self.trainer_.manifold
+        if hasattr(manifold, "nearest"):
+            return np.asarray(manifold.nearest(prototypes, codes, self.state_.labels))
+        return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
+
+    def _nearness(self, prototypes: Prototypes, codes: Array) -> Array:
+        starts = class_groups(self.state_.labels).starts
+        return self._by_class(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
+
+    def _by_class(self, scores: Array) -> Array:
+        """Scores (N, C) for all classes from those (N, M) of the classes met: minus infinity for the others."""
+        if scores.shape[1] == len(self.classes_):
+            return scores
+        result = np.full((len(scores), len(self.classes_)), -np.inf)
+        result[:, met_classes(self.classes_, self.prototype_labels_)] = scores
+        return result
+
+    def _sqdist(self, prototypes: Prototypes, codes: Array) -> Array:
+        return np.asarray(self.trainer_.manifold.sqdist(prototypes, codes))
+
+    def _log_proba(self, prototypes: Prototypes, codes: Array) -> Array:
+        sqdist = self._sqdist(prototypes, codes)
+        return self._by_class(log_proba_of(self.trainer_.cost, sqdist, self.state_.labels, self.sigma2_))
+
+
+def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: int, n_jobs: int) -> Array:
+    """Answers of all chunks in one array (N, ...), which is the only thing that grows with N."""
+    result: list[Array] = []
+    lock = threading.Lock()
+
+    def fill(rows: slice) -> None:
+        found = part(rows)
+        with lock:
+            if not result:
+                result.append(np.empty((n_samples, *found.shape[1:]), dtype=found.dtype))
+        result[0][rows] = found
+
+    if n_jobs == 1:
+        for rows in chunks:
+            fill(rows)
+    else:
+        Parallel(n_jobs=n_jobs, require="sharedmem")(delayed(fill)(rows) for rows in chunks)
+    return result[0]

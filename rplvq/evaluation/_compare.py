@@ -1,0 +1,188 @@
+"""Compare classifiers on the same folds: by default the three metrics and their class-mean baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+from tqdm.auto import tqdm
+
+from rplvq.estimators import RiemannianLVQ
+from rplvq.evaluation._fold import Cell, run_fold
+from rplvq.evaluation._inputs import (
+    MAX_SEED,
+    check_data,
+    named_estimators,
+    resolve_folds,
+    resolve_scorers,
+    short_name,
+    unique_names,
+)
+from rplvq.evaluation._result import Comparison
+
+__all__ = ["compare", "default_estimators"]
+
+METRICS = ("affine_invariant", "log_euclidean", "euclidean")
+
+
+def default_estimators(
+    metrics: Iterable[Any] = METRICS,
+    costs: Iterable[Any] = ("rslvq",),
+    *,
+    prototypes_per_class: Any = 1,
+    max_epochs: int = 20,
+    sigma2: Any = "auto",
+    random_state: Any = None,
+) -> dict[str, Any]:
+    """Make what :func:`compare` compares by default: each metric under each cost, and its baseline.
+
+    Parameters
+    ----------
+    metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean", "euclidean")
+        As ``manifold`` of :class:`rplvq.RiemannianLVQ`.
+    costs : iterable of str or Cost, default=("rslvq",)
+        As ``cost`` there.
+    prototypes_per_class : int or dict, default=1
+        Prototypes of the trained classifiers; a baseline has one a class.
+    max_epochs : int, default=20
+        Sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
+    sigma2 : float, Schedule or "auto", default="auto"
+        The same for all. Squared distances differ between metrics, so that a number seldom suits all.
+    random_state : int, RandomState or None, default=None
+        Of each estimator.
+
+    Returns
+    -------
+    dict of str to RiemannianLVQ
+        ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``: minimum distance to the class means,
+        which is training for no epoch. Not fitted.
+
+    Examples
+    --------
+    >>> from rplvq.evaluation import default_estimators
+    >>> list(default_estimators(["affine_invariant", "euclidean"]))
+    ['affine_invariant rslvq', 'affine_invariant MDM', 'euclidean rslvq', 'euclidean MDM']
+    """
+    costs = list(costs)
+    named = []
+    for metric in metrics:
+        for cost in costs:
+            model = RiemannianLVQ(
+                metric,
+                cost,
+                sigma2=sigma2,
+                prototypes_per_class=prototypes_per_class,
+                max_epochs=max_epochs,
+                random_state=random_state,
+            )
+            named.append((f"{short_name(metric)} {short_name(cost)}", model))
+        named.append((f"{short_name(metric)} MDM", RiemannianLVQ(metric, max_epochs=0, random_state=random_state)))
+    return unique_names(named)
+
+
+def compare(
+    X: Any,
+    y: Any,
+    estimators: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    cv: Any = 10,
+    scoring: Any = ("accuracy", "kappa"),
+    groups: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    random_state: Any = None,
+) -> Comparison:
+    """Score classifiers by cross-validation, all on the same folds.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, n, n), or (N, ...) as the estimators take it
+        Samples; a data frame or sparse matrix is passed on as it is.
+    y : array-like of shape (N,) or (N, C)
+        Labels, or soft labels: estimators are trained on these, folds are stratified and scored by the
+        most probable class.
+    estimators : mapping of str to estimator, sequence of estimators, or None, default=None
+        Any scikit-learn classifiers, pipelines and the like; they are cloned. Without names they are named after
+        their class, with a number where that is ambiguous. None is :func:`default_estimators`.
+    cv : int, splitter or iterable of (train, test), default=10
+        A number of folds, stratified by class and shuffled (by class and ``groups`` if given); a splitter as in
+        scikit-learn; or row indices. Fewer than six folds can't give Wilcoxon's p below 0.05; with the 15 pairs of
+        the default estimators and Holm's correction it takes ten.
+    scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
+        Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
+    groups : array-like of shape (N,), optional
+        Subjects or sessions that are not to be split, passed to the splitter.
+    n_jobs : int or None, default=None
+        Processes over folds and estimators, as in joblib; -1 takes all cores.
+    verbose : int, default=0
+        1 shows a progress bar on standard error.
+    random_state : int, RandomState or None, default=None
+        Seeds the folds (if ``cv`` is a number) and gives each fold a seed, which replaces every ``random_state`` of
+        the estimators and their parts. The result then depends neither on n_jobs nor on the order of the
+        estimators. None leaves the estimators' own.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table; has ``rows``, ``p_values()``, ``to_frame()``, ``to_csv()``, ``to_markdown()``, ``plot()``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or an estimator raises ValueError: the message then begins with its name
+        and the fold.
+    RuntimeError
+        If an estimator raises any other error, which is its cause.
+
+    Notes
+    -----
+    Seconds are wall time of ``fit`` on the training part and of one ``predict`` on the test part. With
+    ``n_jobs`` above 1 the processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
+
+    Folds share training data, so tests of the differences are optimistic: see :meth:`Comparison.p_values`.
+
+    Examples
+    --------
+    >>> from rplvq.evaluation import compare, default_estimators
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=15, random_state=0)
+    >>> models = default_estimators(["affine_invariant", "log_euclidean"], max_epochs=2)
+    >>> result = compare(X, y, models, cv=3, random_state=0)
+    >>> result.names
+    ('affine_invariant rslvq', 'affine_invariant MDM', 'log_euclidean rslvq', 'log_euclidean MDM')
+    >>> result.scores.shape  # estimators, metrics, folds
+    (4, 2, 3)
+    """
+    named = default_estimators() if estimators is None else named_estimators(estimators)
+    scorers = resolve_scorers(scoring)
+    X, y, hard = check_data(X, y)
+    rng = check_random_state(random_state)
+    folds = resolve_folds(cv, X, hard, groups, rng)
+    seeds = [None] * len(folds) if random_state is None else rng.randint(MAX_SEED, size=len(folds)).tolist()
+    calls = (
+        delayed(run_fold)(name, estimator, X, y, hard, f, folds[f], seeds[f], scorers)
+        for f in range(len(folds))
+        for name, estimator in named.items()
+    )
+    # Results come in the order of the calls, whatever the number of processes.
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    cells = list(_progress(results, len(folds) * len(named), verbose))
+    table = [cells[e :: len(named)] for e in range(len(named))]
+    return Comparison(
+        names=list(named),
+        metrics=list(scorers),
+        folds=[(len(train), len(test)) for train, test in folds],
+        scores=np.array([[cell.scores for cell in row] for row in table]).swapaxes(1, 2),
+        fit_seconds=[[cell.fit_seconds for cell in row] for row in table],
+        predict_seconds=[[cell.predict_seconds for cell in row] for row in table],
+    )
+
+
+def _progress(results: Iterable[Cell], total: int, verbose: int) -> Iterator[Cell]:
+    with tqdm(total=total, disable=not verbose, unit="fit", leave=False) as bar:
+        for cell in results:
+            yield cell
+            bar.update()

@@ -1,0 +1,287 @@
+"""What a comparison found: scores of every fold, their summary, tests of the differences."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from os import PathLike
+from typing import Any
+
+import attrs
+import numpy as np
+
+from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation._tables import aligned, markdown, p_value_table, summary_table
+from rplvq.protocols import Array
+
+__all__ = ["Comparison"]
+
+
+def _names(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(values)
+
+
+def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    return tuple((int(n_train), int(n_test)) for n_train, n_test in values)
+
+
+def _read_only(values: Any) -> Array:
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
+def _in_shape(instance: Any, attribute: attrs.Attribute[Any], value: Array) -> None:
+    n_estimators, n_metrics, n_folds = len(instance.names), len(instance.metrics), len(instance.folds)
+    wanted = (n_estimators, n_folds) if attribute.name != "scores" else (n_estimators, n_metrics, n_folds)
+    if value.shape != wanted:
+        raise ValueError(f"{attribute.name} must have shape {wanted}, got {value.shape}")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Comparison:
+    """Scores of several estimators in the same folds: what :func:`rplvq.evaluation` returns.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the E estimators.
+    metrics : sequence of str
+        Names of the M metrics; larger is better.
+    folds : sequence of (int, int)
+        Numbers of training and test samples of the F folds.
+    scores : ndarray of shape (E, M, F)
+        Score of each estimator by each metric in each fold.
+    fit_seconds, predict_seconds : ndarray of shape (E, F)
+        Wall time of ``fit`` on the training part and of ``predict`` on the test part.
+
+    Examples
+    --------
+    >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+    >>> seconds = np.full((2, 3), 0.5)
+    >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+    >>> print(result)
+    2 estimators, 3 folds: mean +- standard deviation of the scores, mean seconds a fold
+    <BLANKLINE>
+       estimator          accuracy  fit [s]  predict [s]
+    1  a          0.9000 +- 0.1000      0.5          0.5
+    2  b          0.7500 +- 0.0866      0.5          0.5
+    <BLANKLINE>
+    accuracy: p-values of Wilcoxon's signed-rank test, with Holm's correction for 1 pair
+           1
+    2  0.250
+    Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.
+    With so few folds none of them can be below 0.25, whatever the scores.
+    >>> result.rows[0]["accuracy_mean"]
+    0.9
+    """
+
+    names: tuple[str, ...] = attrs.field(converter=_names)
+    metrics: tuple[str, ...] = attrs.field(converter=_names)
+    folds: tuple[tuple[int, int], ...] = attrs.field(converter=_sizes)
+    scores: Array = attrs.field(converter=_read_only, validator=_in_shape)
+    fit_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
+    predict_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.names)} by {', '.join(self.metrics)} in {len(self.folds)} folds>"
+
+    def __str__(self) -> str:
+        blocks = [f"{self._heading()}\n\n{aligned(summary_table(self.rows, self.metrics))}"]
+        if self._testable():
+            table = aligned(p_value_table(self.names, self.p_values(self.metrics[0])))
+            blocks.append(f"{self._test_heading()}\n{table}\n{self._caution()}")
+        return "\n\n".join(blocks)
+
+    def of(self, metric: str) -> Array:
+        """Return the scores by one metric.
+
+        Parameters
+        ----------
+        metric : str
+            One of ``metrics``.
+
+        Returns
+        -------
+        ndarray of shape (E, F)
+            A row an estimator, a column a fold.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not scored.
+        """
+        if metric not in self.metrics:
+            raise ValueError(f"metric={metric!r} was not scored; choose from {list(self.metrics)}")
+        return np.asarray(self.scores[:, self.metrics.index(metric)])
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict an estimator: estimator, ``<metric>_mean``, ``<metric>_std``, fit_seconds, predict_seconds.
+
+        The standard deviation is that of the sample of folds (ddof=1), NaN for one fold; seconds are means.
+        """
+        means = self.scores.mean(axis=2)
+        deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
+        rows = []
+        for e, name in enumerate(self.names):
+            row: dict[str, Any] = {"estimator": name}
+            for m, metric in enumerate(self.metrics):
+                row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
+            row["fit_seconds"] = float(self.fit_seconds[e].mean())
+            row["predict_seconds"] = float(self.predict_seconds[e].mean())
+            rows.append(row)
+        return rows
+
+    @property
+    def fold_rows(self) -> list[dict[str, Any]]:
+        """One dict an estimator and fold: estimator, fold, n_train, n_test, the metrics, seconds."""
+        return [
+            {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
+            | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
+            | {
+                "fit_seconds": float(self.fit_seconds[e, f]),
+                "predict_seconds": float(self.predict_seconds[e, f]),
+            }
+            for e, name in enumerate(self.names)
+            for f, (n_train, n_test) in enumerate(self.folds)
+        ]
+
+    def p_values(
+        self, metric: str | None = None, *, test: str = "wilcoxon", correct: bool = True
+    ) -> dict[tuple[str, str], float]:
+        """Test every pair of estimators for a difference.
+
+        The folds of a cross-validation share training data. Wilcoxon's test takes them for independent, so
+        its p-values are too small; the corrected t-test of Nadeau and Bengio allows for the overlap. Neither
+        says anything about other data sets.
+
+        Parameters
+        ----------
+        metric : str, optional
+            One of ``metrics``; the first by default.
+        test : {"wilcoxon", "corrected_t"}, default="wilcoxon"
+            See ``wilcoxon_p_value`` and ``corrected_t_p_value`` in :mod:`rplvq.evaluation`.
+        correct : bool, default=True
+            Whether to apply Holm's correction for the number of pairs, :func:`rplvq.evaluation.holm`.
+
+        Returns
+        -------
+        dict of (str, str) to float
+            p-value of each pair of names, in the order of ``names``.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not scored, the test is unknown, or there is only one fold.
+
+        Examples
+        --------
+        >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+        >>> seconds = np.full((2, 3), 0.5)
+        >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+        >>> result.p_values(test="wilcoxon")
+        {('a', 'b'): 0.25}
+        """
+        if test not in ("wilcoxon", "corrected_t"):
+            raise ValueError(f"test must be 'wilcoxon' or 'corrected_t', got {test!r}")
+        scores = self.of(self.metrics[0] if metric is None else metric)
+        ratio = float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
+        pairs = list(combinations(range(len(self.names)), 2))
+        if test == "wilcoxon":
+            raw = [wilcoxon_p_value(scores[i], scores[j]) for i, j in pairs]
+        else:
+            raw = [corrected_t_p_value(scores[i], scores[j], ratio) for i, j in pairs]
+        final = holm(raw) if correct else np.asarray(raw)
+        return {(self.names[i], self.names[j]): float(p) for (i, j), p in zip(pairs, final, strict=True)}
+
+    def to_frame(self, *, folds: bool = False) -> Any:
+        """Return the summary as a pandas DataFrame.
+
+        Parameters
+        ----------
+        folds : bool, default=False
+            Whether to return ``fold_rows``, all raw scores, in place of ``rows``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row an estimator, or a row an estimator and fold.
+
+        Raises
+        ------
+        ImportError
+            Without pandas.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas; .rows is the same as a list") from error
+        return pandas.DataFrame(self.fold_rows if folds else self.rows)
+
+    def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
+        """Write the summary to a CSV file with a header, in UTF-8.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old one is replaced.
+        folds : bool, default=False
+            Whether to write ``fold_rows``, all raw scores, in place of ``rows``.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        rows = self.fold_rows if folds else self.rows
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+    def to_markdown(self) -> str:
+        """Return the summary and the p-values of every metric as Markdown tables.
+
+        Returns
+        -------
+        str
+            Without p-values for one estimator or one fold.
+        """
+        blocks = [f"{self._heading()}\n\n{markdown(summary_table(self.rows, self.metrics, sign='±'))}"]
+        if self._testable():
+            for metric in self.metrics:
+                table = markdown(p_value_table(self.names, self.p_values(metric), named_rows=True))
+                blocks.append(f"{self._test_heading(metric)}:\n\n{table}")
+            blocks.append(self._caution())
+        return "\n\n".join(blocks) + "\n"
+
+    def _testable(self) -> bool:
+        return len(self.names) > 1 and len(self.folds) > 1
+
+    def _caution(self) -> str:
+        n_pairs = len(self.names) * (len(self.names) - 1) // 2
+        least = min(1.0, n_pairs * 2.0 ** (1 - len(self.folds)))
+        return CAUTION if least <= 0.05 else f"{CAUTION}\n{FEW_FOLDS.format(least=least)}"
+
+    def _heading(self) -> str:
+        return (
+            f"{_count(self.names, 'estimator')}, {_count(self.folds, 'fold')}: mean +- standard deviation of the "
+            "scores, mean seconds a fold"
+        )
+
+    def _test_heading(self, metric: str | None = None) -> str:
+        n_pairs = range(len(self.names) * (len(self.names) - 1) // 2)
+        return (
+            f"{metric or self.metrics[0]}: p-values of Wilcoxon's signed-rank test, with Holm's correction for "
+            f"{_count(n_pairs, 'pair')}"
+        )
+
+
+CAUTION = 'Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.'
+FEW_FOLDS = "With so few folds none of them can be below {least:.3g}, whatever the scores."
+
+
+def _count(items: Sequence[Any], noun: str) -> str:
+    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"

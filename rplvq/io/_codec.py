@@ -1,0 +1,230 @@
+"""Parts and parameters as JSON and plain arrays, and back: what model files are made of.
+
+Values become JSON as they are where JSON has them; everything else becomes an object with one key that
+says what it is, ``{"tuple": [...]}`` or ``{"part": ["Constant", {"value": 0.5}]}``. Arrays are put aside under
+the name of the place where they stand. Nothing is pickled, imported or evaluated on the way back: a part
+is looked up by its name in :mod:`rplvq.parts`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
+from rplvq.manifolds import FromPymanopt
+from rplvq.parts import fields_of, known_part
+from rplvq.protocols import Array
+
+__all__ = ["Packer", "Unpacker"]
+
+BIT_GENERATORS = {
+    cls.__name__: cls
+    for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
+}
+
+
+class Packer:
+    """Turns values into JSON and collects their arrays.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray
+        Arrays of any shape met so far, none of dtype object.
+
+    Examples
+    --------
+    >>> packer = Packer()
+    >>> packer.pack((1, np.eye(2)), "init")
+    {'tuple': [1, {'array': 'init.1'}]}
+    >>> list(packer.arrays)
+    ['init.1']
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+
+    def pack(self, value: Any, where: str) -> Any:
+        """Return ``value`` as JSON; ``where`` names its place, in messages and for its arrays.
+
+        Raises
+        ------
+        ValueError
+            If the value, or one inside it, has no such form: names its place and says what to do.
+        """
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if isinstance(value, np.generic):
+            return {"scalar": self._put(np.asarray(value), where)}
+        if isinstance(value, np.ndarray):
+            return self._array(np.asarray(value), where)
+        if type(value) in (list, tuple):
+            items = [self.pack(item, f"{where}.{index}") for index, item in enumerate(value)]
+            return items if isinstance(value, list) else {"tuple": items}
+        if isinstance(value, Mapping):
+            return {"dict": [self._item(*pair, where, index) for index, pair in enumerate(value.items())]}
+        if isinstance(value, (np.random.Generator, np.random.RandomState)):
+            return self._random(value, where)
+        if isinstance(value, PymanoptManifold):
+            return {"pymanopt": [type(value).__qualname__, str(value)]}
+        return self._part(value, where)
+
+    def _put(self, array: Array, where: str) -> str:
+        while where in self.arrays or where == "header":
+            where += "_"
+        self.arrays[where] = array
+        return where
+
+    def _item(self, key: Any, value: Any, where: str, index: int) -> list[Any]:
+        # Other keys could hold characters that no name of a file in an archive may have.
+        name = key if isinstance(key, str) and key.isidentifier() else index
+        return [self.pack(key, f"{where}.{name}.key"), self.pack(value, f"{where}.{name}")]
+
+    def _array(self, array: Array, where: str) -> Any:
+        if array.dtype.kind == "O":  # strings from pandas: their items go into the JSON
+            items = [self.pack(item, where) for item in array.ravel().tolist()]
+            return {"objects": [list(array.shape), items]}
+        if array.dtype.hasobject or array.dtype.kind == "T":
+            raise ValueError(f"{where} cannot be saved: its arrays have dtype {array.dtype}")
+        return {"array": self._put(array, where)}
+
+    def _random(self, value: np.random.Generator | np.random.RandomState, where: str) -> Any:
+        state: Any
+        if isinstance(value, np.random.Generator):
+            kind, state = "generator", value.bit_generator.state
+        else:
+            kind, state = "random_state", value.get_state(legacy=False)
+        name = state["bit_generator"]
+        if name not in BIT_GENERATORS or (kind == "random_state" and name != "MT19937"):
+            raise ValueError(f"{where} cannot be saved: it draws from {name}. Use an integer seed")
+        return {kind: self.pack(state, where)}
+
+    def _part(self, value: Any, where: str) -> Any:
+        cls = type(value)
+        if known_part(cls.__qualname__) is cls:
+            fields = {name: self.pack(field, f"{where}.{name}") for name, field in fields_of(value).items()}
+            return {"part": [cls.__qualname__, fields]}
+        if hasattr(value, "__array__") and not isinstance(value, type):
+            return self._array(np.asarray(value), where)
+        if attrs.has(cls):
+            raise ValueError(
+                f"{where} cannot be saved: its class {cls.__qualname__} is not registered. "
+                "Decorate it with @rplvq.parts.register_part, both where you save and where you load"
+            )
+        raise ValueError(
+            f"{where} cannot be saved: {value!r} is neither a plain value, an array nor a part of the library. "
+            "Write it as a class of attrs (@attrs.frozen) and decorate that with @rplvq.parts.register_part"
+        )
+
+
+class Unpacker:
+    """Turns the output of a :class:`Packer` back into values.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        The arrays, by name.
+    manifold : pymanopt manifold, optional
+        Stands in for each pymanopt manifold, whose class and description must agree.
+
+    Attributes
+    ----------
+    manifold_used : bool
+        Whether a value asked for ``manifold``.
+
+    Examples
+    --------
+    >>> packer = Packer()
+    >>> packed = packer.pack({"a": (1, np.eye(2))}, "x")
+    >>> Unpacker(packer.arrays).unpack(packed)["a"][1]
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], manifold: Any = None) -> None:
+        self.arrays = arrays
+        self.manifold = manifold.manifold if isinstance(manifold, FromPymanopt) else manifold
+        self.manifold_used = False
+        self.readers: dict[str, Callable[[Any], Any]] = {
+            "float": float,
+            "scalar": lambda name: self.arrays[name][()],
+            "array": lambda name: self.arrays[name],
+            "objects": self._objects,
+            "tuple": lambda items: tuple(self.unpack(items)),
+            "dict": lambda items: dict(self.unpack(items)),
+            "generator": self._generator,
+            "random_state": self._random_state,
+            "pymanopt": self._pymanopt,
+            "part": self._part,
+        }
+
+    def unpack(self, packed: Any) -> Any:
+        """Return the value.
+
+        Raises
+        ------
+        ValueError
+            If a part is not known here, refuses its fields, or a pymanopt manifold is needed.
+        KeyError, TypeError
+            If ``packed`` was not made by a Packer.
+        """
+        if isinstance(packed, list):
+            return [self.unpack(item) for item in packed]
+        if not isinstance(packed, dict):
+            return packed
+        ((tag, content),) = packed.items()
+        return self.readers[tag](content)
+
+    def _objects(self, content: list[Any]) -> Array:
+        shape, items = content
+        array = np.empty(len(items), dtype=object)
+        for index, item in enumerate(items):
+            array[index] = self.unpack(item)
+        return array.reshape(shape)
+
+    def _bit_generator(self, state: Any) -> Any:
+        return BIT_GENERATORS[state["bit_generator"]](0)
+
+    def _generator(self, packed: Any) -> np.random.Generator:
+        state = self.unpack(packed)
+        bits = self._bit_generator(state)
+        bits.state = state
+        return np.random.Generator(bits)
+
+    def _random_state(self, packed: Any) -> np.random.RandomState:
+        state = self.unpack(packed)
+        restored = np.random.RandomState(self._bit_generator(state))
+        restored.set_state(state)
+        return restored
+
+    def _pymanopt(self, content: list[str]) -> Any:
+        name, description = content
+        if self.manifold is None:
+            raise ValueError(
+                f"the model was trained on pymanopt's {name} ({description}), whose settings are not in the "
+                "file: pass it as load_model(path, manifold=...)"
+            )
+        if [type(self.manifold).__qualname__, str(self.manifold)] != content:
+            raise ValueError(f"manifold={self.manifold} is not what the model was trained on: {name}, {description}")
+        self.manifold_used = True
+        return self.manifold
+
+    def _part(self, content: list[Any]) -> Any:
+        name, packed = content
+        cls = known_part(name)
+        if cls is None:
+            raise ValueError(
+                f"the model holds a part {name!r} that is not known here: import the module that defines it, "
+                "whose class is decorated with @rplvq.parts.register_part, before loading"
+            )
+        fields = {field: self.unpack(value) for field, value in packed.items()}
+        try:
+            return cls(**fields)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"part {name!r} does not take the fields {sorted(fields)} of the file: {error}") from error

@@ -1,0 +1,220 @@
+"""Positive definite matrices under a Log-Euclidean metric that is learned with the prototypes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from rplvq.manifolds._flat import FlatGeodesics, flat_move
+from rplvq.manifolds._log_euclidean import LogEuclidean
+from rplvq.parts import count_from, library_part, not_negative
+from rplvq.protocols import Array, Prototypes
+
+__all__ = ["LearnedLogEuclidean"]
+
+LONGEST = 0.5
+"""Bound on the relative change of Omega in one step."""
+LARGEST = 1 << 28
+"""Bytes that Omega may take: full rank up to 107 x 107 real matrices."""
+
+
+@library_part
+class MetricPrototypes:
+    """Prototypes with the metric that was learned beside them.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (K, n, n)
+        Matrix logarithms. Not to be written to.
+    omega : ndarray of shape (r, m)
+        The metric, ``Q = omega^T omega``, on the m real coordinates of a logarithm.
+    """
+
+    __slots__ = ("codes", "omega")
+
+    def __init__(self, codes: Array, omega: Array) -> None:
+        self.codes = codes
+        self.omega = omega
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the logarithms, shape (K, n, n), without the metric."""
+        return np.array(self.codes, dtype=dtype)
+
+    def with_codes(self, codes: Array) -> MetricPrototypes:
+        """Return other prototypes (M, n, n) under the same metric."""
+        return MetricPrototypes(codes, self.omega)
+
+
+class MetricGeodesics(NamedTuple):
+    """Straight lines between logarithms, their squared lengths under omega, and omega."""
+
+    sqdist: Array  # (B, K)
+    prototypes: Array  # (K, n, n)
+    samples: Array  # (B, n, n)
+    omega: Array  # (r, m)
+
+
+def coordinates(codes: Array, m: int) -> Array:
+    """Real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
+
+    The diagonal, then sqrt 2 times the entries above it; where m is n^2, also sqrt 2 times their imaginary parts.
+
+    Raises
+    ------
+    ValueError
+        If codes are complex and m is that of real ones.
+    """
+    n = codes.shape[-1]
+    if m < n * n and np.iscomplexobj(codes):
+        raise ValueError("X is complex, but the metric was learned on real matrices: learn it on complex ones")
+    rows, columns = np.triu_indices(n, 1)
+    places = np.arange(n)
+    above = np.sqrt(2.0) * codes[:, rows, columns]
+    parts = [codes[:, places, places].real, above.real]
+    if m > n * (n + 1) // 2:
+        parts.append(above.imag)
+    return np.hstack(parts)
+
+
+def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
+    """Step omega (r, m) by weights (B, K) of the differences between samples (B, m) and prototypes (K, m)."""
+    if len(samples) < len(prototypes):  # outer products do not see signs: fewer and larger products
+        samples, prototypes, weights = prototypes, samples, weights.T
+    pull, reach = np.zeros_like(omega), 0.0
+    for prototype, column in zip(prototypes, weights.T, strict=True):
+        differences = samples - prototype
+        pull += (omega @ differences.T * column) @ differences
+        reach += float(np.abs(column) @ np.vecdot(differences, differences))
+    pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
+    pull += omega
+    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
+    return pull
+
+
+@library_part
+@attrs.frozen
+class LearnedLogEuclidean:
+    """Positive definite matrices under a Log-Euclidean metric, learned together with the prototypes.
+
+    ``d^2(X, W) = |Omega vec(log X - log W)|^2 = |log X - log W|_Q^2`` with ``Q = Omega^T Omega``, where vec are the
+    m real coordinates of a symmetric (m = n (n + 1) / 2) or Hermitian (m = n^2) matrix, orthonormal for the Frobenius
+    product. Metric learning for LVQ is Schneider, Biehl and Hammer's (2009, doi:10.1162/neco.2009.11-08-908); on
+    logarithms of positive definite matrices it is studied by Tang, Tino and Yu (2023,
+    doi:10.1109/TCYB.2022.3178412). It starts at Q = I, the Log-Euclidean metric, if it has full rank.
+
+    Parameters
+    ----------
+    rate : float, default=0.01
+        Step size of Omega, as a share of the step size of the prototypes. With 0 the metric stays what it is.
+    rank : int, optional
+        Rows of Omega, at most m: the rank of Q. By default m. Lower ranks start at a random subspace.
+    random_state : int, default=0
+        Seed of that subspace.
+    max_step_length : float, default=10
+        Longest step of a prototype (in the learned metric).
+
+    Notes
+    -----
+    The waist is wide enough: with weights ``w_bk = 2 step slope_bk / B`` and differences ``v_bk = log X_b - log W_k``,
+    ``d loss / d Omega = 2 Omega sum_bk slope_bk v_bk v_bk^T / B``, so that the gradient step is
+    ``Omega <- Omega - rate Omega sum_bk w_bk v_bk v_bk^T``. Then Omega is scaled to ``tr Q = m``, or the metric would
+    shrink and grow in place of sigma2. The caps on weights bound this step, too, and one step changes no direction
+    of Omega by more than half.
+
+    Under a fixed Q the space is flat. Its geodesics are the straight lines of the logarithms, whatever Q is, so the
+    logarithm is the plain difference v, and the Riemannian gradient, taken in the metric Q itself, is
+    ``grad d^2 = Q^-1 (-2 Q v) = -2 v``. Prototypes therefore move as under :class:`rplvq.LogEuclidean`.
+
+    Prototypes carry Omega. Codes without it, as initializers make, are measured by the start metric. With
+    ``rate > 0``, `move` moves the metric as well, so the promises of a geometry that compare distances before and after
+    a move hold for ``rate=0`` only (:func:`rplvq.testing.check_manifold` passes then).
+
+    Examples
+    --------
+    One coordinate tells the classes apart; the metric learns to look there.
+
+    >>> from rplvq import LearnedLogEuclidean, Trainer
+    >>> from rplvq.arrays import Samples
+    >>> rng = np.random.default_rng(0)
+    >>> logs = rng.normal(size=(40, 2)) * [0.1, 2.0] + np.repeat([[0.0, 0.0], [0.5, 0.0]], 20, axis=0)
+    >>> trainer = Trainer(LearnedLogEuclidean(rate=1.0), sigma2=0.1, step_size=0.02, max_epochs=20)
+    >>> codes = trainer.manifold.encode(np.exp(logs)[:, :, None] * np.eye(2))
+    >>> samples = Samples(codes, np.repeat([0, 1], 20))
+    >>> state, _ = trainer.run(trainer.init(samples, 2, rng), samples, rng)
+    >>> metric = trainer.manifold.metric(state.prototypes)
+    >>> metric.shape, bool(metric[0, 0] > 10 * metric[1, 1])
+    ((3, 3), True)
+    """
+
+    rate: float = attrs.field(default=0.01, validator=not_negative)
+    rank: int | None = attrs.field(default=None, validator=count_from(1, or_none=True))
+    random_state: int = attrs.field(default=0, validator=count_from(0))
+    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+
+    def encode(self, points: Any) -> Array:
+        """Logarithms of matrices (N, n, n).
+
+        Raises
+        ------
+        ValueError
+            At the first matrix that is not positive definite, if ``rank`` exceeds m, or if Omega would take more
+            than 256 MiB.
+        """
+        codes = LogEuclidean().encode(points)
+        n = codes.shape[-1]
+        m = n * n if np.iscomplexobj(codes) else n * (n + 1) // 2
+        if self.rank is not None and self.rank > m:
+            raise ValueError(f"rank must be at most {m} for matrices of size {n}, got {self.rank}")
+        if (size := 8 * m * (self.rank or m)) > LARGEST:
+            raise ValueError(
+                f"X holds matrices of size {n}, whose metric of rank {self.rank or m} on {m} coordinates takes "
+                f"{size / 2**30:.2g} GiB: give a lower rank, or project the matrices first (SPDProjection)"
+            )
+        return codes
+
+    def decode(self, codes: Prototypes) -> Array:
+        """Exponentials, shape (K, n, n)."""
+        return LogEuclidean().decode(np.asarray(codes))
+
+    def metric(self, prototypes: Prototypes) -> Array:
+        """Return Q = Omega^T Omega of shape (m, m) and trace m, for K prototypes as training carries them."""
+        omega = self._omega(prototypes)
+        return np.asarray(omega.T @ omega)
+
+    def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
+        """Squared distances (B, K) under the metric that the prototypes carry."""
+        omega = self._omega(prototypes, samples)
+        ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) @ omega.T for codes in (samples, prototypes))
+        return np.asarray(cdist(ends, starts, "sqeuclidean"))
+
+    def connect(self, prototypes: Prototypes, samples: Array) -> MetricGeodesics:
+        """Connect the logarithms of samples (B, n, n) to those of prototypes (K, n, n)."""
+        omega = self._omega(prototypes, samples)
+        return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
+
+    def move(self, geodesics: MetricGeodesics, weights: Array) -> MetricPrototypes:
+        """Move prototypes (K, n, n) by the weighted differences, and Omega (r, m) by its gradient."""
+        sqdist, prototypes, samples, omega = geodesics
+        moved = flat_move(FlatGeodesics(sqdist, prototypes, samples), weights)
+        if self.rate == 0 or not weights.any():
+            return MetricPrototypes(moved, omega)
+        ends, starts = (coordinates(codes, omega.shape[1]) for codes in (samples, prototypes))
+        return MetricPrototypes(moved, stepped(omega, self.rate, ends, starts, weights))
+
+    def _omega(self, prototypes: Prototypes, samples: Array | None = None) -> Array:
+        """Omega (r, m) that prototypes carry, or the one at the start."""
+        if isinstance(prototypes, MetricPrototypes):
+            return prototypes.omega
+        n = np.shape(prototypes)[-1]
+        is_complex = np.iscomplexobj(prototypes) or (samples is not None and np.iscomplexobj(samples))
+        m = n * n if is_complex else n * (n + 1) // 2
+        if self.rank is None or self.rank == m:
+            return np.eye(m)
+        noise = np.random.default_rng(self.random_state).normal(size=(m, self.rank))
+        return np.asarray(np.linalg.qr(noise)[0].T * np.sqrt(m / self.rank))

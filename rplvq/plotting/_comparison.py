@@ -1,0 +1,154 @@
+"""The picture of a comparison: every fold of every estimator, and the numbers beside it."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rplvq.evaluation import mean_and_deviation
+from rplvq.plotting._style import BLUE, GREY, INK, new_figure
+from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rplvq.evaluation import Comparison
+
+__all__ = ["plot_comparison", "save_comparison"]
+
+ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
+
+AXIS_LABELS = {
+    "accuracy": "accuracy (share of test samples)",
+    "balanced_accuracy": "balanced accuracy (mean share over classes)",
+    "kappa": "Cohen's kappa (0 chance, 1 perfect)",
+}
+
+
+def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the scores of every fold, a row an estimator, the best at the top.
+
+    A dot is a fold, at the same height within each row, so that a fold can be followed from row to row. The
+    diamond is the mean, the bar one standard deviation to each side. On the right stand both as numbers, and
+    the Holm-corrected Wilcoxon p-value of the difference to the best.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`rplvq.evaluation`.
+    metric : str, optional
+        One of its metrics; the first by default.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the metric was not scored.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from rplvq.evaluation import compare, default_estimators
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=15, random_state=0)
+    >>> models = default_estimators(["affine_invariant", "log_euclidean"], max_epochs=1)
+    >>> ax = plot_comparison(compare(X, y, models, cv=3, random_state=0))
+    >>> ax.get_xlabel()
+    'accuracy (share of test samples)'
+    """
+    metric = comparison.metrics[0] if metric is None else metric
+    scores = comparison.of(metric)
+    order = np.argsort(-scores.mean(axis=1), kind="stable")
+    if ax is None:
+        _, ax = new_figure(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(order))
+    n_folds = scores.shape[1]
+    offsets = np.linspace(-0.22, 0.22, n_folds) if n_folds > 1 else np.zeros(1)
+    for row, e in enumerate(order):
+        ax.scatter(scores[e], row + offsets, s=22, color=BLUE, alpha=0.55, linewidths=0, zorder=2)
+        deviation = scores[e].std(ddof=1) if n_folds > 1 else 0.0
+        ax.errorbar(
+            scores[e].mean(), row, xerr=deviation, fmt="D", ms=6, color=INK, mec="white", elinewidth=1.5, zorder=3
+        )
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    ax.set_yticks(range(len(order)), [comparison.names[e] for e in order])
+    ax.set_xlabel(AXIS_LABELS.get(metric, metric))
+    ax.grid(axis="x", color="0.9")
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    _write_numbers(ax, comparison, metric, order)
+    return ax
+
+
+def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) -> None:
+    """Write mean, deviation and p-value of each row to the right of the axes."""
+    rows, testable = comparison.rows, len(comparison.folds) > 1 and len(order) > 1
+    p_values = comparison.p_values(metric) if testable else {}
+    best = comparison.names[order[0]]
+    key = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
+    if testable:
+        key += "; p: Wilcoxon against the best, Holm-corrected"
+    ax.set_title(key, fontsize="small", color=GREY)
+    labels = []
+    for e in order:
+        name = comparison.names[e]
+        text = mean_and_deviation(rows[e], metric, "±", digits=3)
+        if testable:
+            p = p_values.get((best, name), p_values.get((name, best)))
+            text += "   best" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
+        labels.append(text)
+    right = ax.secondary_yaxis("right")
+    right.set_yticks(range(len(order)), labels)
+    right.tick_params(length=0, colors=INK)
+    right.spines["right"].set_visible(False)
+
+
+def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
+    """Draw :func:`plot_comparison` into an image file, without a display.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        From :func:`rplvq.evaluation`.
+    path : path-like
+        File to write; its suffix gives the format.
+    metric : str, optional
+        One of its metrics; the first by default.
+
+    Raises
+    ------
+    ValueError
+        If the metric was not scored.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rplvq.evaluation import Comparison
+    >>> seconds = np.ones((2, 3))
+    >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+    >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_comparison(result, Path(folder) / "picture.png")
+    ...     (Path(folder) / "picture.png").is_file()
+    True
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
+    figure = Figure(figsize=(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)), layout="constrained")
+    plot_comparison(comparison, metric, figure.subplots())
+    figure.savefig(path, dpi=150)

@@ -1,0 +1,145 @@
+"""Data as pictures: spectra by class, and samples by their distances to the prototypes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplvq.plotting._style import INK, class_colors, new_axes, tidy
+from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_distances", "plot_spectra"]
+
+
+def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
+    """Draw the eigenvalues of each class, largest first: the median, and the band from 10 to 90 %.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian positive definite matrices.
+    y : array-like of shape (N,)
+        Labels.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    unit : str, default=""
+        Unit of the entries, for the axis.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not one label a matrix, or a matrix is not positive definite.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from rplvq.datasets import make_syn2
+    >>> from rplvq.plotting import plot_spectra
+    >>> ax = plot_spectra(*make_syn2(n_per_class=5, random_state=0))
+    >>> len(ax.lines), ax.get_yscale()
+    (4, 'log')
+    """
+    from rplvq.manifolds import AffineInvariant
+
+    matrices, labels = AffineInvariant().encode(X), np.asarray(y)
+    if labels.shape != matrices.shape[:1]:
+        raise ValueError(f"y must hold {len(matrices)} labels, one a matrix, got shape {labels.shape}")
+    ax = new_axes(ax)
+    spectra = np.linalg.eigvalsh(matrices)[:, ::-1]
+    ranks = np.arange(1, spectra.shape[1] + 1)
+    for label, color in class_colors(np.unique(labels)).items():
+        low, middle, high = np.quantile(spectra[labels == label], [0.1, 0.5, 0.9], axis=0)
+        ax.fill_between(ranks, low, high, color=color, alpha=0.2, linewidth=0)
+        ax.plot(ranks, middle, "o-", color=color, ms=3.5, label=str(label))
+    ax.set_yscale("log")
+    ax.set_xlabel("rank of the eigenvalue (1 is the largest)")
+    ax.set_ylabel(f"eigenvalue ({unit})" if unit else "eigenvalue")
+    ax.locator_params(axis="x", integer=True)
+    ax.legend(title="class", frameon=False)
+    return tidy(ax)
+
+
+def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
+    """Draw samples in the plane that shows most of their distances to the prototypes.
+
+    The K distances of each sample, ``model.transform(X)``, are projected on their first two principal
+    components; the prototypes, by their own distances to each other, on the same. Wrongly classified samples
+    are crosses.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ
+        Fitted.
+    X : array-like of shape (N, n, n)
+        Samples.
+    y : array-like of shape (N,), optional
+        Their labels; without, the predicted ones give the colours.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not one label a sample, or a sample is not on the manifold.
+    NotFittedError
+        If the classifier is not fitted.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.plotting import plot_distances
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> ax = plot_distances(RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y), X, y)
+    >>> ax.get_xlabel().startswith("first principal component")
+    True
+    """
+    distances, predicted = model.transform(X), model.predict(X)
+    labels = predicted if y is None else np.asarray(y)
+    if labels.shape != predicted.shape:
+        raise ValueError(f"y must hold {len(predicted)} labels, one a sample, got shape {labels.shape}")
+    ax = new_axes(ax, 5.6, 4.6)
+    center = distances.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(distances - center, full_matrices=False)
+    samples = _project(distances - center, axes)
+    prototypes = _project(model.transform(model.prototypes_) - center, axes)
+    colors = class_colors(np.asarray(model.classes_))
+    for label, color in colors.items():
+        own = labels == label
+        right, wrong = own & (predicted == labels), own & (predicted != labels)
+        ax.scatter(samples[right, 0], samples[right, 1], s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
+        ax.scatter(samples[wrong, 0], samples[wrong, 1], s=26, color=color, marker="x", linewidths=1.2)
+        mine = prototypes[np.asarray(model.prototype_labels_) == label]
+        ax.scatter(mine[:, 0], mine[:, 1], s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
+    shares = [100 * share for share in lengths**2 / np.sum(lengths**2)] + [0.0]
+    ax.set_xlabel(f"first principal component of the distances ({shares[0]:.0f} %)")
+    ax.set_ylabel(f"second ({shares[1]:.0f} %)")
+    ax.set_title("dot: sample; cross: misclassified; diamond: prototype", fontsize="small")
+    ax.legend(title="class", frameon=False, fontsize="small")
+    return tidy(ax)
+
+
+def _project(centered: Array, axes: Array) -> Array:
+    """Coordinates (N, 2) of centred distances (N, K), the second zero where K is 1."""
+    plane = np.zeros((len(centered), 2))
+    plane[:, : len(axes[:2])] = centered @ axes[:2].T
+    return plane

@@ -1,0 +1,183 @@
+"""Prototypes as pictures: whole matrices, or the ellipses of two channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rplvq.plotting._style import class_colors, new_axes, points_of, tidy
+from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_ellipses", "plot_prototypes"]
+
+MAX_NAMES = 12
+"""Channels up to which their names fit beside a tile."""
+
+
+def plot_prototypes(
+    model: Any, ax: Axes | None = None, *, channels: Sequence[str] | None = None, unit: str = ""
+) -> Axes:
+    """Draw prototypes as tiles of one picture, with one colour scale, a column a class.
+
+    Real entries are drawn around zero; of complex matrices, the absolute values.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ, or (prototypes, labels) of shapes (K, n, n) and (K,)
+        What is drawn.
+    ax : matplotlib Axes, optional
+        Where; a new figure by default.
+    channels : sequence of n str, optional
+        Names of rows, written at the left if there are at most 12.
+    unit : str, default=""
+        Unit of the entries, for the colour bar: "uV^2", for one.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there are not n names, or the prototypes are not matrices.
+    NotFittedError
+        If the classifier is not fitted.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from rplvq.plotting import plot_prototypes
+    >>> ax = plot_prototypes((np.array([np.eye(3), 2 * np.eye(3)]), ["rest", "move"]))
+    >>> [text.get_text() for text in ax.texts]
+    ['move', 'rest']
+    """
+    matrices, labels = points_of(model)
+    n = matrices.shape[1]
+    if channels is not None and len(channels) != n:
+        raise ValueError(f"channels has {len(channels)} names for {n} rows")
+    signed = not np.iscomplexobj(matrices)
+    tiles, columns, depth = _mosaic(matrices if signed else np.abs(matrices), labels)
+    ax = new_axes(ax, max(4.0, 1.7 * len(columns) + 1.6), 1.7 * depth + 1.0)
+    limit = np.nanmax(np.abs(tiles))
+    image = ax.imshow(
+        tiles, cmap="RdBu_r" if signed else "viridis", vmin=-limit if signed else 0, vmax=limit, interpolation="nearest"
+    )
+    for column, label in enumerate(columns.tolist()):
+        ax.text(column * (n + 1) + (n - 1) / 2, -0.6, str(label), ha="center", va="bottom")
+    named = channels is not None and n <= MAX_NAMES
+    ax.set_xticks([])
+    ax.set_yticks(np.arange(n) if named else [], channels if named else [])
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    name = "entry" if signed else "absolute value of the entry"
+    ax.figure.colorbar(image, ax=ax, label=f"{name} ({unit})" if unit else name, shrink=0.8)
+    return ax
+
+
+def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
+    """Tiles of one picture with NaN between them, the classes (C,) of its columns, and its rows of tiles."""
+    n = matrices.shape[1]
+    columns, which = np.unique(labels, return_inverse=True)
+    depth = int(np.bincount(which).max())
+    tiles = np.full((depth * (n + 1) - 1, len(columns) * (n + 1) - 1), np.nan)
+    filled = np.zeros(len(columns), dtype=int)
+    for matrix, column in zip(matrices, which, strict=True):
+        top, left = filled[column] * (n + 1), column * (n + 1)
+        tiles[top : top + n, left : left + n] = matrix
+        filled[column] += 1
+    return tiles, columns, depth
+
+
+def plot_ellipses(
+    model: Any,
+    ax: Axes | None = None,
+    *,
+    X: Any = None,
+    y: Any = None,
+    channels: tuple[int, int] = (0, 1),
+    names: tuple[str, str] | None = None,
+    unit: str = "",
+) -> Axes:
+    """Draw the ellipses ``v^T C^-1 v = 1``, C the block of two channels: prototypes thick, samples thin.
+
+    The block of two channels is their own covariance, whatever the others do. Of Hermitian matrices the real part
+    is drawn.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ, or (prototypes, labels) of shapes (K, n, n) and (K,)
+        What is drawn with thick lines.
+    ax : matplotlib Axes, optional
+        Where; a new figure by default.
+    X : array-like of shape (N, n, n), optional
+        Samples, drawn behind with thin lines; some dozens are legible.
+    y : array-like of shape (N,), optional
+        Their labels; grey without.
+    channels : (int, int), default=(0, 1)
+        The two rows.
+    names : (str, str), optional
+        Their names; "channel 0" and so on by default.
+    unit : str, default=""
+        Unit of the signals, whose standard deviations are drawn.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If a channel is out of range, or the prototypes are not matrices.
+    NotFittedError
+        If the classifier is not fitted.
+    ImportError
+        If matplotlib is missing.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from rplvq.plotting import plot_ellipses
+    >>> ax = plot_ellipses((np.array([np.diag([4.0, 1.0])]), ["a"]), unit="mV")
+    >>> ax.get_xlabel(), float(ax.lines[0].get_xdata().max().round(6))
+    ('channel 0 (mV)', 2.0)
+    """
+    matrices, labels = points_of(model)
+    n = matrices.shape[1]
+    for channel in channels:
+        if not 0 <= channel < n:
+            raise ValueError(f"channels={channels} must be two rows of matrices with {n}")
+    ax = new_axes(ax, 5.0, 4.6)
+    colors = class_colors(np.unique(labels))
+    if X is not None:
+        curves = _ellipses(np.asarray(X), channels)
+        for index, curve in enumerate(curves):
+            color = "0.6" if y is None else colors.get(np.asarray(y)[index].item(), "0.6")
+            ax.plot(*curve, color=color, lw=0.6, alpha=0.4, zorder=1)
+    seen: set[Any] = set()
+    for curve, label in zip(_ellipses(matrices, channels), labels.tolist(), strict=True):
+        ax.plot(*curve, color=colors[label], lw=2.5, zorder=2, label=None if label in seen else str(label))
+        seen.add(label)
+    first, second = names or (f"channel {channels[0]}", f"channel {channels[1]}")
+    ax.set_xlabel(f"{first} ({unit})" if unit else first)
+    ax.set_ylabel(f"{second} ({unit})" if unit else second)
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.legend(frameon=False)
+    return tidy(ax)
+
+
+def _ellipses(matrices: Array, channels: tuple[int, int]) -> Array:
+    """Points (N, 2, 100) of the unit circle under the square root of each block."""
+    blocks = np.real(matrices[:, channels][:, :, channels])
+    eigenvalues, eigenvectors = np.linalg.eigh(blocks)
+    angles = np.linspace(0, 2 * np.pi, 101)
+    circle = np.stack([np.cos(angles), np.sin(angles)])
+    return np.asarray((eigenvectors * np.sqrt(eigenvalues)[:, None, :]) @ circle)

@@ -1,0 +1,132 @@
+"""Costs of projected matrices as functions on the Grassmann manifold, with their gradients, and their descent."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+from pymanopt import Problem
+from pymanopt.function import numpy as numpy_function
+from pymanopt.manifolds import ComplexGrassmann, Grassmann
+from pymanopt.optimizers import ConjugateGradient
+
+from rplvq.arrays import adjoint, congruence, hermitian_part
+from rplvq.manifolds import AffineInvariant
+from rplvq.protocols import Array, Cost
+
+__all__ = ["Descent", "ProjectedCost", "descend", "lifted"]
+
+
+def lifted(matrices: Array, basis: Array, small: Array) -> Array:
+    """Change matrices as little as gives their projections another value.
+
+    With ``A = V^H M V``, return ``M + M V (A^-1 W A^-1 - A^-1) V^H M``, whose projection is W. For a Gaussian of
+    covariance M this replaces the marginal of ``V^H x`` and keeps the conditional of the rest: of all positive definite
+    matrices with projection W it has the least Kullback-Leibler divergence from M.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (K, n, n)
+        M, positive definite.
+    basis : ndarray of shape (n, p)
+        V.
+    small : ndarray of shape (K, p, p)
+        W, positive definite.
+
+    Returns
+    -------
+    ndarray of shape (K, n, n)
+        Positive definite.
+
+    Examples
+    --------
+    >>> lifted(np.array([[[2.0, 1.0], [1.0, 2.0]]]), np.array([[1.0], [0.0]]), np.array([[[4.0]]]))
+    array([[[4. , 2. ],
+            [2. , 2.5]]])
+    """
+    inverse = np.linalg.inv(congruence(matrices, basis))
+    sides = matrices @ basis
+    return hermitian_part(matrices + sides @ (inverse @ small @ inverse - inverse) @ adjoint(sides))
+
+
+@attrs.frozen(eq=False)
+class ProjectedCost:
+    """Mean cost of samples and prototypes that are projected together, as a function of the subspace.
+
+    ``f(V) = mean_b cost(d^2(V^H X_b V, V^H M_k V))`` under the affine-invariant distance. By its invariance f depends
+    on the span of V only. With ``A u_i = lam_i W u_i`` and ``u_i^H W u_i = 1`` for ``A = V^H X V`` and ``W = V^H M V``,
+
+    ``d d^2 / d A = sum_i (2 log lam_i / lam_i) u_i u_i^H`` and ``d d^2 / d W = -sum_i 2 log lam_i u_i u_i^H``
+
+    (derivatives of generalised eigenvalues), and a function g of A has the gradient ``2 X V (d g / d A)`` by V.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (N, n, n)
+        X, positive definite.
+    prototypes : ndarray of shape (K, n, n)
+        M, positive definite.
+    targets : ndarray of shape (N,) or (N, C)
+        As for :class:`rplvq.protocols.Cost`.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    cost : Cost
+        What is minimised.
+    sigma2 : float
+        Variance of the mixture.
+    """
+
+    samples: Array
+    prototypes: Array
+    targets: Array
+    labels: Array
+    cost: Cost
+    sigma2: float
+
+    def __call__(self, basis: Array) -> tuple[float, Array]:
+        """Value at a basis (n, p), and the Euclidean gradient (n, p) there."""
+        manifold = AffineInvariant()
+        small = congruence(self.prototypes, basis)
+        sqdist, logs, vectors, factors = manifold.connect(small, congruence(self.samples, basis))
+        loss, slope = self.cost(sqdist, self.targets, self.labels, self.sigma2)
+        vectors = adjoint(factors) @ vectors  # (N, K, p, p), the u_i in columns
+        rates = 2.0 * slope[..., None] * logs / len(loss)  # (N, K, p)
+        by_samples = ((vectors * (rates * np.exp(-logs))[..., None, :]) @ adjoint(vectors)).sum(axis=1)
+        by_prototypes = -((vectors * rates[..., None, :]) @ adjoint(vectors)).sum(axis=0)
+        gradient = (self.samples @ basis @ by_samples).sum(axis=0)
+        gradient += (self.prototypes @ basis @ by_prototypes).sum(axis=0)
+        return float(loss.mean()), 2.0 * gradient
+
+
+class Descent(NamedTuple):
+    """The outcome of a descent: the basis (n, p), the cost there, and the number of iterations."""
+
+    basis: Array
+    cost: float
+    n_iter: int
+
+
+def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> Descent:
+    """Minimise over the Grassmann manifold by pymanopt's conjugate gradients, from a basis (n, p)."""
+    n, p = basis.shape
+    if n == p or max_iter == 0:
+        return Descent(basis, function(basis)[0], 0)
+    manifold = (ComplexGrassmann if np.iscomplexobj(function.samples) else Grassmann)(n, p)
+    seen: dict[str, Any] = {"basis": None}
+
+    def evaluated(point: Array) -> tuple[float, Array]:
+        # The optimiser asks for the cost and the gradient of the same point one after the other.
+        if seen["basis"] is None or not np.array_equal(seen["basis"], point):
+            seen.update(basis=point.copy(), values=function(point))
+        return seen["values"]  # type: ignore[no-any-return]
+
+    problem = Problem(
+        manifold,
+        numpy_function(manifold)(lambda point: evaluated(point)[0]),
+        euclidean_gradient=numpy_function(manifold)(lambda point: evaluated(point)[1]),
+    )
+    solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
+    found = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
+    # One more orthonormalisation: hundreds of retractions leave rounding.
+    return Descent(np.linalg.qr(found.point)[0], float(found.cost), int(found.iterations) - 1)

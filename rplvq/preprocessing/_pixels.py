@@ -1,0 +1,136 @@
+"""Features of single pixels, whose covariance :func:`rplvq.preprocessing.region_covariances` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from rplvq.protocols import Array
+
+__all__ = ["FeatureMap", "evaluate", "feature_map", "grey5", "rgb9"]
+
+FeatureMap: TypeAlias = Callable[[Array], npt.ArrayLike]
+"""Maps one image (h, w) or (h, w, channels) to the features of its pixels (h, w, d)."""
+
+LUMA = (0.299, 0.587, 0.114)
+
+
+def grey5(image: Array) -> Array:
+    """Features [x, y, I, abs Ix, abs Iy] of the pixels of a grey image.
+
+    Parameters
+    ----------
+    image : ndarray of shape (h, w)
+        Intensities I.
+
+    Returns
+    -------
+    ndarray of shape (h, w, 5)
+        Column x and row y, in pixels from 0; I; and the derivatives along x and y by the 3x3 Sobel
+        masks, not normalised (eight times the slope of a ramp), the border mirrored about the
+        centers of the outermost pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rplvq.preprocessing import grey5
+    >>> ramp = np.tile(np.arange(4.0), (3, 1))
+    >>> grey5(ramp)[1, 2]
+    array([2., 1., 2., 8., 0.])
+    """
+    image = np.asarray(image, dtype=float)
+    gradients = [np.abs(ndimage.sobel(image, axis=axis, mode="mirror")) for axis in (1, 0)]
+    return np.stack([*_coordinates(image), image, *gradients], axis=-1)
+
+
+def rgb9(image: Array) -> Array:
+    """Features [x, y, R, G, B, abs Ix, abs Iy, abs Ixx, abs Iyy] of the pixels of an RGB image.
+
+    Parameters
+    ----------
+    image : ndarray of shape (h, w, 3)
+        Intensities R, G, B.
+
+    Returns
+    -------
+    ndarray of shape (h, w, 9)
+        Column x and row y, in pixels from 0; the colors; and derivatives of the luminance
+        I = 0.299 R + 0.587 G + 0.114 B by the masks [-1, 0, 1] and [1, -2, 1], edge pixels
+        repeated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rplvq.preprocessing import rgb9
+    >>> parabola = np.tile(np.arange(4.0)[:, None, None] ** 2, (1, 3, 3))
+    >>> rgb9(parabola)[2, 1].round(6)
+    array([1., 2., 4., 4., 4., 0., 8., 0., 2.])
+    """
+    image = np.asarray(image, dtype=float)
+    luminance = image @ np.array(LUMA)
+    derivatives = [
+        np.abs(ndimage.correlate1d(luminance, mask, axis=axis, mode="nearest"))
+        for mask in ([-1.0, 0.0, 1.0], [1.0, -2.0, 1.0])
+        for axis in (1, 0)
+    ]
+    colors = np.moveaxis(image, -1, 0)
+    return np.stack([*_coordinates(luminance), *colors, *derivatives], axis=-1)
+
+
+# Name -> function and the shape of one of its pixels.
+NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "rgb9": (rgb9, (3,))}
+
+
+def _coordinates(image: Array) -> tuple[Array, Array]:
+    """Columns x and rows y of the pixels of an image (h, w), each (h, w)."""
+    rows, columns = np.indices(image.shape, dtype=float)
+    return columns, rows
+
+
+def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMap:
+    """Return the function that ``features`` names, for images (N, h, w) or (N, h, w, channels).
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or the images are of another kind.
+    """
+    if callable(features):
+        return features
+    name = ("rgb9" if len(shape) == 4 else "grey5") if features == "auto" else features
+    if not isinstance(name, str) or name not in NAMED:
+        choices = ["auto", *NAMED]
+        raise ValueError(f"features must be one of {choices} or a callable, got {features!r}")
+    function, pixel = NAMED[name]
+    if shape[3:] != pixel:
+        wanted = f"(N, {', '.join(['h', 'w', *map(str, pixel)])})"
+        raise ValueError(
+            f"images must have shape {wanted} for features={name!r}, got {shape}: name another set "
+            "of features, pass a callable, or convert the images"
+        )
+    return function
+
+
+def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
+    """Features (h, w, d) of images[index], as float64 or complex128.
+
+    The function is given a copy in floats: differences of bytes would wrap.
+
+    Raises
+    ------
+    ValueError
+        If the function returns anything but numbers of shape (h, w, d).
+    """
+    values = np.asarray(function(image.astype(float)))
+    height, width = image.shape[:2]
+    fits = values.ndim == 3 and values.shape[:2] == (height, width) and values.size > 0
+    if values.dtype.kind not in "biufc" or not fits:
+        raise ValueError(
+            f"features must return numbers of shape ({height}, {width}, d), got dtype "
+            f"{values.dtype} and shape {values.shape} for images[{index}]"
+        )
+    return values.astype(complex if np.iscomplexobj(values) else float, copy=False)

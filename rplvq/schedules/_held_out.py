@@ -1,0 +1,155 @@
+"""A sigma2 that ``fit`` chooses by held-out samples: the list of candidates. ``rplvq.training`` tries them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from rplvq.parts import library_part
+from rplvq.protocols import Schedule
+from rplvq.schedules._decay import Annealed, Constant, resolve
+
+__all__ = ["AUTO", "HeldOut"]
+
+RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
+"""Candidates that are named by a string."""
+GRID = 7
+"""Number of values that "grid" stands for."""
+ANNEALING = 0.25
+"""Share of its start to which the candidate "annealed" falls."""
+FEW = 3
+"""Number of candidates up to which one round of trials decides."""
+
+
+def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
+    if not value:
+        raise ValueError("candidates must not be empty")
+    for index, candidate in enumerate(value):
+        if isinstance(candidate, str) and candidate in RULES:
+            continue
+        try:
+            resolve(candidate, Constant(1.0), f"candidates[{index}]")
+        except ValueError as error:
+            raise ValueError(f"{error}; names are {list(RULES)}") from None
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError(f"candidates must be a sequence, got {value!r}")
+    return tuple(value)
+
+
+@library_part
+@attrs.frozen
+class HeldOut:
+    """Choose sigma2 by held-out samples, from a list of candidates.
+
+    1. A quarter of the samples of each class is held out, at least one. A class keeps at least one sample more than it
+       has prototypes, and equal samples stay together.
+    2. Each candidate trains new initial prototypes on the kept samples for a few epochs. The schedule of the step size
+       is shortened to these epochs.
+    3. Unless one round decides, the best two candidates, and the best one annealed, train again for about twice as many
+       epochs.
+    4. The candidate with the smallest held-out loss is used for the fit on all samples.
+
+    Trials with at most three candidates, none of them "annealed", are decided after one round and take 0.4 times the
+    visits of samples that the fit takes. All others take two times as many as the fit. If fewer than 10 samples, or
+    only samples of one class, can be held out, or if there are too few epochs to compare anything, sigma2 is "blended".
+
+    Parameters
+    ----------
+    candidates : sequence of str, float or Schedule
+        Values of sigma2 to try. A string is one of these:
+
+        - "blended" and "half_median": the rules of that name, see :class:`rplvq.RiemannianLVQ`;
+        - "grid": seven values in equal ratios, from half of "blended" to twice "half_median", fewer if there are few
+          epochs;
+        - "gentle": "blended" with the step size "auto", if the step size of the fit is None;
+        - "annealed": the best of all others, annealed to a quarter of its start;
+        - "untrained": the initial prototypes, with the sigma2 that suits the held-out samples best. If they win, the
+          fit does not train, and ``n_epochs_`` is 0. ``partial_fit`` ignores this candidate.
+
+        By default "grid", "gentle", "annealed" and "untrained".
+
+    Notes
+    -----
+    The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
+    recalibrated (temperature scaling), for labels as well as soft labels t, weighted by the sample weights. All trials
+    use the same split and the same order of samples, drawn from a copy of the generator of the fit. A fit whose sigma2
+    was chosen therefore equals the fit with this sigma2, bit for bit.
+
+    Examples
+    --------
+    >>> from rplvq import HeldOut, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn2
+    >>> X, y = make_syn2(n_per_class=40, random_state=0)
+    >>> model = RiemannianLVQ(sigma2=HeldOut([0.05, 0.1, 0.2]), max_epochs=10, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), model.sigma2_ in (0.05, 0.1, 0.2)
+    (True, True)
+    """
+
+    candidates: tuple[Any, ...] = attrs.field(
+        default=("grid", "gentle", "annealed", "untrained"), converter=_as_tuple, validator=_candidates
+    )
+
+    @property
+    def one_round(self) -> bool:
+        """Whether the first trials decide."""
+        return len(self.constants) <= FEW and not {"grid", "annealed"} & set(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        """Candidates that are named by a string."""
+        return [candidate for candidate in self.candidates if isinstance(candidate, str)]
+
+    @property
+    def constants(self) -> list[Any]:
+        """Candidates that the first round trains, without "gentle"."""
+        return [value for value in self.candidates if value not in ("gentle", "annealed", "untrained")]
+
+    @property
+    def price(self) -> float:
+        """Visits of samples that all trials may take together, relative to those of the fit."""
+        return 0.4 if self.one_round else 2.0
+
+    def first_values(self, blended: float, half_median: float, at_most: int) -> list[Schedule]:
+        """Return the schedules of sigma2 that the first round trains, at most ``at_most`` of them.
+
+        Examples
+        --------
+        >>> [schedule.value for schedule in HeldOut(["blended", 5.0]).first_values(2.0, 4.0, 2)]
+        [2.0, 5.0]
+        >>> [round(schedule.value, 6) for schedule in HeldOut().first_values(2.0, 4.0, 4)]
+        [1.0, 2.0, 4.0, 8.0]
+        """
+        named: dict[str, Any] = {"blended": [blended], "half_median": [half_median]}
+        named["grid"] = grid(blended, half_median, min(at_most, GRID))
+        found = [value for item in self.constants for value in (named[item] if isinstance(item, str) else [item])]
+        return [resolve(value, Constant(blended), "sigma2") for value in found[:at_most]]
+
+    def trained(self) -> HeldOut:
+        """Return the same without the candidate "untrained", for calls that must move the prototypes."""
+        kept = tuple(value for value in self.candidates if value != "untrained")
+        return HeldOut(kept or ("blended",))
+
+
+def grid(low: float, middle: float, count: int) -> list[float]:
+    """Return ``count`` values from ``low / 2`` to ``2 middle`` in equal ratios; one or two are low and middle."""
+    return [low, middle][:count] if count < 3 else np.geomspace(low / 2, 2 * middle, count).tolist()
+
+
+def annealed(start: float) -> Schedule:
+    """Return the annealing of the paper from ``start`` to a quarter of it."""
+    return Annealed(start, drop=(1 - ANNEALING) * start, floor=0.01 * start)
+
+
+AUTO = HeldOut(("blended", "half_median", "gentle"))
+"""What ``sigma2="auto"`` tries.
+
+No single rule suits all data. If all classes have about the same spread, small values overfit. If the spreads differ
+much, large values move prototypes by samples that are far from any border. If samples are few, steps of the paper's
+size follow single samples.
+"""

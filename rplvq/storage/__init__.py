@@ -1,1 +1,0 @@
-"""The parts of a model file: the archive, the coding of values, the names of parts."""

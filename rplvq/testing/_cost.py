@@ -1,0 +1,198 @@
+"""The check of a cost: its slope against differences of its loss, and each sample on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.protocols import Array, Cost, Evaluation
+from rplvq.testing._agreement import agree, pickled, require
+
+__all__ = ["check_cost"]
+
+
+class Case(NamedTuple):
+    """B samples, K prototypes and the cost's value at them."""
+
+    cost: Any
+    sqdist: Array  # (B, K)
+    targets: Array  # (B,) or (B, C)
+    labels: Array  # (K,)
+    sigma2: float
+    loss: Array  # (B,)
+    slope: Array  # (B, K)
+
+    def at(self, sqdist: Array, targets: Array | None = None, labels: Array | None = None) -> Any:
+        """Evaluate the cost elsewhere."""
+        targets = self.targets if targets is None else targets
+        return self.cost(sqdist, targets, self.labels if labels is None else labels, self.sigma2)
+
+
+def check_cost(
+    cost: Cost,
+    *,
+    n_classes: int = 3,
+    sigma2: float = 0.7,
+    pickling: bool = True,
+    random_state: int = 0,
+) -> None:
+    """Check that a cost keeps the promises of :class:`rplvq.protocols.Cost`.
+
+    With class indices and with class probabilities (which it may refuse with ValueError), one or
+    more prototypes a class: shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central
+    differences, finite values at huge distances, samples that do not see each other, prototypes in
+    any order.
+
+    Parameters
+    ----------
+    cost : Cost
+        The part to check.
+    n_classes : int, default=3
+        Number of classes C; give that of the cost if it has one (by its priors, say).
+    sigma2 : float, default=0.7
+        Variance at which the cost is evaluated; distances are between 0.1 and 6.
+    pickling : bool, default=True
+        Also check that the part can be pickled; a class made in a function or doctest cannot.
+    random_state : int, default=0
+        Seed of the distances and targets.
+
+    Raises
+    ------
+    AssertionError
+        At the first broken promise.
+    ValueError
+        If there are fewer than 2 classes, or the cost refuses class indices.
+
+    Examples
+    --------
+    >>> from rplvq.protocols import Evaluation
+    >>> class OwnClassDistance:
+    ...     def __call__(self, sqdist, targets, labels, sigma2):
+    ...         own = (labels == targets[:, None]) if targets.ndim == 1 else targets[:, labels]
+    ...         return Evaluation((own * sqdist).sum(axis=1) / sigma2, own / sigma2)
+    >>> check_cost(OwnClassDistance(), pickling=False)
+    """
+    if n_classes < 2:
+        raise ValueError(f"n_classes must be at least 2, got {n_classes}")
+    rng = np.random.default_rng(random_state)
+    for case in cases(cost, n_classes, sigma2, rng):
+        for promise in PROMISES:
+            promise(case)
+        if pickling:
+            again = case._replace(cost=pickled(cost, "a cost")).at(case.sqdist)
+            agree(again.loss, case.loss, 1, "a cost must give the same loss after pickling")
+
+
+def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -> Iterator[Case]:
+    """Every kind of targets with every kind of labels."""
+    several = np.repeat(np.arange(n_classes), np.arange(n_classes) + 1)
+    hard = np.arange(2 * n_classes) % n_classes
+    soft = rng.dirichlet(np.ones(n_classes), size=len(hard))
+    for labels in (np.arange(n_classes), np.repeat(np.arange(n_classes), 2), several):
+        for targets in (hard, soft):
+            sqdist = rng.uniform(0.1, 6.0, (len(hard), len(labels)))
+            given = (sqdist.copy(), targets.copy(), labels.copy())
+            try:
+                found = cost(*given, sigma2)
+            except ValueError:
+                if targets is soft:
+                    continue
+                raise
+            kept = all(map(np.array_equal, given, (sqdist, targets, labels)))
+            require(kept, "a cost must not write into sqdist, targets or labels")
+            check_evaluation(found, sqdist.shape, "at ordinary distances")
+            yield Case(cost, sqdist, targets, labels, sigma2, found.loss, found.slope)
+
+
+def check_evaluation(found: Any, shape: tuple[int, ...], where: str) -> None:
+    """Require an Evaluation with finite loss (B,) and slope (B, K)."""
+    require(isinstance(found, Evaluation), f"a cost must return an Evaluation, got {type(found)}")
+    for name, value, wanted in (("loss", found.loss, shape[:1]), ("slope", found.slope, shape)):
+        got = np.shape(value)
+        require(got == wanted, f"{name} must have shape {wanted} {where}, got {got}")
+        bad = np.argwhere(~np.isfinite(value))
+        if len(bad):
+            at = tuple(int(i) for i in bad[0])
+            raise AssertionError(f"{name} must be finite {where}: at index {at} it is {value[at]}")
+
+
+def slope_is_derivative(case: Case) -> None:
+    """Central differences, one prototype at a time."""
+    step = 1e-5
+    differences = np.empty_like(case.sqdist)
+    for k in range(len(case.labels)):
+        ahead, behind = case.sqdist.copy(), case.sqdist.copy()
+        ahead[:, k] += step
+        behind[:, k] -= step
+        differences[:, k] = (case.at(ahead).loss - case.at(behind).loss) / (2 * step)
+    rule = "slope must be the derivative of loss by sqdist"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = case.slope / differences
+    if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and np.isfinite(ratio).all():
+        rule += f" (everywhere it is {ratio.flat[0]:.3g} times that)"
+    size = max(np.abs(differences).max(), np.abs(case.slope).max())
+    agree(case.slope, differences, size, rule)
+
+
+def samples_stand_alone(case: Case) -> None:
+    """Require the values of a batch to be those of its samples one by one, in any order."""
+    size = np.abs(case.slope).max()
+    for b in range(len(case.sqdist)):
+        one = case.at(case.sqdist[b : b + 1], case.targets[b : b + 1])
+        rule = f"a batch must be evaluated as its samples one by one (here sample {b})"
+        agree(one.loss, case.loss[b : b + 1], np.abs(case.loss).max(), f"{rule}: loss")
+        agree(one.slope, case.slope[b : b + 1], size, f"{rule}: slope")
+    order = np.roll(np.arange(len(case.sqdist)), 1)
+    rolled = case.at(case.sqdist[order], case.targets[order])
+    agree(rolled.slope, case.slope[order], size, "slope must follow the order of the samples")
+    agree(rolled.loss, case.loss[order], np.abs(case.loss).max(), "loss must follow their order")
+
+
+def prototypes_in_any_order(case: Case) -> None:
+    """Prototypes need not be sorted by class."""
+    order = np.roll(np.arange(len(case.labels)), 1)
+    found = case.at(case.sqdist[:, order], labels=case.labels[order])
+    rule = "loss must not depend on the order of the prototypes"
+    agree(found.loss, case.loss, np.abs(case.loss).max(), rule)
+    rule = "slope must follow the order of the prototypes"
+    agree(found.slope, case.slope[:, order], np.abs(case.slope).max(), rule)
+
+
+def finite_far_away(case: Case) -> None:
+    """No overflow or 0 / 0 where exponentials underflow, nor at distance 0 or equal distances."""
+    own = case.labels == np.arange(len(case.sqdist))[:, None] % (case.labels.max() + 1)
+    at_prototype = case.sqdist.copy()
+    np.fill_diagonal(at_prototype, 0.0)
+    places = {
+        "at distances of 1e8": 1e8 * case.sqdist,
+        "at distances of 1e100": 1e100 * case.sqdist,
+        "with the own class 1e8 away": case.sqdist + 1e8 * own,
+        "with the other classes 1e8 away": case.sqdist + 1e8 * ~own,
+        "at a distance of 0": at_prototype,
+        "at equal distances": np.full_like(case.sqdist, 2.0),
+    }
+    for where, sqdist in places.items():
+        with np.errstate(all="ignore"):
+            found = case.at(sqdist)
+        check_evaluation(found, sqdist.shape, where)
+
+
+def log_proba_sums_to_one(case: Case) -> None:
+    """If the cost offers a class posterior."""
+    if not hasattr(case.cost, "log_proba"):
+        return
+    found = case.cost.log_proba(case.sqdist, case.labels, case.sigma2)
+    shape = (len(case.sqdist), int(case.labels.max()) + 1)
+    require(np.shape(found) == shape, f"log_proba must have shape {shape}, got {np.shape(found)}")
+    agree(np.exp(found).sum(axis=1), np.ones(shape[0]), 1, "exp(log_proba) must sum to one")
+
+
+PROMISES = (
+    slope_is_derivative,
+    samples_stand_alone,
+    prototypes_in_any_order,
+    finite_far_away,
+    log_proba_sums_to_one,
+)

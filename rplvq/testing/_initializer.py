@@ -1,0 +1,127 @@
+"""The check of an initializer: points of the manifold for every class, the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.testing._agreement import agree, pickled, require
+
+__all__ = ["check_initializer"]
+
+
+def check_initializer(
+    initializer: Initializer,
+    manifold: Manifold[Any],
+    points: Any,
+    targets: Any,
+    *,
+    pickling: bool = True,
+    random_state: int = 0,
+) -> None:
+    """Check that an initializer keeps the promises of :class:`rplvq.protocols.Initializer`.
+
+    That is: a prototype for every class, on the manifold; the same ones for the same seed; codes and targets left
+    as they are. ``sample_weight`` must be taken, but may be left aside.
+
+    Parameters
+    ----------
+    initializer : Initializer
+        The part to check; an attrs class whose ``per_class`` is None gets one prototype for each class, as in a fit.
+    manifold : Manifold
+        A geometry that passes :func:`rplvq.testing.check_manifold`.
+    points : array-like of shape (N, ...)
+        Samples on it, of at least 2 classes.
+    targets : array-like of int of shape (N,)
+        Their class indices 0..C-1, each of them present.
+    pickling : bool, default=True
+        Also check that the part can be pickled; a class made in a function or doctest cannot.
+    random_state : int, default=0
+        Seed of the generators that it is given.
+
+    Raises
+    ------
+    AssertionError
+        At the first broken promise.
+    ValueError
+        If a point is not on the manifold, or ``targets`` are not one class index for each point.
+
+    Examples
+    --------
+    >>> from rplvq import ClassMeans, EuclideanVectors
+    >>> points, targets = np.array([[0.0], [2.0], [9.0], [8.0]]), np.array([0, 0, 1, 1])
+    >>> check_initializer(ClassMeans(), EuclideanVectors(), points, targets)
+    >>> def first(manifold, codes, targets, n_classes, rng, sample_weight=None):
+    ...     return codes[:1], np.array([0])
+    >>> check_initializer(first, EuclideanVectors(), points, targets, pickling=False)
+    Traceback (most recent call last):
+    AssertionError: an initializer must give each class a prototype, but class index 1 of 0..1 has none
+    """
+    codes = manifold.encode(points)
+    targets, n_classes = class_indices(targets, len(codes))
+    before = codes.copy(), targets.copy()
+    if attrs.has(type(initializer)) and getattr(initializer, "per_class", 1) is None:
+        initializer = attrs.evolve(initializer, per_class=(1,) * n_classes)  # type: ignore[misc]
+
+    def chosen(part: Any, **weights: Array) -> tuple[Array, Array]:
+        found = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
+        unchanged = np.array_equal(codes, before[0]) and np.array_equal(targets, before[1])
+        require(unchanged, "an initializer must leave codes and targets as they are")
+        return of_every_class(found, codes, n_classes)
+
+    prototypes, labels = chosen(initializer)
+    on_manifold(manifold, prototypes)
+    repeated(chosen(initializer), prototypes, labels, "with the same seed; draw from rng alone")
+    chosen(initializer, sample_weight=np.ones(len(codes)))
+    if pickling:
+        again = chosen(pickled(initializer, "an initializer"))
+        repeated(again, prototypes, labels, "after pickling")
+
+
+def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
+    """Return class indices (N,) of all classes 0..C-1, and C; raise ValueError if they are something else."""
+    targets = np.asarray(targets)
+    if targets.shape != (n_points,) or targets.dtype.kind not in "iu":
+        raise ValueError(f"targets must be {n_points} integers, got shape {targets.shape} of {targets.dtype}")
+    found = np.unique(targets)
+    if len(found) < 2 or not np.array_equal(found, np.arange(len(found))):
+        raise ValueError(f"targets must be the class indices 0..C-1 of at least 2 classes, got {found.tolist()}")
+    return targets, len(found)
+
+
+def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
+    """Require prototypes (K, ...) of the shape of codes, finite, and labels (K,) among which is every class."""
+    require(isinstance(found, tuple) and len(found) == 2, "an initializer must return prototypes and labels")
+    prototypes, labels = np.asarray(found[0]), np.asarray(found[1])
+    integers = labels.ndim == 1 and labels.dtype.kind in "iu"
+    require(integers, f"labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
+    wanted = (len(labels), *codes.shape[1:])
+    require(
+        prototypes.shape == wanted, f"prototypes must have shape {wanted}, as labels and codes, not {prototypes.shape}"
+    )
+    for at in np.flatnonzero(~np.isin(labels, np.arange(n_classes))):
+        raise AssertionError(f"labels[{at}] is {labels[at]}, not among class indices 0..{n_classes - 1}")
+    for label in np.setdiff1d(np.arange(n_classes), labels):
+        rule = "an initializer must give each class a prototype"
+        raise AssertionError(f"{rule}, but class index {label} of 0..{n_classes - 1} has none")
+    finite = np.isfinite(prototypes).reshape(len(labels), -1).all(axis=1)
+    require(finite.all(), f"prototypes must be finite, but prototypes[{finite.argmin()}] is not")
+    return prototypes, labels
+
+
+def on_manifold(manifold: Manifold[Any], prototypes: Array) -> None:
+    """Require that decoded prototypes are points."""
+    try:
+        manifold.encode(manifold.decode(prototypes))
+    except ValueError as error:
+        raise AssertionError(f"prototypes must be codes of points on the manifold, but: {error}") from error
+
+
+def repeated(again: tuple[Array, Array], prototypes: Array, labels: Array, when: str) -> None:
+    """Require the same prototypes and labels as before."""
+    rule = f"an initializer must return the same {when}"
+    require(np.array_equal(again[1], labels), rule)
+    agree(again[0], prototypes, np.abs(prototypes).max(), rule, rtol=1e-12)

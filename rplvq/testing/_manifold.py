@@ -1,0 +1,296 @@
+"""The check of a geometry: one function a promise, in the order in which a fault is best named."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.protocols import Array, Manifold
+from rplvq.testing._agreement import RTOL, agree, pickled, require, vanish
+
+__all__ = ["check_manifold"]
+
+
+class Case(NamedTuple):
+    """What each promise is checked on: N points, of which K are prototypes and B others samples."""
+
+    manifold: Any
+    points: Array  # (N, ...)
+    codes: Array  # (N, ...)
+    prototypes: Array  # (K, ...)
+    samples: Array  # (B, ...)
+    d: Array  # (B, K), their squared distances
+    size: float  # the largest of them, with which absolute errors are compared
+    rng: np.random.Generator
+
+    def moved(self, weights: Array) -> Any:
+        """Move the prototypes by weights (B, K)."""
+        return self.manifold.move(self.manifold.connect(self.prototypes, self.samples), weights)
+
+    def moved_alone(self, index: int, weights: Array) -> Any:
+        """Move the prototypes by one sample and its weights (K,)."""
+        sample = self.samples[index : index + 1]
+        return self.manifold.move(self.manifold.connect(self.prototypes, sample), weights[None])
+
+    def apart(self, first: Any, second: Any) -> Array:
+        """Squared distances (K,) between the k-th prototypes of two sets."""
+        codes = np.asarray(second)
+        return np.diagonal(self.manifold.sqdist(first, codes))
+
+
+def check_manifold(
+    manifold: Manifold[Any], points: Any = None, *, pickling: bool = True, random_state: int = 0
+) -> None:
+    """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
+
+    Among them: squared distances are those of their pairs, ``decode`` and ``encode`` undo each
+    other, weight s leaves ``|1 - s|`` of the distance, and ``move`` belongs to ``sqdist``: as
+    ``grad d^2(x, w) = -2 Log_w(x)``, the rate of d^2(y, w) on the way to x, which is
+    ``-2 <Log_w(x), Log_w(y)>``, must be that of d^2(x, w) on the way to y.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The part to check.
+    points : array-like of shape (N, ...), optional
+        At least 4 points, distinct, well-conditioned and so close together that geodesics between
+        them may be prolonged by a fifth (no cut locus, no projection onto a floor). By default
+        seven positive definite 3 x 3 matrices or, where ``encode`` refuses those, seven vectors.
+    pickling : bool, default=True
+        Also check that the part can be pickled; a class made in a function or doctest cannot.
+    random_state : int, default=0
+        Seed of all that is random.
+
+    Raises
+    ------
+    AssertionError
+        At the first broken promise.
+    ValueError
+        If there are fewer than 4 points, or ``encode`` refuses both kinds of default points.
+
+    Examples
+    --------
+    A metric of one's own: Cholesky factors, their diagonals in logarithms, as flat coordinates
+    (Lin 2019, doi:10.1137/18M1221084).
+
+    >>> from rplvq.arrays import check_hermitian
+    >>> from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
+    >>> def map_diagonal(function, lower):
+    ...     diagonal = function(np.diagonal(lower, axis1=1, axis2=2))
+    ...     return np.tril(lower, -1) + diagonal[:, None] * np.eye(lower.shape[1])
+    >>> class LogCholesky:
+    ...     sqdist, connect, move = map(staticmethod, (flat_sqdist, flat_connect, flat_move))
+    ...     def encode(self, points):
+    ...         return map_diagonal(np.log, np.linalg.cholesky(check_hermitian(points)))
+    ...     def decode(self, codes):
+    ...         lower = map_diagonal(np.exp, np.asarray(codes))
+    ...         return lower @ lower.swapaxes(1, 2)
+    >>> check_manifold(LogCholesky(), pickling=False)
+    """
+    rng = np.random.default_rng(random_state)
+    points = default_points(manifold, rng) if points is None else np.array(points)
+    if len(points) < 4:
+        raise ValueError(f"points must hold at least 4 points, got {len(points)}")
+    codes = encoded(manifold, points)
+    half = len(codes) // 2
+    prototypes, samples = codes[: min(3, half)], codes[half:][:4]
+    d = distances(manifold, prototypes, samples)
+    kept = codes.copy()
+    case = Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng)
+    for promise in PROMISES:
+        promise(case)
+        require(np.array_equal(codes, kept), "sqdist, connect and move must not write into codes")
+    if pickling:
+        again = pickled(manifold, "a manifold").sqdist(prototypes, samples)
+        agree(again, d, case.size, "a manifold must give the same sqdist after pickling")
+
+
+def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
+    """Seven points that ``encode`` accepts: positive definite matrices, else vectors."""
+    bases = np.linalg.qr(rng.normal(size=(7, 3, 3)))[0]
+    matrices = (bases * np.exp(rng.uniform(-0.6, 0.6, (7, 1, 3)))) @ bases.swapaxes(1, 2)
+    refusals = []
+    for points in (0.5 * (matrices + matrices.swapaxes(1, 2)), rng.normal(size=(7, 3))):
+        try:
+            manifold.encode(points.copy())
+        except (ValueError, TypeError, IndexError) as error:
+            refusals.append(str(error))
+        else:
+            return points
+    raise ValueError(
+        "encode refuses positive definite matrices and vectors, so pass points of the manifold, "
+        f"check_manifold(manifold, points). It said: {' | '.join(refusals)}"
+    )
+
+
+def encoded(manifold: Manifold[Any], points: Array) -> Array:
+    """Codes (N, ...) of points; encode leaves its input alone and refuses NaN."""
+    given = points.copy()
+    codes = manifold.encode(given)
+    require(np.array_equal(given, points), "encode must not write into its input")
+    require(isinstance(codes, np.ndarray), f"encode must return an array, got {type(codes)}")
+    require(len(codes) == len(points), f"encode gave {len(codes)} codes of {len(points)} points")
+    require(np.isfinite(codes).all(), "encode must return finite codes of points that it accepts")
+    broken = points.astype(np.result_type(points, float))
+    broken[(1, *[0] * (points.ndim - 1))] = np.nan
+    try:
+        manifold.encode(broken)
+    except ValueError:
+        return codes
+    raise AssertionError("encode must raise ValueError at NaN, but accepts a NaN in X[1]")
+
+
+def distances(manifold: Manifold[Any], prototypes: Array, samples: Array) -> Array:
+    """Squared distances (B, K): of the right shape, finite, positive."""
+    d, shape = manifold.sqdist(prototypes, samples), (len(samples), len(prototypes))
+    require(np.shape(d) == shape, f"sqdist must have shape (B, K) = {shape}, got {np.shape(d)}")
+    require(np.isfinite(d).all(), "sqdist must be finite")
+    require((d >= 0).all(), f"sqdist must not be negative, got {d.min():.3g}")
+    require((d > 0).all(), "sqdist must be positive between points that differ (do they?), got 0")
+    return np.asarray(d)
+
+
+def sqdist_is_symmetric(case: Case) -> None:
+    """Zero at itself, and the same both ways."""
+    table = case.manifold.sqdist(case.codes, case.codes)
+    vanish(np.diagonal(table), case.size, "sqdist of a point to itself must be 0")
+    agree(table, table.T, case.size, "sqdist must be symmetric")
+
+
+def sqdist_follows_order(case: Case) -> None:
+    """Require samples along the rows, prototypes along the columns, whatever their order."""
+    rows, columns = np.roll(np.arange(len(case.samples)), 1), np.arange(len(case.prototypes))[::-1]
+    d = case.manifold.sqdist(case.prototypes[columns], case.samples[rows])
+    rule = "sqdist must follow the order of samples and prototypes"
+    agree(d, case.d[rows][:, columns], case.size, rule)
+    one = case.manifold.sqdist(case.prototypes, case.samples[:1])
+    agree(one, case.d[:1], case.size, "sqdist must not depend on the other samples of a batch")
+
+
+def connect_gives_sqdist(case: Case) -> None:
+    """For a batch and for one sample."""
+    for size in (len(case.samples), 1):
+        seen = case.manifold.connect(case.prototypes, case.samples[:size]).sqdist
+        agree(seen, case.d[:size], case.size, "connect(...).sqdist must equal sqdist(...)")
+
+
+def decode_is_undone(case: Case) -> None:
+    """encode(decode(codes)) are the same codes up to distance 0."""
+    shape = np.shape(case.manifold.decode(case.prototypes))
+    wanted = case.points[: len(case.prototypes)].shape
+    require(shape == wanted, f"decode must return points of shape {wanted}, got {shape}")
+    codes = accepted(case, case.prototypes, "encode must accept what decode returns")
+    vanish(case.apart(codes, case.prototypes), case.size, "encode must undo decode")
+
+
+def accepted(case: Case, prototypes: Any, rule: str) -> Array:
+    """Codes of the decoded prototypes, or AssertionError with the complaint of encode."""
+    try:
+        return np.asarray(case.manifold.encode(case.manifold.decode(prototypes)))
+    except ValueError as error:
+        raise AssertionError(f"{rule}: {error}") from error
+
+
+def weight_zero_stays(case: Case) -> None:
+    """Require that a prototype moves by its own column of weights only."""
+    still = (case.moved(np.zeros_like(case.d)), case.moved_alone(0, np.zeros(len(case.prototypes))))
+    for moved in still:
+        shape, wanted = np.shape(np.asarray(moved)), case.prototypes.shape
+        require(shape == wanted, f"move must return prototypes of shape {wanted}, got {shape}")
+        require(len(moved) == len(case.prototypes), "move must return something with a length, K")
+        vanish(case.apart(moved, case.prototypes), case.size, "move with weight 0 must stay")
+    first = 0.3 * np.eye(1, len(case.prototypes))[0]
+    gap = case.apart(case.moved_alone(0, first), case.prototypes)[1:]
+    vanish(gap, case.size, "move must leave the prototypes without weight when another has some")
+
+
+def weight_shortens_distance(case: Case) -> None:
+    """``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)`` on every geodesic that stays shortest."""
+    for i in range(len(case.samples)):
+        for s in (1.0, 0.3, -0.2):
+            moved = case.moved_alone(i, np.full(len(case.prototypes), s))
+            left = case.manifold.sqdist(moved, case.samples[i : i + 1])[0]
+            if s == 1:
+                vanish(left, case.size, f"move with weight 1 must reach the sample, here {i}")
+                continue
+            rule = f"move with weight {s} must leave {(1 - s) ** 2:.3g} of sqdist, (1 - {s})^2"
+            if np.allclose(left / case.d[i], abs(1 - s), rtol=RTOL):
+                rule += ", but sqdist looks like the distance, not its square"
+            agree(left, (1 - s) ** 2 * case.d[i], case.size, rule)
+
+
+def move_stays_on_manifold(case: Case) -> None:
+    """Require that what move returns is a point for encode, and that its codes stand for it."""
+    for weights in (np.full(case.d.shape, 0.2), case.rng.uniform(-0.1, 0.1, case.d.shape)):
+        moved = case.moved(weights)
+        codes = accepted(case, moved, "move must stay on the manifold, but encode says")
+        vanish(case.apart(codes, moved), case.size, "encode must undo decode after a move")
+        carried = case.manifold.sqdist(moved, case.samples)
+        seen = case.manifold.connect(np.asarray(moved), case.samples).sqdist
+        agree(carried, seen, case.size, "what move returns must have the distances of its codes")
+
+
+def batch_agrees_with_samples(case: Case) -> None:
+    """Order does not matter, and samples without weight do not."""
+    weights = case.rng.uniform(0.05, 0.3, case.d.shape)
+    reversed_samples = case.manifold.connect(case.prototypes, case.samples[::-1])
+    again = case.manifold.move(reversed_samples, weights[::-1])
+    rule = "move must not depend on the order of the samples"
+    vanish(case.apart(again, case.moved(weights)), case.size, rule)
+    only = weights * (np.arange(len(weights)) == 1)[:, None]
+    rule = "move of a batch in which one sample has weight must be the move of that sample alone"
+    vanish(case.apart(case.moved(only), case.moved_alone(1, weights[1])), case.size, rule)
+
+
+def move_follows_gradient(case: Case) -> None:
+    """Rates of change by central differences against the inner products of the logarithms."""
+
+    def rate(weights: Array, eps: float = 1e-4) -> Array:
+        ahead = case.manifold.sqdist(case.moved(eps * weights), case.samples)
+        behind = case.manifold.sqdist(case.moved(-eps * weights), case.samples)
+        return np.asarray((ahead - behind) / (2 * eps))
+
+    towards = [rate(row[:, None] * np.ones_like(case.d)) for row in np.eye(len(case.samples))]
+    rates = np.moveaxis(np.array(towards), 2, 0)  # (K, B, B): towards i, of sqdist to j
+    own = np.diagonal(rates, axis1=1, axis2=2).T
+    agree(own, -2 * case.d, case.size, "move by a small weight s must change sqdist by -2 s sqdist")
+    rule = (
+        "move must follow the gradient of sqdist: the rate of sqdist to y on the way to x must be "
+        "that of sqdist to x on the way to y"
+    )
+    agree(rates, rates.swapaxes(1, 2), case.size, rule)
+    weights = case.rng.uniform(0.5, 1.5, case.d.shape)
+    summed = np.einsum("ik,kij->jk", weights, rates)
+    agree(rate(weights), summed, 4 * case.size, "move must add up the logarithms of a batch")
+
+
+def move_splits(case: Case) -> None:
+    """Where ``pull`` and ``exp`` are offered, they make up ``move``, and pulls of batches add up."""
+    pull, exp = (getattr(case.manifold, name, None) for name in ("pull", "exp"))
+    require((pull is None) == (exp is None), "a manifold must offer both pull and exp, or neither")
+    if pull is None or exp is None:
+        return
+    weights = case.rng.uniform(0.05, 0.3, case.d.shape)
+    for prototypes in (case.prototypes, case.moved(0.5 * weights)):
+        geodesics = case.manifold.connect(prototypes, case.samples)
+        whole, moved = pull(geodesics, weights), case.manifold.move(geodesics, weights)
+        require(len(whole) == len(case.prototypes), "pull must return one tangent a prototype")
+        vanish(case.apart(exp(prototypes, whole), moved), case.size, "move must be exp of pull")
+        rows = (slice(0, 1), slice(1, None))
+        parts = [pull(case.manifold.connect(prototypes, case.samples[row]), weights[row]) for row in rows]
+        vanish(case.apart(exp(prototypes, sum(parts)), moved), case.size, "pulls of batches must add up")
+
+
+PROMISES = (
+    sqdist_is_symmetric,
+    sqdist_follows_order,
+    connect_gives_sqdist,
+    decode_is_undone,
+    weight_zero_stays,
+    weight_shortens_distance,
+    move_stays_on_manifold,
+    batch_agrees_with_samples,
+    move_follows_gradient,
+    move_splits,
+)

@@ -1,0 +1,84 @@
+"""The check of a schedule: a positive number an epoch, pure, picklable, comparable."""
+
+from __future__ import annotations
+
+import copy
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any, cast
+
+import attrs
+
+from rplvq.protocols import Schedule
+from rplvq.testing._agreement import pickled, require
+
+__all__ = ["check_schedule"]
+
+ADVICE = "a frozen attrs class does that"
+
+
+def check_schedule(schedule: Schedule, n_epochs: Sequence[int] = (0, 1, 2, 10, 100), *, pickling: bool = True) -> None:
+    """Check that a schedule keeps the promises of :class:`rplvq.protocols.Schedule`.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The part to check; where its ``start`` is None, it starts at 1.
+    n_epochs : sequence of int, default=(0, 1, 2, 10, 100)
+        Lengths of training; each is checked in the epochs 0..n_epochs.
+    pickling : bool, default=True
+        Also check that the part can be pickled; a class made in a function or doctest cannot.
+
+    Raises
+    ------
+    AssertionError
+        At the first broken promise.
+
+    Examples
+    --------
+    >>> from rplvq import Annealed
+    >>> check_schedule(Annealed(8.0))
+    >>> check_schedule(lambda epoch, n_epochs: 1.0 - epoch, pickling=False)
+    Traceback (most recent call last):
+    AssertionError: a schedule must be positive and finite, but in epoch 1 of 1 it is 0.0
+    """
+    require(callable(schedule) and not isinstance(schedule, type), f"a schedule must be callable, got {schedule!r}")
+    waits = attrs.has(type(schedule)) and getattr(schedule, "start", 0) is None
+    ready: Schedule = attrs.evolve(cast(Any, schedule), start=1.0) if waits else schedule
+    for total in n_epochs:
+        values = [value_at(ready, epoch, total) for epoch in range(total + 1)]
+        same(ready, values, "a schedule must be pure, the same value whenever it is asked")
+        same(copy.deepcopy(ready), values, "a schedule must give the same values after deepcopy")
+    equal_by_value(schedule, copy.deepcopy(schedule), "copy.deepcopy")
+    if pickling:
+        equal_by_value(schedule, pickled(schedule, "a schedule"), "pickling")
+
+
+def value_at(schedule: Schedule, epoch: int, n_epochs: int) -> float:
+    """Value of a schedule: a positive finite real number."""
+    value: Any = schedule(epoch, n_epochs)
+    where = f"in epoch {epoch} of {n_epochs} it is {value!r}"
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    require(real, f"a schedule must return a float, but {where}")
+    require(0 < value < math.inf, f"a schedule must be positive and finite, but {where}")
+    return float(value)
+
+
+def same(schedule: Schedule, values: list[float], rule: str) -> None:
+    """Require the same values when asked backwards."""
+    total = len(values) - 1
+    for epoch in reversed(range(total + 1)):
+        again = schedule(epoch, total)
+        where = f"in epoch {epoch} of {total} it was {values[epoch]!r} and then {again!r}"
+        require(again == values[epoch], f"{rule}, but {where}")
+
+
+def equal_by_value(schedule: Schedule, twin: Any, maker: str) -> None:
+    """Require equality, and equal hashes of attrs classes."""
+    require(schedule == twin, f"a schedule must equal its copy by {maker}: {ADVICE}")
+    if attrs.has(type(schedule)):
+        hashable = type(schedule).__hash__ is not None
+        require(hashable, f"a schedule must be hashable by value: {ADVICE}")
+        rule = f"a schedule must have the hash of its copy by {maker}: {ADVICE}"
+        require(hash(schedule) == hash(twin), rule)

@@ -1,0 +1,168 @@
+"""The loop over epochs, wherever the samples are, and the hooks that run after each of them.
+
+A hook takes the progress after an epoch and returns the progress with which training continues. Early stopping is a
+hook, and so is every callback of a user. Growth is no hook: it changes the state from which an epoch starts, so the
+epoch itself begins with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from tqdm.auto import tqdm
+
+from rplvq.parts import count_from, library_part, not_negative, share
+from rplvq.training._history import EpochReport, Score
+from rplvq.training._state import Origin, Progress, State
+
+__all__ = ["Callback", "EarlyStopping", "Epoch", "EpochScore", "Hook", "calling", "run_epochs"]
+
+Callback = Callable[[EpochReport], Any]
+"""Called after each epoch. True stops training, and a mapping of numbers is added to the row of the history."""
+Epoch = Callable[[State], tuple[State, dict[str, float]]]
+"""Takes the state at the beginning of an epoch; returns it after the epoch, with the row of the history."""
+Hook = Callable[[Progress], Progress]
+"""Takes the progress after an epoch; returns the progress with which training continues."""
+
+
+@library_part
+@attrs.frozen
+class EarlyStopping:
+    """Stop when the cost of held-out samples no longer falls, and keep the best prototypes.
+
+    The initial prototypes count, too: if no epoch is better, they are kept.
+
+    Parameters
+    ----------
+    fraction : float, default=0.1
+        Share of the samples that the estimator holds out, stratified by class.
+    patience : int, default=10
+        Number of epochs to wait for a lower validation cost.
+    tol : float, default=1e-4
+        Relative fall of the validation cost that counts as lower.
+
+    Examples
+    --------
+    >>> from rplvq import EarlyStopping, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=30, random_state=0)
+    >>> model = RiemannianLVQ(early_stopping=EarlyStopping(patience=3), random_state=0).fit(X, y)
+    >>> model.n_epochs_ < 100
+    True
+    """
+
+    fraction: float = attrs.field(default=0.1, validator=share())
+    patience: int = attrs.field(default=10, validator=count_from(1))
+    tol: float = attrs.field(default=1e-4, validator=not_negative)
+
+    def __call__(self, progress: Progress) -> Progress:
+        """Take in the validation cost of the epoch: it may be the best one so far, and the patience may be over."""
+        best, best_cost, cost = progress.best, progress.best_cost, progress.row["validation_cost"]
+        if cost < best_cost * (1 - self.tol):
+            best, best_cost = progress.state, cost
+        stopped = progress.stopped or progress.state.epoch - best.epoch >= self.patience
+        return progress._replace(best=best, best_cost=best_cost, stopped=stopped)
+
+
+@attrs.frozen
+class EpochScore:
+    """Callback that measures cost and training error after each epoch, by one more pass of distances.
+
+    Without it the history shows what was met during the epoch, while the prototypes moved, which costs nothing.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.training import EpochScore
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), [0, 0, 1, 1]
+    >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=3, callbacks=[EpochScore()], random_state=0)
+    >>> bool(model.fit(X, y).history_["training_error"][-1] == 1 - model.score(X, y))
+    True
+    """
+
+    def __call__(self, report: EpochReport) -> dict[str, float]:
+        """Return cost and training error of the prototypes as they are after the epoch."""
+        if report.score is None:
+            raise ValueError("EpochScore needs a report with a score: this one was made by hand")
+        score = report.score()
+        return {"cost": score.cost, "training_error": score.error}
+
+
+def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], origin: Origin | None = None) -> Hook:
+    """Return the hook that reports each epoch to a callback.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes an :class:`EpochReport`.
+    n_epochs : int
+        Number of epochs planned.
+    score : callable
+        Measures cost and error of a state on the training samples.
+    origin : Origin, optional
+        What the fit started from.
+
+    Returns
+    -------
+    callable
+    """
+
+    def hook(progress: Progress) -> Progress:
+        state = progress.state
+        answer = callback(EpochReport(state, n_epochs, progress.row, progress, lambda: score(state), origin))
+        if isinstance(answer, Mapping):
+            return progress.with_row(dict(answer))
+        return progress._replace(stopped=True) if answer else progress
+
+    return hook
+
+
+def run_epochs(
+    epoch: Epoch,
+    progress: Progress,
+    rng: np.random.Generator,
+    n_epochs: int,
+    hooks: Sequence[Hook] = (),
+    verbose: int = 0,
+) -> Iterator[Progress]:
+    """Train from where a run stands.
+
+    Parameters
+    ----------
+    epoch : callable
+        One epoch.
+    progress : Progress
+        Where the run stands; ``rng`` is set to its random state.
+    rng : numpy.random.Generator
+        The generator from which ``epoch`` draws.
+    n_epochs : int
+        Number of epochs in all.
+    hooks : sequence of callable
+        Run after each epoch, in this order. If one raises, the epoch is yielded first, so that it is not lost.
+    verbose : int, default=0
+        1 shows a progress bar on standard error.
+
+    Yields
+    ------
+    Progress
+        After each whole epoch.
+    """
+    rng.bit_generator.state = progress.rng
+    with tqdm(total=n_epochs, initial=progress.state.epoch, disable=not verbose, unit="epoch", leave=False) as bar:
+        while progress.state.epoch < n_epochs and not progress.stopped:
+            progress = progress.advance(*epoch(progress.state), rng)
+            failure: BaseException | None = None
+            try:
+                for hook in hooks:
+                    progress = hook(progress)
+            except BaseException as error:
+                failure = error
+            row = progress.row
+            bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
+            bar.update()
+            yield progress
+            if failure is not None:
+                raise failure

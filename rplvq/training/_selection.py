@@ -1,0 +1,278 @@
+"""Short training runs on a part of the samples, judged by the samples held out: how ``fit`` chooses sigma2.
+
+Each candidate trains prototypes on the kept part. They are judged by the mean log-posterior of the true class of the
+held-out samples, after sigma2 has been recalibrated for these prototypes. Without recalibration small values of sigma2
+would win after short training, because their probabilities are better although their prototypes are worse.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import Samples, distances, repeats
+from rplvq.costs import calibrated_loss
+from rplvq.protocols import Array, Prototypes, Schedule
+from rplvq.schedules import Constant, HeldOut, InitialEvidence, annealed, blended_sigma2
+from rplvq.training._order import visits
+from rplvq.training._start import default_starts
+from rplvq.training._trainer import Trainer
+
+__all__ = ["Choice", "Trial", "choose_sigma2", "split_classes"]
+
+FRACTION = 0.25
+"""Share of the samples of a class that are held out."""
+FEWEST = 10
+"""Number of held-out samples below which nothing is chosen by them."""
+
+
+class Trial(NamedTuple):
+    """One training run on the kept samples, or none.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Schedule of sigma2.
+    n_epochs : int
+        Number of epochs trained; 0 for the initial prototypes.
+    n_visits : int
+        Number of samples visited.
+    loss : float
+        Mean held-out loss after recalibration; infinite if training diverged.
+    step_size : object, default=None
+        Step size, as the trainer takes it.
+    """
+
+    schedule: Schedule
+    n_epochs: int
+    n_visits: int
+    loss: float
+    step_size: Any = None
+
+
+Plan = tuple[Schedule, Any]
+"""sigma2 and step size, as the trainer takes them."""
+
+
+class Choice(NamedTuple):
+    """What was chosen, and all trials in their order; no trials where nothing could be tried.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        Schedule of sigma2 for the fit.
+    trials : tuple of Trial
+        The trials.
+    step_size : object
+        Step size of the fit, as the trainer takes it.
+    trains : bool, default=True
+        Whether the fit trains; False if the initial prototypes won.
+    """
+
+    schedule: Schedule
+    trials: tuple[Trial, ...]
+    step_size: Any
+    trains: bool = True
+
+
+def split_classes(samples: Samples, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw the samples to hold out, class by class; equal samples stay together, as if one weighed for all.
+
+    Parameters
+    ----------
+    samples : Samples
+        N samples; those of weight 0 are left out of both parts. Class probabilities count as their likeliest class.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    rng : numpy.random.Generator
+        Source of the draw.
+
+    Returns
+    -------
+    kept, held : ndarray of int
+        Row indices, sorted.
+
+    Examples
+    --------
+    >>> samples = Samples(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 0, 1, 1]))
+    >>> kept, held = split_classes(samples, np.array([0, 1]), np.random.default_rng(0))
+    >>> len(kept), len(held)  # two of the first class, none of the second
+    (6, 2)
+    """
+    hard, numbers, held = samples.classes, repeats(samples.codes, samples.targets), []
+    usable = samples.filled_weights > 0
+    for label, count in enumerate(np.bincount(labels)):
+        different = np.unique(numbers[(hard == label) & usable])
+        n_held = min(max(1, round(FRACTION * len(different))), len(different) - count - 1)
+        held.append(rng.permutation(different)[: max(n_held, 0)])
+    chosen = np.flatnonzero(np.isin(numbers, np.concatenate(held)) & usable)
+    usable[chosen] = False
+    return np.flatnonzero(usable), chosen
+
+
+def n_visits(samples: Samples) -> int:
+    """Return the number of visits of samples in an epoch."""
+    return len(visits(len(samples), samples.weights)[0])
+
+
+@attrs.frozen(eq=False)
+class Trials:
+    """Trials on one split, all from the same prototypes and with the same random numbers.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Its sigma2 is not used.
+    kept, held : Samples
+        The samples that train, and those that judge.
+    n_classes, seed : int
+        Number of classes; seed of the initial prototypes and of every trial.
+
+    Attributes
+    ----------
+    first : tuple of Prototypes and ndarray of int of shape (K,)
+        Initial prototypes of the kept samples, with their labels.
+    """
+
+    trainer: Trainer
+    kept: Samples
+    held: Samples
+    n_classes: int
+    seed: int
+    first: tuple[Prototypes, Array] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Choose the initial prototypes."""
+        found = self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
+        object.__setattr__(self, "first", found)
+
+    def loss(self, prototypes: Prototypes, sigma2: float) -> tuple[float, float]:
+        """Return the held-out loss of prototypes after recalibration, and the sigma2 of the recalibration."""
+        labels, held = self.first[1], self.held
+        sqdist = distances(self.trainer.manifold, prototypes, held.codes)
+        return calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
+
+    def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
+        """Train for ``n_epochs`` and judge."""
+        quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
+        pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
+        state = pilot.start(*self.first, self.kept, self.n_classes)
+        try:
+            with np.errstate(all="ignore"):  # whether a trial diverges does not concern the fit
+                state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
+            loss = self.loss(state.prototypes, state.sigma2)[0]
+        except FloatingPointError:  # this sigma2 is too small for the step size
+            loss = np.inf
+        loss = loss if np.isfinite(loss) else np.inf
+        return Trial(schedule, n_epochs, n_epochs * n_visits(self.kept), loss, step_size)
+
+    def search(self, rule: HeldOut, plans: list[Plan], blended: float, budget: int) -> Choice:
+        """Try the plans and then the best of them, in ``budget`` epochs of the kept samples together."""
+
+        def rank(trial: Trial) -> tuple[float, float]:
+            return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
+
+        step = self.trainer.step_size
+        n_epochs = max(1, budget // (1 if rule.one_round else 2) // len(plans))
+        first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
+        best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=rank)[:2]]
+        if "annealed" in rule.names:
+            best.append((annealed(best[0][0](0, 1)), best[0][1]))
+        left = (budget - sum(trial.n_epochs for trial in first)) // len(best)
+        n_epochs = min(left, self.trainer.max_epochs)
+        last = [self.run(*plan, n_epochs) for plan in best] if n_epochs > first[0].n_epochs else []
+        winner, trials = min(last or first, key=rank), (*first, *last)
+        if "untrained" in rule.names:
+            loss, sigma2 = self.loss(self.first[0], blended)
+            untrained = Trial(Constant(sigma2), 0, 0, loss, step)
+            trials = (*trials, untrained)
+            if loss < winner.loss:
+                return Choice(untrained.schedule, trials, step, trains=False)
+        if not winner.loss < np.inf:
+            return Choice(Constant(blended), trials, step)
+        return Choice(winner.schedule, trials, winner.step_size)
+
+
+def _plans(
+    rule: HeldOut,
+    trainer: Trainer,
+    evidence: InitialEvidence,
+    blended: float,
+    kept: Samples,
+    n_classes: int,
+    budget: int,
+) -> list[Plan]:
+    """sigma2 and step size of the first trials; none if there are too few epochs to tell them apart."""
+    step, count = trainer.step_size, max(1, budget // 2)
+    plans: list[Plan] = [(value, step) for value in rule.first_values(blended, evidence.half_median, count)]
+    if "gentle" in rule.names and getattr(step, "schedule", step) is None:
+        paper, gentle = default_starts(trainer.manifold, blended, len(evidence.labels), n_classes, kept)
+        plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
+    if "untrained" in rule.names or not rule.one_round:  # there is something else to compare them with
+        return plans
+    return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
+
+
+def choose_sigma2(
+    rule: HeldOut,
+    trainer: Trainer,
+    evidence: InitialEvidence,
+    samples: Samples,
+    n_classes: int,
+    rng: np.random.Generator,
+) -> Choice:
+    """Do what :class:`rplvq.HeldOut` describes.
+
+    Parameters
+    ----------
+    rule : HeldOut
+        The candidates.
+    trainer : Trainer
+        The trainer of the fit; its sigma2 is not used.
+    evidence : InitialEvidence
+        The situation before training on all samples.
+    samples : Samples
+        N samples.
+    n_classes : int
+        Number of classes C.
+    rng : numpy.random.Generator
+        The generator of the fit. It is not changed: a copy gives two numbers.
+
+    Returns
+    -------
+    Choice
+        Schedule of sigma2, step size and trials.
+
+    Raises
+    ------
+    ValueError
+        As :func:`rplvq.schedules.half_median`.
+
+    Examples
+    --------
+    >>> from rplvq import AffineInvariant, HeldOut, Trainer
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.training import initial_evidence
+    >>> X, y = make_syn1(n_per_class=40, random_state=0)
+    >>> samples, trainer = Samples(X, y), Trainer(AffineInvariant(), max_epochs=10)
+    >>> first = trainer.first_prototypes(samples, 4, np.random.default_rng(0))
+    >>> evidence = initial_evidence(trainer.manifold, trainer.cost, *first, samples)
+    >>> choice = choose_sigma2(HeldOut(), trainer, evidence, samples, 4, np.random.default_rng(0))
+    >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
+    [(6, 0.6), (6, 0.9), (6, 0.6)]
+    """
+    blended = blended_sigma2(evidence)
+    untried = Choice(Constant(blended), (), trainer.step_size)
+    if trainer.max_epochs < 1:
+        return untried
+    splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
+    rows = split_classes(samples, evidence.labels, np.random.default_rng(splitting))
+    kept, held = (samples.subset(part) for part in rows)
+    if len(held) < FEWEST or len(np.unique(held.classes)) < 2:
+        return untried
+    budget = int(rule.price * trainer.max_epochs * n_visits(samples) / n_visits(kept))
+    plans = _plans(rule, trainer, evidence, blended, kept, n_classes, budget) if budget else []
+    return Trials(trainer, kept, held, n_classes, seed).search(rule, plans, blended, budget) if plans else untried

@@ -1,0 +1,271 @@
+"""One step of stochastic descent, and the way through a block of samples, step by step.
+
+Every step is the same: connect the batch to the prototypes, evaluate the cost, turn its slope into weights, move. A
+batch that is too large to be decomposed at once, or that lies on several machines, is mapped part by part
+(:func:`contribution`), the parts are added up, and one ``exp`` moves the prototypes (:func:`follow`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
+from rplvq.manifolds import is_additive
+from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.training._history import Meter
+from rplvq.training._state import State
+from rplvq.training.compiled import (
+    Kernels,
+    compiled_kernels,
+    connection,
+    decomposes,
+    is_known,
+    is_worthwhile,
+    run_block,
+)
+
+__all__ = ["Contribution", "Step", "Stepper", "contribution", "follow", "pair_weights"]
+
+
+class Step(NamedTuple):
+    """One step: the moved prototypes, what was met before they moved, and how many weights were capped."""
+
+    prototypes: Prototypes
+    sqdist: Array  # (B, K), before the step
+    loss: Array  # (B,), before the step
+    n_capped: int
+    memory: Any = None  # of a step rule
+    step_size: float = np.nan
+
+
+class Contribution(NamedTuple):
+    """What a part of a batch contributes to its step; tangents, lengths and caps of all parts add up."""
+
+    tangents: Array  # (K, ...), sums of weighted logarithms
+    lengths: Array  # (K,), sums of |weight| distance, which bound the length of the step
+    n_capped: int
+    sqdist: Array  # (M, K)
+    loss: Array  # (M,)
+
+
+def pair_weights(
+    slope: Array, sqdist: Array, step_size: float, max_weight: float | None, max_length: float
+) -> tuple[Array, int]:
+    """Turn slopes (B, K) into the weights ``2 step_size slope / B`` of the logarithms, with two caps.
+
+    A weight of 1 moves a prototype to the sample, and more is never useful, so each weight is cut to ``max_weight``.
+    Then the weights of a prototype are shrunk together until the sum of ``|weight| distance``, which bounds the length
+    of its step, is at most ``max_length``.
+
+    Returns
+    -------
+    weights : ndarray of shape (B, K)
+    n_capped : int
+        Number of weights cut plus number of prototypes whose step was shortened.
+    """
+    weights = slope * (2.0 * step_size)
+    n_capped = 0
+    # Norms bound the largest entries and are cheaper than a search for these: most steps need no cap at all.
+    norm = np.vdot(weights, weights)
+    reach = len(weights) * norm * np.vdot(sqdist, sqdist) ** 0.5
+    if max_weight is not None and norm > max_weight * max_weight:
+        n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
+        weights = np.clip(weights, -max_weight, max_weight)
+    if len(weights) > 1:
+        weights = weights / len(weights)
+    if reach > max_length * max_length:
+        lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+        n_capped += int(np.count_nonzero(lengths > max_length))
+        weights = weights * (max_length / np.maximum(lengths, max_length))
+    return weights, n_capped
+
+
+def gradient_norm(slope: Array, sqdist: Array) -> float:
+    """Bound on the norm of the gradient over all prototypes, from slopes and distances (B, K); exact for B = 1."""
+    norms = np.sum(np.abs(slope) * np.sqrt(sqdist), axis=0) * (2.0 / len(slope))
+    return math.sqrt(np.vdot(norms, norms))
+
+
+def contribution(
+    manifold: Any,
+    cost: Cost,
+    state: State,
+    part: Samples,
+    max_weight: float | None,
+    n_batch: int,
+    connect: Callable[[Prototypes, Array], Any] | None = None,
+) -> Contribution:
+    """Evaluate what a part of a batch contributes to its step.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        One with ``pull`` and ``exp``.
+    cost : Cost
+        The loss.
+    state : State
+        The state before the step.
+    part : Samples
+        M samples of the batch.
+    max_weight : float or None
+        Cap on the weight of a pair.
+    n_batch : int
+        Number of samples of the whole batch.
+    connect : callable, optional
+        Replaces ``manifold.connect``: the same result by a faster way.
+
+    Returns
+    -------
+    Contribution
+    """
+    geodesics = (connect or manifold.connect)(state.prototypes, part.codes)
+    sqdist = geodesics.sqdist
+    loss, slope = cost(sqdist, part.targets, state.labels, state.sigma2)
+    if part.weights is not None:
+        slope = slope * part.weights[:, None]
+    weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf)
+    weights = weights * (len(weights) / n_batch)  # the mean is over the batch, not over this part of it
+    lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+    return Contribution(manifold.pull(geodesics, weights), lengths, n_capped, sqdist, loss)
+
+
+def follow(
+    manifold: Any, prototypes: Prototypes, tangents: Array, lengths: Array, max_length: float
+) -> tuple[Prototypes, int]:
+    """Move prototypes along summed tangents (K, ...), shortened where their lengths (K,) exceed ``max_length``.
+
+    Returns
+    -------
+    prototypes : Prototypes
+    n_shortened : int
+        Number of prototypes whose step was shortened.
+    """
+    n_shortened = int(np.count_nonzero(lengths > max_length))
+    if n_shortened:
+        scale = max_length / np.maximum(lengths, max_length)
+        tangents = tangents * scale.reshape(-1, *[1] * (tangents.ndim - 1))
+    return manifold.exp(prototypes, tangents), n_shortened
+
+
+@attrs.frozen
+class Stepper:
+    """The steps of stochastic descent for given parts.
+
+    Parameters
+    ----------
+    manifold, cost, n_jobs
+        As for :class:`rplvq.Trainer`.
+    max_weight : float or None
+        Cap on the weight of a pair.
+    max_length : float
+        Longest step; infinite without a cap.
+    n_epochs : int
+        Number of epochs planned, at least 1.
+    """
+
+    manifold: Manifold[Any]
+    cost: Cost
+    max_weight: float | None
+    max_length: float
+    n_jobs: int | None
+    n_epochs: int
+
+    @property
+    def compiled(self) -> bool | str:
+        """Whether steps run compiled: what the manifold says, False if it does not say anything."""
+        found: bool | str = getattr(self.manifold, "compiled", False)
+        return found
+
+    def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
+        """Step through samples (M, ...) in batches of ``size``, yielding every step.
+
+        Names are bound once: in a step on one small matrix, looking up attributes takes a share of the time that shows.
+        """
+        codes, targets, sample_weight = samples.codes, samples.targets, samples.weights
+        cost, move, memory = self.cost, self.manifold.move, state.memory
+        rule: Any = state.step_schedule  # a StepRule if there is a memory
+        prototypes, labels, sigma2, step_size = state.prototypes, state.labels, state.sigma2, state.step_size
+        max_weight, max_length = self.max_weight, self.max_length
+        # A step rule needs the gradient of the whole batch before any weight is known.
+        large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
+        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
+            for start in range(0, len(codes), size):
+                stop = start + size
+                if large:
+                    batch = samples if size >= len(codes) else samples.at(slice(start, stop))
+                    step = self._step_by_parts(state._replace(prototypes=prototypes), batch, connect)
+                    prototypes = step.prototypes
+                    yield step
+                    continue
+                geodesics = connect(prototypes, codes[start:stop])
+                sqdist = geodesics.sqdist
+                loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
+                if sample_weight is not None:
+                    slope = slope * sample_weight[start:stop, None]
+                if memory is not None:
+                    memory, step_size = rule.update(memory, gradient_norm(slope, sqdist), state.epoch, self.n_epochs)
+                weights, n_capped = pair_weights(slope, sqdist, step_size, max_weight, max_length)
+                prototypes = move(geodesics, weights)
+                if memory is not None:
+                    memory = rule.observe(memory, self.manifold, prototypes)
+                yield Step(prototypes, sqdist, loss, n_capped, memory, step_size)
+
+    def _is_large(self, codes: Array, size: int, n_prototypes: int) -> bool:
+        """Whether batches of ``size`` samples are taken part by part: they fill many blocks, and tangents add up."""
+        size = min(size, len(codes))
+        return is_additive(self.manifold) and len(parts_of_batch(codes, size, n_prototypes)) > LARGE_BLOCKS
+
+    def _step_by_parts(self, state: State, batch: Samples, connect: Callable[[Prototypes, Array], Any]) -> Step:
+        """Take one step on a batch (B, ...) part by part: the same as at once, up to rounding."""
+        n_batch = len(batch.targets)
+        sqdist, loss = np.empty((n_batch, len(state.labels))), np.empty(n_batch)
+        lengths, tangents, n_capped = np.zeros(len(state.labels)), np.zeros(1), 0
+        for rows in parts_of_batch(batch.codes, n_batch, len(state.labels)):
+            found = contribution(self.manifold, self.cost, state, batch.at(rows), self.max_weight, n_batch, connect)
+            sqdist[rows], loss[rows] = found.sqdist, found.loss
+            tangents, lengths = tangents + found.tangents, lengths + found.lengths
+            n_capped += found.n_capped
+        moved, n_shortened = follow(self.manifold, state.prototypes, tangents, lengths, self.max_length)
+        return Step(moved, sqdist, loss, n_capped + n_shortened, None, state.step_size)
+
+    def block(self, state: State, samples: Samples, size: int, meter: Meter) -> tuple[State, int]:
+        """Step through a block of samples in batches of ``size``; return the new state and the number of caps.
+
+        The meter takes in the losses and errors that were met before each step.
+        """
+        kernel = self._kernel(state, samples, size)
+        if kernel is not None:
+            caps = np.inf if self.max_weight is None else self.max_weight, self.max_length
+            prototypes, sqdist, loss, n_capped = run_block(
+                kernel, state.prototypes, samples, state.labels, state.sigma2, state.step_size, caps
+            )
+            meter.add(sqdist, loss, samples)
+            return state._replace(prototypes=prototypes), n_capped
+        sqdist, loss, n_capped, start = np.empty((len(samples), len(state.labels))), np.empty(len(samples)), 0, 0
+        for step in self.steps(state, samples, size):
+            sqdist[start : start + size], loss[start : start + size] = step.sqdist, step.loss
+            n_capped, start = n_capped + step.n_capped, start + size
+        meter.add(sqdist, loss, samples)
+        return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
+
+    def _kernel(self, state: State, samples: Samples, size: int) -> Kernels | None:
+        """Return the compiled kernels if they are wanted, are available, and take whole steps of these parts."""
+        if self.compiled is False:
+            return None
+        whole = state.memory is None and is_known(self.manifold, self.cost, samples.targets, size)
+        known = whole or decomposes(self.manifold, size)
+        kernel = compiled_kernels() if known else None
+        if self.compiled is True and kernel is None:
+            why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
+            raise ValueError(
+                f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, {state.step_schedule!r}, "
+                f"batches of {size})"
+            )
+        n, is_complex = samples.codes.shape[-1], np.iscomplexobj(samples.codes)
+        pays = self.compiled is True or is_worthwhile(n, len(state.labels), is_complex)
+        return kernel if whole and pays else None

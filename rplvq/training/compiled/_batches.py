@@ -1,0 +1,143 @@
+"""Decompositions of mini-batches on the affine-invariant manifold: by lanes where compiled, over threads.
+
+Threads only decompose, which needs no Python, so the result does not depend on their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import numpy as np
+from joblib import effective_n_jobs
+
+from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
+from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhile, lane_width
+from rplvq.training.compiled._build import Kernels, compiled_kernels
+from rplvq.training.compiled._rotations import rounds
+
+__all__ = ["connection", "decomposes"]
+
+Connect = Callable[[Prototypes, Array], Any]
+ENOUGH = 100_000
+"""Matrices times n^3 that occupy a thread for longer than it takes to wake it."""
+
+
+def decomposes(manifold: Manifold[Any], size: int) -> bool:
+    """Whether batches of ``size`` samples can be decomposed by lanes."""
+    return type(manifold) is AffineInvariant and size > 1
+
+
+@contextmanager
+def connection(
+    manifold: Manifold[Any], size: int, compiled: bool | str = "auto", n_jobs: int | None = None
+) -> Iterator[Connect]:
+    """Return what connects prototypes with batches of samples as ``manifold.connect`` does, but faster.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Any; other ones than AffineInvariant connect as they do.
+    size : int
+        Samples a batch; single ones are connected as the manifold does.
+    compiled : {"auto", True, False}
+        False leaves decompositions to LAPACK.
+    n_jobs : int or None
+        Threads, counted as joblib does.
+    """
+    if not (isinstance(manifold, AffineInvariant) and decomposes(manifold, size)):
+        yield manifold.connect
+        return
+    kernels, n_threads = compiled_kernels() if compiled else None, effective_n_jobs(n_jobs)
+    with ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else nullcontext() as pool:
+        split = Split(pool, n_threads)
+        yield by_lapack(manifold, split) if kernels is None else by_lanes(manifold, kernels, split)
+
+
+@attrs.frozen
+class Split:
+    """Shares work out to the calling thread and those of a pool."""
+
+    pool: Executor | None
+    n_threads: int
+
+    def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
+        """Return the answers of ``call(start, stop)`` for parts of ``range(total)``, in order.
+
+        Parameters
+        ----------
+        call : callable
+            Takes a part.
+        total : int
+            Length of the whole.
+        work : float
+            Of the whole: matrices times n^3.
+        """
+        count = min(self.n_threads, total, int(work // ENOUGH)) if self.pool else 1
+        if self.pool is None or count < 2:
+            return [call(0, total)]
+        bounds = [total * i // count for i in range(count + 1)]
+        later = [self.pool.submit(call, *part) for part in pairwise(bounds[1:])]
+        return [call(0, bounds[1]), *(part.result() for part in later)]
+
+
+def by_lapack(manifold: AffineInvariant, split: Split) -> Connect:
+    """Return the manifold's ``connect``, over threads."""
+
+    def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
+        carried = InverseFactors(inverse_factors(prototypes))
+
+        def part(start: int, stop: int) -> AffineInvariantGeodesics:
+            return manifold.connect(carried, samples[start:stop])
+
+        parts = split(part, len(samples), len(samples) * carried.factors.size * samples.shape[-1])
+        logs, eigenvectors = (np.concatenate([part[field] for part in parts]) for field in (1, 2))
+        # Sums over all samples at once, because how NumPy rounds them depends on the shape.
+        return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, carried.factors)
+
+    return connect
+
+
+def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Connect:
+    """Return the manifold's ``connect`` with compiled rotations in LAPACK's place, where they are faster."""
+    plain = by_lapack(manifold, split)
+
+    def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
+        factors = inverse_factors(prototypes)
+        count, n = factors.shape[:2]
+        is_complex = np.result_type(factors, samples).kind == "c"
+        pays, width = (choose(n, len(samples) * count, is_complex) for choose in (is_worthwhile, lane_width))
+        try:
+            roots = np.linalg.cholesky(samples) if pays else None
+        except np.linalg.LinAlgError:  # codes that encode would refuse
+            roots = None
+        if roots is None:
+            found: AffineInvariantGeodesics = plain(prototypes, samples)
+            return found
+        pairs = (factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
+        squares, columns = decompose(kernels, pairs, width, split)
+        logs = np.log(np.maximum(squares, squares.max(axis=-1, keepdims=True) * EPS)).reshape(-1, count, n)
+        columns /= np.sqrt(squares)[..., None]
+        eigenvectors = columns.reshape(-1, count, n, n).swapaxes(2, 3)
+        return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
+
+    return connect
+
+
+def decompose(kernels: Kernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
+    """Squared singular values (P, n) of matrices M (P, n, n), and the columns of M V, shape (P, n, n), row by row."""
+    n = matrices.shape[1]
+    lanes, pairs, like = into_lanes(matrices.swapaxes(1, 2), width), rounds(n), (0.0,) * width
+    squares = np.empty(len(lanes[0]) // n)
+
+    def part(start: int, stop: int) -> None:
+        kernels.batch_spectra(lanes, squares, start, stop, n, pairs, like)
+
+    split(part, len(squares) // (n * width), matrices.size * n)
+    ordered = squares.reshape(-1, n, width).swapaxes(1, 2).reshape(-1, n)
+    return ordered[: len(matrices)], from_lanes(lanes, len(matrices), n, width)

@@ -1,0 +1,186 @@
+"""What the operations of :mod:`rplvq.training.compiled` are to numba: LLVM's vectors of doubles. Needs numba.
+
+LLVM maps them to whatever registers the processor has, several of them where a vector is wider.
+"""
+
+from __future__ import annotations
+
+import operator
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils, config
+from numba.extending import intrinsic, models, overload, register_model
+from numba.np.arrayobj import make_array
+
+from rplvq.training.compiled import _simd as simd
+
+__all__ = ["Vector"]
+
+Generator = Callable[[Any, Any, Any, Any], Any]
+
+
+class Vector(types.Type):
+    """Type of a vector of ``width`` doubles."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        super().__init__(name=f"Vector{width}")
+
+
+@register_model(Vector)
+class VectorModel(models.PrimitiveModel):
+    """A vector lies in one value of LLVM."""
+
+    def __init__(self, manager: Any, kind: Vector) -> None:
+        super().__init__(manager, kind, llvm_type(kind))
+
+
+def llvm_type(kind: Vector) -> ir.VectorType:
+    """Type of LLVM for a vector."""
+    return ir.VectorType(ir.DoubleType(), kind.width)
+
+
+def pointer(context: Any, builder: Any, kinds: Any, values: Any, kind: Vector) -> Any:
+    """Where a vector begins in the array ``values[0]`` at index ``values[1]``."""
+    data = make_array(kinds[0])(context, builder, values[0]).data
+    return builder.bitcast(builder.gep(data, [values[1]]), llvm_type(kind).as_pointer())
+
+
+@intrinsic
+def load(context: Any, array: Any, index: Any, like: Any) -> Any:
+    """Read a vector; arrays of doubles are aligned to 8 bytes only."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        found = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
+        found.align = 8
+        return found
+
+    return Vector(like.count)(array, types.intp, like), generate
+
+
+@intrinsic
+def store(context: Any, array: Any, index: Any, value: Any) -> Any:
+    """Write a vector."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.store(values[2], pointer(context, builder, signature.args, values, signature.args[2])).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, value), generate
+
+
+@intrinsic
+def fill(context: Any, value: Any, like: Any) -> Any:
+    """Repeat a number."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = llvm_type(signature.return_type)
+        empty = ir.Constant(kind, ir.Undefined)
+        first = builder.insert_element(empty, values[0], ir.Constant(ir.IntType(32), 0))
+        return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), None))
+
+    return Vector(like.count)(types.float64, like), generate
+
+
+@intrinsic
+def any_positive(context: Any, value: Any) -> Any:
+    """Compare all lanes at once."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))
+        bits = builder.bitcast(flags, ir.IntType(values[0].type.count))
+        return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+    return types.boolean(value), generate
+
+
+def larger(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Compare, then choose."""
+    return builder.select(builder.fcmp_ordered(">", *values), *values)
+
+
+def arithmetic(name: str) -> Generator:
+    """Write the instruction ``name`` of LLVM."""
+    return lambda context, builder, signature, values: getattr(builder, name)(*values)
+
+
+def function(name: str) -> Generator:
+    """Call the function ``name`` of LLVM."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        kind = llvm_type(signature.return_type)
+        called = ir.FunctionType(kind, [kind] * len(values))
+        full = f"llvm.{name}.v{kind.count}f64"
+        return builder.call(cgutils.get_or_insert_function(builder.module, called, full), values)
+
+    return generate
+
+
+def fuses() -> bool:
+    """Whether the processor that numba compiles for multiplies and adds in one operation; else a library would."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    if config.CPU_NAME in (None, "host"):
+        return bool(binding.get_host_cpu_features().get("fma", False))
+    return "+fma" in (config.CPU_FEATURES or "")
+
+
+def multiply_and_add(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Round twice."""
+    return builder.fadd(builder.fmul(values[0], values[1]), values[2])
+
+
+def teach_one(known: Any, generate: Generator) -> None:
+    """Let numba compile ``known(vector)`` by what ``generate`` writes."""
+
+    @intrinsic
+    def emit(context: Any, value: Any) -> Any:
+        return value(value), generate
+
+    @overload(known, strict=False)
+    def typed(value: Any) -> Any:
+        return (lambda value: emit(value)) if isinstance(value, Vector) else None
+
+
+def teach_two(known: Any, generate: Generator) -> None:
+    """Let numba compile ``known(vector, vector)`` by what ``generate`` writes."""
+
+    @intrinsic
+    def emit(context: Any, value: Any, other: Any) -> Any:
+        return value(value, other), generate
+
+    @overload(known, strict=False)
+    def typed(value: Any, other: Any) -> Any:
+        both = isinstance(value, Vector) and isinstance(other, Vector)
+        return (lambda value, other: emit(value, other)) if both else None
+
+
+def teach_three(known: Any, generate: Generator) -> None:
+    """Let numba compile ``known(vector, vector, vector)`` by what ``generate`` writes."""
+
+    @intrinsic
+    def emit(context: Any, value: Any, other: Any, added: Any) -> Any:
+        return value(value, other, added), generate
+
+    @overload(known, strict=False)
+    def typed(value: Any, other: Any, added: Any) -> Any:
+        return lambda value, other, added: emit(value, other, added)
+
+
+overload(simd.load)(lambda array, index, like: lambda array, index, like: load(array, index, like))
+overload(simd.store)(lambda array, index, value: lambda array, index, value: store(array, index, value))
+overload(simd.fill)(lambda value, like: lambda value, like: fill(value, like))
+overload(simd.any_positive)(lambda value: lambda value: any_positive(value))
+teach_one(simd.root, function("sqrt"))
+teach_one(simd.magnitude, function("fabs"))
+teach_three(simd.fused, function("fma") if fuses() else multiply_and_add)
+teach_two(simd.signed, function("copysign"))
+teach_two(simd.larger, larger)
+teach_two(operator.add, arithmetic("fadd"))
+teach_two(operator.sub, arithmetic("fsub"))
+teach_two(operator.mul, arithmetic("fmul"))
+teach_two(operator.truediv, arithmetic("fdiv"))

@@ -1,0 +1,156 @@
+"""Spectra of many small matrices at once, a lane each; plain Python that numba compiles as it stands.
+
+For ``A = M M^H`` one-sided Jacobi rotations make the columns of M orthogonal: ``M V = U diag(s)``. The eigenvalues of A
+are the squares of s, and U is what the columns become; neither A nor V is ever formed. That is as accurate for small
+eigenvalues as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic 1992, doi:10.1137/0613074.)
+
+A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
+that columns are contiguous. Arrays come in tuples, of one for real matrices, of two for real and imaginary parts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from rplvq.protocols import Array
+from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, root, signed, store
+
+__all__ = ["Parts", "batch_spectra", "orthogonalise", "rounds", "sum_squares", "turn"]
+
+Parts = tuple[Array, ...]
+CONVERGED = 1e-24
+"""Squared cosine between columns; a sweep that met nothing above it leaves rounding."""
+MAX_SWEEPS = 40
+TINY = 1e-300
+
+
+@lru_cache(maxsize=16)
+def rounds(n: int) -> Array:
+    """Pairs (n (n - 1) / 2, 2) of columns as in a tournament: neighbours in the list have no column in common.
+
+    Then processors work on several rotations at a time.
+
+    >>> rounds(4).tolist()
+    [[0, 3], [1, 2], [0, 2], [1, 3], [0, 1], [2, 3]]
+    """
+    players = list(range(n + n % 2))
+    pairs = []
+    for _ in range(len(players) - 1):
+        met = list(zip(players, reversed(players), strict=True))[: len(players) // 2]
+        pairs += [sorted(pair) for pair in met if max(pair) < n]
+        players = [players[0], players[-1], *players[1:-1]]
+    return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+
+def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
+    """Squared norms (W,) of the columns that begin at ``start`` and take ``length`` numbers."""
+    total = fill(0.0, like)
+    for j in range(start, start + length, len(like)):
+        x = load(matrix[0], j, like)
+        total = fused(x, x, total)
+        if len(matrix) == 2:
+            u = load(matrix[1], j, like)
+            total = fused(u, u, total)
+    return total
+
+
+def turn(matrix: Parts, first: int, second: int, length: int, squares: Array, p: int, q: int, like: Lanes) -> Array:
+    """Make two columns x and y orthogonal, and tell by how much they were not.
+
+    With ``g = sum x conj(y)`` and its phase ``e = g / |g|``, x becomes ``c x - s e y`` and y becomes
+    ``s conj(e) x + c y``.
+
+    Parameters
+    ----------
+    matrix : tuple of arrays
+        Where the columns are.
+    first, second, length : int
+        Where they begin, and how many numbers they take.
+    squares : ndarray
+        Flat; their squared norms at p and q are updated.
+    p, q : int
+        See there.
+    like : tuple of W floats
+        Width.
+
+    Returns
+    -------
+    ndarray of shape (W,)
+        ``|g|^2 - CONVERGED |x|^2 |y|^2``.
+    """
+    dot, inner = fill(0.0, like), fill(0.0, like)
+    left, right = fill(0.0, like), fill(0.0, like)
+    for j in range(0, length, len(like)):
+        x, y = load(matrix[0], first + j, like), load(matrix[0], second + j, like)
+        dot = fused(x, y, dot)
+        if len(matrix) == 2:
+            u, v = load(matrix[1], first + j, like), load(matrix[1], second + j, like)
+            inner, left, right = fused(u, v, inner), fused(u, y, left), fused(x, v, right)
+    dot, cross = dot + inner, left - right
+    one, tiny = fill(1.0, like), fill(TINY, like)
+    size = root(fused(dot, dot, cross * cross)) if len(matrix) == 2 else dot
+    mine, other, twice = load(squares, p, like), load(squares, q, like), size + size
+    gap = other - mine
+    tangent = signed(one, gap) * twice / (magnitude(gap) + root(fused(gap, gap, twice * twice)) + tiny)
+    store(squares, p, mine - tangent * size)
+    store(squares, q, other + tangent * size)
+    cosine = one / root(fused(tangent, tangent, one))
+    sine, back = cosine * tangent, fill(0.0, like) - cosine * tangent
+    if len(matrix) == 2:
+        a, b = sine * dot / (size + tiny), sine * cross / (size + tiny)
+        c, d = fill(0.0, like) - a, fill(0.0, like) - b
+        for j in range(0, length, len(like)):
+            x, y = load(matrix[0], first + j, like), load(matrix[0], second + j, like)
+            u, v = load(matrix[1], first + j, like), load(matrix[1], second + j, like)
+            store(matrix[0], first + j, fused(b, v, fused(c, y, cosine * x)))
+            store(matrix[1], first + j, fused(d, y, fused(c, v, cosine * u)))
+            store(matrix[0], second + j, fused(b, u, fused(a, x, cosine * y)))
+            store(matrix[1], second + j, fused(d, x, fused(a, u, cosine * v)))
+    else:
+        for j in range(0, length, len(like)):
+            x, y = load(matrix[0], first + j, like), load(matrix[0], second + j, like)
+            store(matrix[0], first + j, fused(back, y, cosine * x))
+            store(matrix[0], second + j, fused(sine, x, cosine * y))
+    off: Array = size * size - fill(CONVERGED, like) * mine * other
+    return off
+
+
+def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Array, like: Lanes) -> None:
+    """Rotate the columns of a block until they are orthogonal.
+
+    Parameters
+    ----------
+    matrix : tuple of arrays of shape (blocks n n W,)
+        M; the block is overwritten by U diag(s).
+    squares : ndarray of shape (blocks n W,)
+        The block is filled with the eigenvalues s^2, in no order.
+    block, n : int
+        Which block, and the size of the matrices.
+    pairs : ndarray of int of shape (n (n - 1) / 2, 2)
+        From :func:`rounds`.
+    like : tuple of W floats
+        Its length is the width of the block.
+    """
+    width = len(like)
+    length, start, values = n * width, block * n * n * width, block * n * width
+    for _ in range(MAX_SWEEPS):
+        for i in range(n):
+            store(squares, values + i * width, sum_squares(matrix, start + i * length, length, like))
+        worst = fill(0.0, like)
+        for r in range(len(pairs)):
+            p, q = pairs[r, 0], pairs[r, 1]
+            first, second = start + p * length, start + q * length
+            off = turn(matrix, first, second, length, squares, values + p * width, values + q * width, like)
+            worst = larger(off, worst)
+        if not any_positive(worst):
+            break
+    for i in range(n):
+        store(squares, values + i * width, sum_squares(matrix, start + i * length, length, like))
+
+
+def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, pairs: Array, like: Lanes) -> None:
+    """Take blocks ``first`` to ``last`` - 1 through :func:`orthogonalise`."""
+    for block in range(first, last):
+        orthogonalise(matrix, squares, block, n, pairs, like)

@@ -1,0 +1,182 @@
+"""Deterministic training: the cost of all samples, minimised by pymanopt's solvers over the product of the prototypes.
+
+Costs and geometries are those of the stochastic trainer; :class:`rplvq.training.solvers.Objective` makes one function
+of both.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pymanopt import Problem
+from pymanopt.function import numpy as numpy_function
+from pymanopt.optimizers import ConjugateGradient, TrustRegions
+from pymanopt.optimizers.line_search import AdaptiveLineSearcher
+from tqdm.auto import tqdm
+
+from rplvq.arrays import Samples
+from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.training._history import Meter, columns, history_row
+from rplvq.training._state import Result, State
+from rplvq.training.solvers._objective import Objective
+from rplvq.training.solvers._stack import TANGENTS, PrototypeStack
+
+__all__ = ["SOLVERS", "minimize"]
+
+SOLVERS = ("cg", "trust_regions")
+"""Names of solvers: conjugate gradients and trust regions, of pymanopt."""
+
+SMALL_GRADIENT = 1e-6
+"""Share of its first norm below which the gradient counts as zero."""
+MOST_INNER = 30
+"""Products with the Hessian in one step of the trust regions."""
+
+
+class Recorder:
+    """A line of the history for each point at which a solver asks for the gradient: those that it accepted."""
+
+    def __init__(self, objective: Objective, space: PrototypeStack, state: State, advance: Callable[[], Any]) -> None:
+        self.objective, self.space, self.state, self.advance = objective, space, state, advance
+        self.rows: list[dict[str, float]] = []
+        self.point: Prototypes = None
+        self.tangent: Array = np.zeros(0)
+        self.began = time.perf_counter()
+
+    def gradient(self, point: Prototypes) -> Array:
+        """Gradient at a point, kept with the line of the history."""
+        objective = self.objective
+        if point is self.point:  # no step lowered the cost
+            return self.tangent
+        self.tangent = objective.gradient(point)
+        seen = objective.look(point)
+        meter = Meter(objective.labels)
+        meter.add(seen.sqdist, seen.loss, objective.samples)
+        moved = 0.0 if self.point is None else self.space.dist(self.point, point)
+        now = time.perf_counter()
+        at = self.state._replace(epoch=len(self.rows), step_size=moved)
+        row = history_row(at, meter.score(), 0, now - self.began)
+        self.rows.append(row | {"gradient_norm": self.space.norm(point, self.tangent)})
+        if self.point is not None:
+            self.advance()
+        self.point, self.began = point, now
+        return self.tangent
+
+    def hessian(self, point: Prototypes, tangent: Array) -> Array:
+        """Hessian at the last point along a tangent."""
+        return self.objective.hessian(self.space, point, self.tangent, tangent)
+
+
+def minimize(
+    name: str,
+    manifold: Manifold[Any],
+    cost: Cost,
+    state: State,
+    samples: Samples,
+    *,
+    max_iterations: int = 100,
+    verbose: int = 0,
+) -> Result:
+    """Move the prototypes of ``state`` to a nearby minimum of the cost of all samples.
+
+    Parameters
+    ----------
+    name : {"cg", "trust_regions"}
+        Conjugate gradients (Hestenes and Stiefel's rule) or trust regions with a Hessian by differences, of pymanopt
+        (Townsend, Koep and Weichwald 2016, "Pymanopt", JMLR 17).
+    manifold : Manifold
+        The geometry: affine-invariant, Log-Euclidean, log-Cholesky, projected Euclidean, vectors, or one of pymanopt's.
+    cost : Cost
+        The loss.
+    state : State
+        From :meth:`rplvq.Trainer.init`; its sigma2 is that of the schedule's last epoch.
+    samples : Samples
+        N samples; weights are factors of the losses.
+    max_iterations : int, default=100
+        Largest number of steps. They end earlier if the gradient has fallen to a millionth of its first norm, or if no
+        step lowers the cost.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Result
+        The state after the last step, whose epoch is ``max_iterations``; and the history. It is empty if there is
+        nothing to do; else it has a row for each accepted step and one before the first: epoch, cost (sum over
+        samples), training_error, sigma2, step_size (the distance that the prototypes moved together), n_capped (0),
+        seconds, n_prototypes, gradient_norm (of the mean loss).
+
+    Raises
+    ------
+    ValueError
+        If the solver or the geometry is not known.
+
+    Notes
+    -----
+    Under :class:`rplvq.ProjectedEuclidean` steps end at its floor, where a solver can come to rest before the
+    gradient vanishes.
+
+    Examples
+    --------
+    >>> from rplvq import AffineInvariant, RiemannianLVQ, Trainer
+    >>> from rplvq.arrays import Samples
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.training.solvers import minimize
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> trainer, samples = Trainer(AffineInvariant(), sigma2=4.0), Samples(X, y)
+    >>> start = trainer.init(samples, 4, np.random.default_rng(0))
+    >>> state, history = minimize("cg", trainer.manifold, trainer.cost, start, samples, max_iterations=10)
+    >>> bool((np.diff(history["cost"]) < 0).all())
+    True
+
+    The classifier with these prototypes:
+
+    >>> prototypes = trainer.manifold.decode(state.prototypes)
+    >>> model = RiemannianLVQ(init=(prototypes, state.labels), sigma2=4.0, max_epochs=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+    if name not in SOLVERS:
+        raise ValueError(f"name={name!r} is not known; choose from {list(SOLVERS)}")
+    if type(manifold) not in TANGENTS:
+        known = sorted(cls.__name__ for cls in TANGENTS)
+        raise ValueError(f"solvers do not know the tangents of manifold={manifold!r}: they know {known}")
+    state = state.at_epoch(max_iterations, max_iterations)
+    objective = Objective(manifold, cost, samples, state.labels, state.sigma2)
+    nearest = objective.look(state.prototypes).sqdist.min(axis=1)
+    scale = float(np.sqrt(np.average(nearest, weights=samples.weights)))
+    max_length = float(getattr(manifold, "max_step_length", np.inf))
+    space = PrototypeStack(manifold, state.prototypes, scale, max_length)
+    with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
+        recorder = Recorder(objective, space, state, bar.update)
+        if max_iterations == 0 or space.typical_dist == 0:
+            return Result(state, {})
+        decorate = numpy_function(space)
+        problem = Problem(
+            space,
+            decorate(lambda point: objective.value(point)),
+            riemannian_gradient=decorate(lambda point: recorder.gradient(point)),
+            riemannian_hessian=decorate(lambda point, tangent: recorder.hessian(point, tangent)),
+        )
+        first = space.norm(state.prototypes, objective.gradient(state.prototypes))
+        if first == 0:
+            return Result(state, {})
+        point = _run(name, problem, state.prototypes, max_iterations, SMALL_GRADIENT * first)
+    return Result(state._replace(prototypes=point), columns(recorder.rows))
+
+
+def _run(name: str, problem: Problem, start: Prototypes, max_iterations: int, small: float) -> Prototypes:
+    """Run a solver, silently, and return the last prototypes that it accepted."""
+    scale, inf = problem.manifold.typical_dist, np.inf
+    limits = {"max_time": inf, "max_cost_evaluations": inf, "min_gradient_norm": small, "verbosity": 0}
+    if name == "trust_regions":
+        solver = TrustRegions(max_iterations=max_iterations, **limits)
+        most = min(problem.manifold.dim, MOST_INNER)
+        return solver.run(problem, initial_point=start, maxinner=most, Delta_bar=4 * scale, Delta0=scale / 8).point
+    limits["min_step_size"] = np.finfo(float).tiny
+    searcher = AdaptiveLineSearcher(initial_step_size=scale, max_iterations=30)
+    # pymanopt counts the look at the starting point as an iteration.
+    solver = ConjugateGradient(max_iterations=max_iterations + 1, line_searcher=searcher, **limits)
+    return solver.run(problem, initial_point=start).point
