@@ -4,7 +4,6 @@ Nothing here knows a metric, a cost or an estimator. A function that takes a man
 :class:`rplvq.protocols.Manifold`.
 """
 
-from rplvq.arrays._blocks import LARGE_BLOCKS, block_slices, row_slices
 from rplvq.arrays._labels import (
     check_class_sizes,
     check_labels,
@@ -29,10 +28,12 @@ from rplvq.arrays._linalg import (
     sqrtm,
     squared_roots,
 )
-from rplvq.arrays._order import canonical_order, repeats
+from rplvq.arrays._order import BLOCK_ROWS, blocks, canonical_order, repeats, visits
 from rplvq.arrays._samples import (
+    LARGE_BLOCKS,
     LazyRows,
     Samples,
+    block_slices,
     by_block,
     distances,
     encoded,
@@ -40,6 +41,7 @@ from rplvq.arrays._samples import (
     parts_of,
     parts_of_batch,
     reads_parts,
+    row_slices,
     subset,
 )
 from rplvq.arrays._validation import (
@@ -54,12 +56,14 @@ from rplvq.arrays._validation import (
 )
 
 __all__ = [
+    "BLOCK_ROWS",
     "LARGE_BLOCKS",
     "LazyRows",
     "Samples",
     "adjoint",
     "as_number_array",
     "block_slices",
+    "blocks",
     "by_block",
     "canonical_order",
     "check_class_sizes",
@@ -97,4 +101,5 @@ __all__ = [
     "sqrtm",
     "squared_roots",
     "subset",
+    "visits",
 ]

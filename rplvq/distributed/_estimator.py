@@ -22,13 +22,13 @@ from rplvq.estimators import (
     resolve_initializer,
     resolve_manifold,
     resolve_sigma2_rule,
+    resolve_step_size,
     seed_to_resume,
     store,
 )
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Manifold
-from rplvq.schedules import as_step_rule
 from rplvq.training import Origin, Progress, edge_trouble, step_trouble, warn_of
 
 __all__ = ["DistributedLVQ"]
@@ -255,7 +255,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
         if tuple(model.growth or ()):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
-        if hasattr(as_step_rule(model.step_size), "update"):
+        if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
         if resolve_sigma2_rule(model.sigma2, auto=None) is not None:
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, blocks
 from rplvq.distributed._partitions import Partitions
 from rplvq.protocols import Array, Cost, Manifold
 from rplvq.training import (
@@ -24,7 +24,6 @@ from rplvq.training import (
     Score,
     State,
     Trainer,
-    blocks,
     calling,
     contribution,
     diverged,

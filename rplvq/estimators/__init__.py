@@ -11,6 +11,7 @@ from rplvq.estimators._names import (
     resolve_initializer,
     resolve_manifold,
     resolve_sigma2_rule,
+    resolve_step_size,
 )
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "resolve_initializer",
     "resolve_manifold",
     "resolve_sigma2_rule",
+    "resolve_step_size",
     "seed_to_resume",
     "store",
 ]

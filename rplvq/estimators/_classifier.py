@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded
+from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, visits
 from rplvq.costs import restrict_to_classes
 from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
 from rplvq.estimators._late_classes import known_classes, present_classes
@@ -31,7 +31,7 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import load_checkpoint, require_same_origin, save_model
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
-from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
+from rplvq.schedules import AdaptiveStep, HeldOut, StepSize, initial_evidence
 from rplvq.training import (
     Callback,
     EarlyStopping,
@@ -42,9 +42,7 @@ from rplvq.training import (
     append_columns,
     choose_sigma2,
     edge_trouble,
-    initial_evidence,
     step_trouble,
-    visits,
     warn_of,
 )
 
@@ -385,7 +383,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         # The first samples are too few for "auto" to try anything, and a stream is there to train.
         if (rule := resolve_sigma2_rule(self.sigma2, auto=None)) is not None:
             evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, within)
-            choice = choose_sigma2(rule.trained(), trainer, evidence, within, len(met), rng)
+            choice = choose_sigma2(rule, trainer, evidence, within, len(met), rng, must_train=True)
             chosen = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
             return met, whole, chosen.start(prototypes, labels, within, len(met))
         return met, whole, trainer.start(prototypes, labels, within, len(met))
@@ -460,14 +458,14 @@ def _hold_out(samples: Samples, fraction: float, rng: np.random.Generator) -> tu
         )
     except ValueError as error:
         raise ValueError(
-            f"early_stopping: fraction={fraction} of {len(samples)} samples cannot be held out with every class on both "
-            f"sides: {error}. Change it, or turn early_stopping off"
+            f"early_stopping: fraction={fraction} of {len(samples)} samples cannot be held out with every class on "
+            f"both sides: {error}. Change it, or turn early_stopping off"
         ) from error
     return samples.subset(kept), samples.subset(held)
 
 
 def _within(samples: Samples, met: Array) -> Samples:
-    """Return samples with class indices among the classes ``met`` (M,) instead of among all classes."""
+    """Return samples whose targets are class indices among the classes ``met`` (M,)."""
     if samples.targets.ndim != 1:
         return samples
     return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)

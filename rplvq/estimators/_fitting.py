@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule
+from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import LoadedCheckpoint
 from rplvq.protocols import Array, Initializer, Manifold
@@ -28,7 +28,7 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
         resolve_cost(model.cost),
         initializer,
         model.sigma2 if resolve_sigma2_rule(model.sigma2) is None else None,
-        model.step_size,
+        resolve_step_size(model.step_size),
         max_epochs=model.max_epochs,
         batch_size=model.batch_size,
         early_stopping=resolve_early_stopping(model.early_stopping),

@@ -23,7 +23,7 @@ from rplvq.manifolds import (
     ProjectedEuclidean,
 )
 from rplvq.protocols import Array, Cost, Initializer, Manifold
-from rplvq.schedules import AUTO, HeldOut, is_auto
+from rplvq.schedules import AUTO, AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "resolve_initializer",
     "resolve_manifold",
     "resolve_sigma2_rule",
+    "resolve_step_size",
     "takes_vectors",
 ]
 
@@ -163,6 +164,11 @@ def resolve_sigma2_rule(value: Any, auto: HeldOut | None = AUTO) -> HeldOut | No
     if isinstance(value, str) and value == "heldout":
         return HeldOut()
     return value if isinstance(value, HeldOut) else None
+
+
+def resolve_step_size(value: Any) -> Any:
+    """Turn "adaptive" into an AdaptiveStep; anything else is for the trainer."""
+    return AdaptiveStep() if isinstance(value, str) and value == "adaptive" else value
 
 
 def resolve_early_stopping(value: Any) -> EarlyStopping | None:

@@ -1,7 +1,7 @@
-"""Sealed archives: a .npz of a JSON header and plain arrays, checksummed, never half written.
+"""Sealed archives: .npz files that hold a JSON header and plain arrays.
 
-The archive's comment ends in the SHA-256 of all bytes before it, so that any changed, missing or
-added byte is found. It finds damage; it does not tell who wrote a file.
+The comment of the zip archive ends with the SHA-256 of all bytes before it, so that any changed, missing or added byte
+is found. The seal finds damage; it does not prove who wrote the file.
 """
 
 from __future__ import annotations
@@ -24,18 +24,8 @@ import numpy as np
 from rplvq.exceptions import ModelFileError
 from rplvq.protocols import Array
 
-__all__ = [
-    "CHECKPOINT",
-    "MODEL",
-    "UNREADABLE",
-    "Kind",
-    "open_archive",
-    "replace_file",
-    "seal_archive",
-]
+__all__ = ["CHECKPOINT", "MODEL", "UNREADABLE", "Kind", "open_archive", "replace_file", "seal_archive"]
 
-FORMAT = "rplvq-model"
-FORMAT_VERSION = 1
 SEAL = b"rplvq-model sha256 "
 DIGEST_SIZE = 64
 UNREADABLE = (
@@ -54,37 +44,26 @@ UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What NumPy, zipfile and json raise at bytes that only look like theirs."""
+"""Exceptions that NumPy, zipfile and json raise for bytes that are not what they seem to be."""
 
 
 class Kind(NamedTuple):
-    """A kind of file: what it is called in messages, and the format and version that its header names."""
+    """A kind of file: its name in messages, and the name and newest version of its format, which the header states."""
 
     name: str
     form: str
     version: int
 
 
-MODEL = Kind("model", FORMAT, FORMAT_VERSION)
+MODEL = Kind("model", "rplvq-model", 1)
 CHECKPOINT = Kind("checkpoint", "rplvq-checkpoint", 1)
 
 
 def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = MODEL) -> bytes:
-    """Bytes of a model file or a checkpoint.
+    """Return the bytes of an archive with a JSON header and arrays by name.
 
-    Parameters
-    ----------
-    header : dict
-        JSON; the format, its version, and type and shape of the arrays are added.
-    arrays : dict of str to ndarray
-        Of any shape, none of dtype object, none named ``header``.
-    kind : Kind, default=MODEL
-        What the file is.
-
-    Returns
-    -------
-    bytes
-        The archive, whose comment ends in the digest of all before it.
+    No array may have the dtype object or the name ``header``. The format, its version, and the dtypes and shapes of the
+    arrays are added to the header.
 
     Examples
     --------
@@ -108,32 +87,10 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
 def open_archive(
     path: str | os.PathLike[str], data: bytes, kind: Kind = MODEL
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Check the seal and the format of a model file or a checkpoint.
+    """Check the seal and the format of a file with content ``data``; return its header and its arrays.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Name of the file, for messages.
-    data : bytes
-        All of its content.
-    kind : Kind, default=MODEL
-        What the file must be.
-
-    Returns
-    -------
-    header : dict
-        JSON.
-    arrays : dict of str to ndarray
-        As they were saved.
-
-    Raises
-    ------
-    ModelFileError
-        If the seal does not match, or the content is none of this format's.
-
-    Examples
-    --------
-    See :func:`seal_archive`.
+    ModelFileError is raised if the seal does not match or the content has another format; ``path`` is only its name in
+    messages. See :func:`seal_archive` for an example.
 
     >>> open_archive("notes.txt", b"hello")
     Traceback (most recent call last):
@@ -175,19 +132,9 @@ def _shapes(arrays: dict[str, Array]) -> dict[str, list[Any]]:
 
 
 def replace_file(path: pathlib.Path, data: bytes) -> None:
-    """Write a file beside ``path``, then rename it: at no moment is ``path`` a part of a file.
+    """Write a file under a temporary name, then rename it to ``path``, so that ``path`` never holds half a file.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-        Where the file goes; one that is there is replaced and lends its permissions.
-    data : bytes
-        The content.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; what was there stays.
+    A file that exists at ``path`` is replaced, and its permissions are kept. If writing fails (OSError), it stays.
 
     Examples
     --------

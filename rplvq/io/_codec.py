@@ -1,9 +1,9 @@
-"""Parts and parameters as JSON and plain arrays, and back: what model files are made of.
+"""Turns parts and parameters into JSON and plain arrays, and back.
 
-Values become JSON as they are where JSON has them; everything else becomes an object with one key that
-says what it is, ``{"tuple": [...]}`` or ``{"part": ["Constant", {"value": 0.5}]}``. Arrays are put aside under
-the name of the place where they stand. Nothing is pickled, imported or evaluated on the way back: a part
-is looked up by its name in :mod:`rplvq.parts`.
+Values that JSON knows are stored as they are. Every other value becomes an object whose only key names its type, such
+as ``{"tuple": [...]}`` or ``{"part": ["Constant", {"value": 0.5}]}``. Arrays are collected separately, each under the
+path of the value that holds it. Reading does not unpickle, import or evaluate anything: the class of a part is looked
+up by its name in :mod:`rplvq.parts`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ BIT_GENERATORS = {
 class Packer:
     """Turns values into JSON and collects their arrays.
 
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        Arrays of any shape met so far, none of dtype object.
+    ``arrays`` holds the arrays met so far, by name; none of them has the dtype object.
 
     Examples
     --------
@@ -49,12 +46,9 @@ class Packer:
         self.arrays: dict[str, Array] = {}
 
     def pack(self, value: Any, where: str) -> Any:
-        """Return ``value`` as JSON; ``where`` names its place, in messages and for its arrays.
+        """Return ``value`` as JSON; ``where`` is its path, which names it in messages and names its arrays.
 
-        Raises
-        ------
-        ValueError
-            If the value, or one inside it, has no such form: names its place and says what to do.
+        ValueError is raised if the value, or a value inside it, cannot be stored; the message says what to do.
         """
         if value is None or type(value) in (bool, int, str):
             return value
@@ -82,7 +76,7 @@ class Packer:
         return where
 
     def _item(self, key: Any, value: Any, where: str, index: int) -> list[Any]:
-        # Other keys could hold characters that no name of a file in an archive may have.
+        # Keys that are no identifiers may contain characters that are not allowed in file names of an archive.
         name = key if isinstance(key, str) and key.isidentifier() else index
         return [self.pack(key, f"{where}.{name}.key"), self.pack(value, f"{where}.{name}")]
 
@@ -124,19 +118,10 @@ class Packer:
 
 
 class Unpacker:
-    """Turns the output of a :class:`Packer` back into values.
+    """Turns the output of a :class:`Packer` back into values, given the arrays by name.
 
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        The arrays, by name.
-    manifold : pymanopt manifold, optional
-        Stands in for each pymanopt manifold, whose class and description must agree.
-
-    Attributes
-    ----------
-    manifold_used : bool
-        Whether a value asked for ``manifold``.
+    A pymanopt manifold is stored as its class and description only, so the caller passes it as ``manifold``;
+    ``manifold_used`` says whether a value needed it.
 
     Examples
     --------
@@ -167,12 +152,8 @@ class Unpacker:
     def unpack(self, packed: Any) -> Any:
         """Return the value.
 
-        Raises
-        ------
-        ValueError
-            If a part is not known here, refuses its fields, or a pymanopt manifold is needed.
-        KeyError, TypeError
-            If ``packed`` was not made by a Packer.
+        ValueError is raised if a part is not known here, if it refuses its fields, or if a pymanopt manifold is needed.
+        Input that no Packer made raises KeyError or TypeError.
         """
         if isinstance(packed, list):
             return [self.unpack(item) for item in packed]
@@ -188,18 +169,15 @@ class Unpacker:
             array[index] = self.unpack(item)
         return array.reshape(shape)
 
-    def _bit_generator(self, state: Any) -> Any:
-        return BIT_GENERATORS[state["bit_generator"]](0)
-
     def _generator(self, packed: Any) -> np.random.Generator:
         state = self.unpack(packed)
-        bits = self._bit_generator(state)
+        bits: Any = BIT_GENERATORS[state["bit_generator"]](0)
         bits.state = state
         return np.random.Generator(bits)
 
     def _random_state(self, packed: Any) -> np.random.RandomState:
         state = self.unpack(packed)
-        restored = np.random.RandomState(self._bit_generator(state))
+        restored = np.random.RandomState(BIT_GENERATORS[state["bit_generator"]](0))
         restored.set_state(state)
         return restored
 

@@ -5,17 +5,29 @@ Everything here works on numbers and distances. A rule that has to train is only
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
-from rplvq.schedules._decay import Annealed, Constant, GeometricDecay, StepDecay, is_auto, resolve, wants_default
-from rplvq.schedules._held_out import AUTO, HeldOut, annealed
+from rplvq.schedules._held_out import AUTO, HeldOut
+from rplvq.schedules._schedules import (
+    Annealed,
+    Constant,
+    GeometricDecay,
+    StepDecay,
+    StepSize,
+    as_step_rule,
+    default_starts,
+    is_auto,
+    resolve,
+    shared_step,
+    wants_default,
+)
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
     blended_sigma2,
     free_numbers,
     half_median,
+    initial_evidence,
     likeliest_sigma2,
     resolve_sigma2,
 )
-from rplvq.schedules._step_size import StepSize, as_step_rule, shared_step
 
 __all__ = [
     "AUTO",
@@ -28,11 +40,12 @@ __all__ = [
     "InitialEvidence",
     "StepDecay",
     "StepSize",
-    "annealed",
     "as_step_rule",
     "blended_sigma2",
+    "default_starts",
     "free_numbers",
     "half_median",
+    "initial_evidence",
     "is_auto",
     "likeliest_sigma2",
     "resolve",

@@ -15,7 +15,7 @@ import numpy as np
 
 from rplvq.parts import count_from, library_part, positive_or_none
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.schedules._decay import number, positive
+from rplvq.schedules._schedules import number, positive
 
 __all__ = ["AdaptiveStep", "DoGState"]
 

@@ -6,22 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from rplvq.parts import library_part
-from rplvq.protocols import Schedule
-from rplvq.schedules._decay import Annealed, Constant, resolve
+from rplvq.schedules._schedules import Constant, resolve
 
 __all__ = ["AUTO", "HeldOut"]
 
 RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
 """Candidates that are named by a string."""
-GRID = 7
-"""Number of values that "grid" stands for."""
-ANNEALING = 0.25
-"""Share of its start to which the candidate "annealed" falls."""
-FEW = 3
-"""Number of candidates up to which one round of trials decides."""
 
 
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
@@ -94,56 +86,6 @@ class HeldOut:
     candidates: tuple[Any, ...] = attrs.field(
         default=("grid", "gentle", "annealed", "untrained"), converter=_as_tuple, validator=_candidates
     )
-
-    @property
-    def one_round(self) -> bool:
-        """Whether the first trials decide."""
-        return len(self.constants) <= FEW and not {"grid", "annealed"} & set(self.names)
-
-    @property
-    def names(self) -> list[str]:
-        """Candidates that are named by a string."""
-        return [candidate for candidate in self.candidates if isinstance(candidate, str)]
-
-    @property
-    def constants(self) -> list[Any]:
-        """Candidates that the first round trains, without "gentle"."""
-        return [value for value in self.candidates if value not in ("gentle", "annealed", "untrained")]
-
-    @property
-    def price(self) -> float:
-        """Visits of samples that all trials may take together, relative to those of the fit."""
-        return 0.4 if self.one_round else 2.0
-
-    def first_values(self, blended: float, half_median: float, at_most: int) -> list[Schedule]:
-        """Return the schedules of sigma2 that the first round trains, at most ``at_most`` of them.
-
-        Examples
-        --------
-        >>> [schedule.value for schedule in HeldOut(["blended", 5.0]).first_values(2.0, 4.0, 2)]
-        [2.0, 5.0]
-        >>> [round(schedule.value, 6) for schedule in HeldOut().first_values(2.0, 4.0, 4)]
-        [1.0, 2.0, 4.0, 8.0]
-        """
-        named: dict[str, Any] = {"blended": [blended], "half_median": [half_median]}
-        named["grid"] = grid(blended, half_median, min(at_most, GRID))
-        found = [value for item in self.constants for value in (named[item] if isinstance(item, str) else [item])]
-        return [resolve(value, Constant(blended), "sigma2") for value in found[:at_most]]
-
-    def trained(self) -> HeldOut:
-        """Return the same without the candidate "untrained", for calls that must move the prototypes."""
-        kept = tuple(value for value in self.candidates if value != "untrained")
-        return HeldOut(kept or ("blended",))
-
-
-def grid(low: float, middle: float, count: int) -> list[float]:
-    """Return ``count`` values from ``low / 2`` to ``2 middle`` in equal ratios; one or two are low and middle."""
-    return [low, middle][:count] if count < 3 else np.geomspace(low / 2, 2 * middle, count).tolist()
-
-
-def annealed(start: float) -> Schedule:
-    """Return the annealing of the paper from ``start`` to a quarter of it."""
-    return Annealed(start, drop=(1 - ANNEALING) * start, floor=0.01 * start)
 
 
 AUTO = HeldOut(("blended", "half_median", "gentle"))

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from rplvq.arrays import by_block
+from rplvq.arrays import Samples, by_block, distances
 from rplvq.costs import PLVQ, as_soft
-from rplvq.protocols import Array, Schedule
-from rplvq.schedules._decay import Constant, resolve, wants_default
+from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
+from rplvq.schedules._schedules import Constant, resolve, unit_of, wants_default
 
 __all__ = [
     "RULES",
@@ -28,6 +28,9 @@ __all__ = [
 ]
 
 SMALLEST = 2.0**-60
+"""Share of the half-median below which no likelier value is looked for."""
+SAME_POINT = 1e-28
+"""Squared distance, in units of the data, between equal points that went through different arithmetic."""
 
 
 class InitialEvidence(NamedTuple):
@@ -68,6 +71,31 @@ class InitialEvidence(NamedTuple):
     def half_median(self) -> float:
         """Half the median squared distance, see :func:`half_median`."""
         return half_median(self.sqdist, self.sample_weight, self.rounding)
+
+
+def initial_evidence(
+    manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
+) -> InitialEvidence:
+    """Return what rules for sigma2 may use: one pass of distances to the K initial prototypes.
+
+    Parameters
+    ----------
+    manifold, cost
+        The geometry, and the loss whose priors count.
+    prototypes, labels : Prototypes and ndarray of int of shape (K,)
+        From the initializer.
+    samples : Samples
+        N samples.
+
+    Returns
+    -------
+    InitialEvidence
+    """
+    sqdist = distances(manifold, prototypes, samples.codes)
+    n_free = len(labels) * free_numbers(samples.codes)
+    priors = getattr(cost, "priors", None)
+    rounding = SAME_POINT * unit_of(manifold, samples)
+    return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:

@@ -6,12 +6,22 @@
 
 from rplvq.training._diagnostics import decoded, edge_trouble, step_trouble, warn_of
 from rplvq.training._growth import Grow, Growth, Prune, Window
-from rplvq.training._history import EpochReport, Meter, Score, append_columns, columns, history_row, measure
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
-from rplvq.training._order import blocks, visits
+from rplvq.training._resize import with_prototypes, without_prototypes
 from rplvq.training._selection import Choice, Trial, choose_sigma2
-from rplvq.training._start import default_starts, initial_evidence
-from rplvq.training._state import Origin, Progress, Result, State, with_prototypes, without_prototypes
+from rplvq.training._state import (
+    EpochReport,
+    Meter,
+    Origin,
+    Progress,
+    Result,
+    Score,
+    State,
+    append_columns,
+    columns,
+    history_row,
+    measure,
+)
 from rplvq.training._step import Contribution, Step, contribution, follow, pair_weights
 from rplvq.training._trainer import Trainer, diverged, require_finite
 
@@ -37,24 +47,20 @@ __all__ = [
     "Trial",
     "Window",
     "append_columns",
-    "blocks",
     "calling",
     "choose_sigma2",
     "columns",
     "contribution",
     "decoded",
-    "default_starts",
     "diverged",
     "edge_trouble",
     "follow",
     "history_row",
-    "initial_evidence",
     "measure",
     "pair_weights",
     "require_finite",
     "run_epochs",
     "step_trouble",
-    "visits",
     "warn_of",
     "with_prototypes",
     "without_prototypes",

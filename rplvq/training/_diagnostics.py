@@ -79,8 +79,8 @@ def edge_trouble(manifold: Any, points: Array, names: Array) -> str | None:
         reason = error.reason.partition(". ")[0]
         return (
             f"prototype {error.index} (class {names.tolist()[error.index]!r}) is at the edge of the manifold, where "
-            f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise the "
-            "samples (shrinkage), or lower step_size or the manifold's max_step_length"
+            f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise "
+            "the samples (shrinkage), or lower step_size or the manifold's max_step_length"
         )
     return None
 

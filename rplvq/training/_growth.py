@@ -18,7 +18,8 @@ from rplvq.arrays import Samples
 from rplvq.manifolds import riemannian_mean
 from rplvq.parts import count_from, library_part, not_negative, share
 from rplvq.protocols import Array, Cost, Manifold
-from rplvq.training._state import State, new_codes, with_prototypes, without_prototypes
+from rplvq.training._resize import new_codes, with_prototypes, without_prototypes
+from rplvq.training._state import State
 
 __all__ = ["Grow", "Growth", "Prune", "Window"]
 

@@ -15,8 +15,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from rplvq.parts import count_from, library_part, not_negative, share
-from rplvq.training._history import EpochReport, Score
-from rplvq.training._state import Origin, Progress, State
+from rplvq.training._state import EpochReport, Origin, Progress, Score, State
 
 __all__ = ["Callback", "EarlyStopping", "Epoch", "EpochScore", "Hook", "calling", "run_epochs"]
 

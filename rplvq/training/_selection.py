@@ -13,20 +13,67 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, distances, repeats
+from rplvq.arrays import Samples, distances, repeats, visits
 from rplvq.costs import calibrated_loss
 from rplvq.protocols import Array, Prototypes, Schedule
-from rplvq.schedules import Constant, HeldOut, InitialEvidence, annealed, blended_sigma2
-from rplvq.training._order import visits
-from rplvq.training._start import default_starts
+from rplvq.schedules import Annealed, Constant, HeldOut, InitialEvidence, blended_sigma2, default_starts, resolve
 from rplvq.training._trainer import Trainer
 
 __all__ = ["Choice", "Trial", "choose_sigma2", "split_classes"]
 
 FRACTION = 0.25
 """Share of the samples of a class that are held out."""
+GRID = 7
+"""Number of values that the candidate "grid" stands for."""
+ANNEALING = 0.25
+"""Share of its start to which the candidate "annealed" falls."""
+ONE_ROUND = 3
+"""Number of candidates up to which one round of trials decides."""
 FEWEST = 10
 """Number of held-out samples below which nothing is chosen by them."""
+
+
+def constants(rule: HeldOut) -> list[Any]:
+    """Return the candidates that the first round trains, without "gentle"."""
+    return [value for value in rule.candidates if value not in ("gentle", "annealed", "untrained")]
+
+
+def is_one_round(rule: HeldOut) -> bool:
+    """Whether the first round of trials decides."""
+    return len(constants(rule)) <= ONE_ROUND and not {"grid", "annealed"} & {
+        c for c in rule.candidates if isinstance(c, str)
+    }
+
+
+def price(rule: HeldOut) -> float:
+    """Return how many visits of samples all trials may take together, relative to those of the fit."""
+    return 0.4 if is_one_round(rule) else 2.0
+
+
+def first_values(rule: HeldOut, blended: float, half_median: float, at_most: int) -> list[Schedule]:
+    """Return the schedules of sigma2 that the first round trains, at most ``at_most`` of them.
+
+    Examples
+    --------
+    >>> [schedule.value for schedule in first_values(HeldOut(["blended", 5.0]), 2.0, 4.0, 2)]
+    [2.0, 5.0]
+    >>> [round(schedule.value, 6) for schedule in first_values(HeldOut(), 2.0, 4.0, 4)]
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    named: dict[str, Any] = {"blended": [blended], "half_median": [half_median]}
+    named["grid"] = grid(blended, half_median, min(at_most, GRID))
+    found = [value for item in constants(rule) for value in (named[item] if isinstance(item, str) else [item])]
+    return [resolve(value, Constant(blended), "sigma2") for value in found[:at_most]]
+
+
+def grid(low: float, middle: float, count: int) -> list[float]:
+    """Return ``count`` values from ``low / 2`` to ``2 middle`` in equal ratios; one or two are low and middle."""
+    return [low, middle][:count] if count < 3 else np.geomspace(low / 2, 2 * middle, count).tolist()
+
+
+def annealed(start: float) -> Schedule:
+    """Return the annealing of the paper from ``start`` to a quarter of it."""
+    return Annealed(start, drop=(1 - ANNEALING) * start, floor=0.01 * start)
 
 
 class Trial(NamedTuple):
@@ -176,16 +223,16 @@ class Trials:
             return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
 
         step = self.trainer.step_size
-        n_epochs = max(1, budget // (1 if rule.one_round else 2) // len(plans))
+        n_epochs = max(1, budget // (1 if is_one_round(rule) else 2) // len(plans))
         first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
         best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=rank)[:2]]
-        if "annealed" in rule.names:
+        if "annealed" in rule.candidates:
             best.append((annealed(best[0][0](0, 1)), best[0][1]))
         left = (budget - sum(trial.n_epochs for trial in first)) // len(best)
         n_epochs = min(left, self.trainer.max_epochs)
         last = [self.run(*plan, n_epochs) for plan in best] if n_epochs > first[0].n_epochs else []
         winner, trials = min(last or first, key=rank), (*first, *last)
-        if "untrained" in rule.names:
+        if "untrained" in rule.candidates:
             loss, sigma2 = self.loss(self.first[0], blended)
             untrained = Trial(Constant(sigma2), 0, 0, loss, step)
             trials = (*trials, untrained)
@@ -207,11 +254,11 @@ def _plans(
 ) -> list[Plan]:
     """sigma2 and step size of the first trials; none if there are too few epochs to tell them apart."""
     step, count = trainer.step_size, max(1, budget // 2)
-    plans: list[Plan] = [(value, step) for value in rule.first_values(blended, evidence.half_median, count)]
-    if "gentle" in rule.names and getattr(step, "schedule", step) is None:
+    plans: list[Plan] = [(value, step) for value in first_values(rule, blended, evidence.half_median, count)]
+    if "gentle" in rule.candidates and getattr(step, "schedule", step) is None:
         paper, gentle = default_starts(trainer.manifold, blended, len(evidence.labels), n_classes, kept)
         plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
-    if "untrained" in rule.names or not rule.one_round:  # there is something else to compare them with
+    if "untrained" in rule.candidates or not is_one_round(rule):  # there is something else to compare them with
         return plans
     return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
@@ -223,6 +270,8 @@ def choose_sigma2(
     samples: Samples,
     n_classes: int,
     rng: np.random.Generator,
+    *,
+    must_train: bool = False,
 ) -> Choice:
     """Do what :class:`rplvq.HeldOut` describes.
 
@@ -240,6 +289,8 @@ def choose_sigma2(
         Number of classes C.
     rng : numpy.random.Generator
         The generator of the fit. It is not changed: a copy gives two numbers.
+    must_train : bool, default=False
+        Whether the candidate "untrained" is ignored.
 
     Returns
     -------
@@ -255,7 +306,7 @@ def choose_sigma2(
     --------
     >>> from rplvq import AffineInvariant, HeldOut, Trainer
     >>> from rplvq.datasets import make_syn1
-    >>> from rplvq.training import initial_evidence
+    >>> from rplvq.schedules import initial_evidence
     >>> X, y = make_syn1(n_per_class=40, random_state=0)
     >>> samples, trainer = Samples(X, y), Trainer(AffineInvariant(), max_epochs=10)
     >>> first = trainer.first_prototypes(samples, 4, np.random.default_rng(0))
@@ -264,6 +315,9 @@ def choose_sigma2(
     >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
     [(6, 0.6), (6, 0.9), (6, 0.6)]
     """
+    if must_train and "untrained" in rule.candidates:
+        others = tuple(value for value in rule.candidates if value != "untrained")
+        rule = HeldOut(others or ("blended",))
     blended = blended_sigma2(evidence)
     untried = Choice(Constant(blended), (), trainer.step_size)
     if trainer.max_epochs < 1:
@@ -273,6 +327,6 @@ def choose_sigma2(
     kept, held = (samples.subset(part) for part in rows)
     if len(held) < FEWEST or len(np.unique(held.classes)) < 2:
         return untried
-    budget = int(rule.price * trainer.max_epochs * n_visits(samples) / n_visits(kept))
+    budget = int(price(rule) * trainer.max_epochs * n_visits(samples) / n_visits(kept))
     plans = _plans(rule, trainer, evidence, blended, kept, n_classes, budget) if budget else []
     return Trials(trainer, kept, held, n_classes, seed).search(rule, plans, blended, budget) if plans else untried

@@ -1,4 +1,4 @@
-"""What training carries: the state from step to step, the progress from epoch to epoch, the result at the end."""
+"""What training carries from step to step and from epoch to epoch, and what it records of itself."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, parts_of
 from rplvq.parts import library_part
-from rplvq.protocols import Array, Prototypes, Schedule
-from rplvq.training._history import columns
+from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 
-__all__ = ["Origin", "Progress", "Result", "State", "new_codes", "with_prototypes", "without_prototypes"]
+__all__ = [
+    "EpochReport",
+    "Meter",
+    "Origin",
+    "Progress",
+    "Result",
+    "Score",
+    "State",
+    "append_columns",
+    "columns",
+    "history_row",
+    "measure",
+]
 
 
 @library_part
@@ -138,85 +149,112 @@ class Progress(NamedTuple):
         return Result(self.best if self.best_cost < np.inf else self.state, columns(list(self.rows)))
 
 
-def new_codes(prototypes: Prototypes, codes: Array) -> Prototypes:
-    """Return codes (M, ...) in the form of K prototypes, together with any state that these share.
+class Score(NamedTuple):
+    """Summed loss, and share of samples whose nearest prototype has another class, both weighted."""
 
-    Examples
-    --------
-    >>> new_codes(np.zeros((1, 2)), np.ones((2, 2))).shape
-    (2, 2)
-    """
-    keep = getattr(prototypes, "with_codes", None)
-    return codes if keep is None else keep(codes)
+    cost: float
+    error: float
 
 
-def with_prototypes(state: State, codes: Array, labels: Array) -> State:
-    """Add prototypes; each is placed after those of its class.
+class EpochReport(NamedTuple):
+    """What a callback is told after each epoch.
 
     Parameters
     ----------
-    state : State
-        With K prototypes.
-    codes : ndarray of shape (M, ...)
-        Codes of the new prototypes.
-    labels : ndarray of int of shape (M,)
-        Their class indices.
-
-    Returns
-    -------
-    State
-        With K + M prototypes, sorted by label.
-
-    Examples
-    --------
-    >>> from rplvq import Constant
-    >>> one = Constant(1.0)
-    >>> state = State(np.array([[0.0], [5.0]]), np.array([0, 1]), one, one)
-    >>> more = with_prototypes(state, np.array([[1.0]]), np.array([0]))
-    >>> more.prototypes.ravel(), more.labels
-    (array([0., 1., 5.]), array([0, 0, 1]))
+    state : rplvq.training.State
+        The state after the epoch.
+    n_epochs : int
+        Number of epochs planned.
+    row : dict of str to float
+        The row of the history for this epoch.
+    progress : rplvq.training.Progress
+        All that is needed to continue the run from here.
+    score : callable, optional
+        ``score()`` measures cost and error of the state on the training samples, by one more pass of distances.
+    origin : rplvq.training.Origin, optional
+        What the fit started from; None for a trainer without an estimator.
     """
-    return _rebuilt(state, np.arange(len(state.labels)), codes, labels)
+
+    state: State
+    n_epochs: int
+    row: dict[str, float]
+    progress: Any = None
+    score: Callable[[], Score] | None = None
+    origin: Any = None
 
 
-def without_prototypes(state: State, removed: Array) -> State:
-    """Remove prototypes.
+class Meter:
+    """Adds up losses and errors over the blocks of a sweep."""
+
+    def __init__(self, labels: Array) -> None:
+        self.labels = labels
+        self.cost = self.wrong = self.total = 0.0
+
+    def add(self, sqdist: Array, loss: Array, samples: Samples) -> None:
+        """Take in squared distances (M, K) and losses (M,) of M samples."""
+        self.count(sqdist.argmin(axis=1), loss, samples)
+
+    def count(self, nearest: Array, loss: Array, samples: Samples) -> None:
+        """Take in the nearest prototypes (M,) instead of the distances."""
+        weights = samples.filled_weights
+        self.cost += float(weights @ loss)
+        self.wrong += float(weights @ (self.labels[nearest] != samples.classes))
+        self.total += float(weights.sum())
+
+    def score(self) -> Score:
+        """Score of everything taken in so far."""
+        return Score(self.cost, self.wrong / self.total)
+
+
+def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Meter:
+    """Add up losses and errors of samples by one pass of distances, which keeps two numbers per sample.
 
     Parameters
     ----------
-    state : State
-        With K prototypes.
-    removed : ndarray of int of shape (M,)
-        Indices of the prototypes to remove.
+    manifold, cost
+        The geometry and the loss.
+    state : rplvq.training.State
+        Prototypes, labels and sigma2.
+    samples : Samples
+        N samples.
 
     Returns
     -------
-    State
-        With K - M prototypes in their old order.
-
-    Examples
-    --------
-    >>> from rplvq import Constant
-    >>> one = Constant(1.0)
-    >>> state = State(np.array([[0.0], [1.0], [5.0]]), np.array([0, 0, 1]), one, one)
-    >>> without_prototypes(state, np.array([0])).prototypes.ravel()
-    array([1., 5.])
+    Meter
     """
-    kept = np.setdiff1d(np.arange(len(state.labels)), removed)
-    return _rebuilt(state, kept, np.asarray(state.prototypes)[:0], state.labels[:0])
+    codes = samples.codes
+    nearest, loss = np.empty(len(codes), dtype=np.intp), np.empty(len(codes))
+    for rows in parts_of(codes, len(state.labels)):
+        sqdist = manifold.sqdist(state.prototypes, codes[rows])
+        nearest[rows] = sqdist.argmin(axis=1)
+        loss[rows] = cost(sqdist, samples.targets[rows], state.labels, state.sigma2).loss
+    meter = Meter(state.labels)
+    meter.count(nearest, loss, samples)
+    return meter
 
 
-def _rebuilt(state: State, kept: Array, codes: Array, labels: Array) -> State:
-    """State with the prototypes ``kept`` (M,) of the old ones and with new ones, sorted by label."""
-    every = np.concatenate([state.labels[kept], labels])
-    order = np.argsort(every, kind="stable")
+def history_row(state: State, score: Score, n_capped: int, seconds: float) -> dict[str, float]:
+    """Return the row of the history for the epoch of ``state`` (:class:`rplvq.training.State`)."""
+    return {
+        "epoch": state.epoch,
+        "cost": score.cost,
+        "training_error": score.error,
+        "sigma2": state.sigma2,
+        "step_size": state.step_size,
+        "n_capped": n_capped,
+        "seconds": seconds,
+        "n_prototypes": len(state.labels),
+    }
 
-    def rebuild(old: Prototypes) -> Array:
-        return np.asarray(np.concatenate([np.asarray(old)[kept], codes])[order])
 
-    memory = state.memory
-    if memory is not None:
-        resize: Callable[..., Any] = state.step_schedule.resize  # type: ignore[attr-defined]
-        memory = resize(memory, rebuild)
-    prototypes = new_codes(state.prototypes, rebuild(state.prototypes))
-    return state._replace(prototypes=prototypes, labels=every[order], memory=memory)
+def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
+    """Turn the rows of a history into one array per column; a value that a row lacks is NaN."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
+
+
+def append_columns(history: dict[str, Array], row: dict[str, float]) -> dict[str, Array]:
+    """Return a history with one more row; the old one is not changed."""
+    if not history:
+        return columns([row])
+    return {name: np.append(values, row.get(name, np.nan)) for name, values in history.items()}

@@ -17,8 +17,7 @@ import numpy as np
 from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
-from rplvq.training._history import Meter
-from rplvq.training._state import State
+from rplvq.training._state import Meter, State
 from rplvq.training.compiled import (
     Kernels,
     compiled_kernels,

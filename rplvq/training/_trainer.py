@@ -15,18 +15,24 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, materialise, subset
+from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, subset, visits
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import all_callable, count_from, library_part
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import GeometricDecay, as_step_rule, is_auto, resolve, resolve_sigma2, wants_default
+from rplvq.schedules import (
+    GeometricDecay,
+    as_step_rule,
+    default_starts,
+    initial_evidence,
+    is_auto,
+    resolve,
+    resolve_sigma2,
+    wants_default,
+)
 from rplvq.training._growth import Growth, Window
-from rplvq.training._history import Meter, Score, history_row, measure
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
-from rplvq.training._order import BLOCK_ROWS, blocks, visits
-from rplvq.training._start import default_starts, initial_evidence
-from rplvq.training._state import Origin, Progress, Result, State
+from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
 from rplvq.training._step import Step, Stepper
 
 __all__ = ["Trainer", "diverged", "require_finite"]

@@ -19,8 +19,7 @@ from tqdm.auto import tqdm
 
 from rplvq.arrays import Samples
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
-from rplvq.training._history import Meter, columns, history_row
-from rplvq.training._state import Result, State
+from rplvq.training._state import Meter, Result, State, columns, history_row
 from rplvq.training.solvers._objective import Objective
 from rplvq.training.solvers._stack import TANGENTS, PrototypeStack
 
