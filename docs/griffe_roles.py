@@ -1,7 +1,13 @@
-"""Griffe extension for what docstrings and classes of this library hold and Markdown does not know.
+"""Griffe extension that translates what docstrings of this library hold and Markdown does not know.
 
 Sphinx roles (``:class:``, ``:func:``) become cross-references, bare DOIs become links, and attrs classes and named
 tuples get the signature of their constructor.
+
+A role names an object by the path from which users import it, such as ``rplvq.Trainer``. The object itself lies in a
+module whose name begins with an underscore, and a page of docs/api documents it under the path of its room, such as
+``rplvq.training.Trainer``. All three paths lead to the same entry, because mkdocstrings registers an entry under the
+path of its definition, too. A cross-reference therefore uses the path of the definition. A role may also name an
+object as the code around it does: ``init`` in the class ``Trainer`` is ``Trainer.init``.
 """
 
 from __future__ import annotations
@@ -12,25 +18,67 @@ from typing import Any
 import griffe
 
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
+GROUP = re.compile(r"^(\w+(?:, \w+)+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
 DOI = re.compile(r"(?<![/\w.])doi:(10\.\d{4,9}/[^\s,;)\]]*[^\s,;)\].])")
 OURS = "rplvq."
 
 
-def to_markdown(text: str, package: Any) -> str:
-    """Translate the roles and DOIs of one docstring."""
+def to_markdown(text: str, item: Any) -> str:
+    """Translate the roles and DOIs of the docstring of ``item``, and give each parameter its own entry.
+
+    An object that exists and has no entry in docs/api is shown as code without a link.
+
+    Raises
+    ------
+    ValueError
+        If a role names an object of this library that does not exist.
+    """
 
     def reference(match: re.Match[str]) -> str:
         target = match[1]
-        name = target.rpartition(".")[2]
-        if not target.startswith(OURS):
+        path = definition(target, item)
+        if path is None:
             return f"`{target}`"
-        try:  # what the package re-exports is documented where it is defined
-            path = package[target.removeprefix(OURS)].canonical_path
-        except KeyError:
-            raise ValueError(f"a docstring refers to {target}, which does not exist") from None
-        return f'<autoref identifier="{path}" optional><code>{name}</code></autoref>'
+        return f'<autoref identifier="{path}" optional><code>{target.rpartition(".")[2]}</code></autoref>'
 
-    return DOI.sub(r"[doi:\1](https://doi.org/\1)", ROLE.sub(reference, text))
+    return DOI.sub(r"[doi:\1](https://doi.org/\1)", ROLE.sub(reference, one_entry_each(text)))
+
+
+def one_entry_each(text: str) -> str:
+    """Split each entry ``a, b : A and B`` into ``a : A`` and ``b : B``; one type, or none, is that of all names.
+
+    Without this, griffe would show the type and the default value of the first name for all of them.
+    """
+
+    def split(match: re.Match[str]) -> str:
+        names, types, description = match[1].split(", "), (match[2] or "").split(" and "), match[3].rstrip("\n")
+        if len(types) != len(names):
+            types = [match[2] or ""] * len(names)
+        heads = [f"{name} : {kind}" if kind else name for name, kind in zip(names, types, strict=True)]
+        return "".join(f"{head}\n{description}\n" for head in heads)
+
+    return GROUP.sub(split, text)
+
+
+def definition(target: str, item: Any) -> str | None:
+    """Return the path under which an object of this library is defined, None for any other object.
+
+    Raises
+    ------
+    ValueError
+        If the name begins like one of this library, and there is no such object.
+    """
+    if not target.startswith(OURS):
+        try:
+            target = item.resolve(target)
+        except griffe.NameResolutionError:
+            return None
+    if not target.startswith(OURS):
+        return None
+    try:
+        return str(item.package[target.removeprefix(OURS)].canonical_path)
+    except KeyError:
+        raise ValueError(f"there is no {target}") from None
 
 
 def fields(cls: griffe.Class) -> list[griffe.Parameter]:
@@ -52,22 +100,28 @@ def fields(cls: griffe.Class) -> list[griffe.Parameter]:
 
 
 class Roles(griffe.Extension):
-    """Applied to the whole package once it is loaded."""
+    """The extension; griffe calls it with the whole package once it is loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
-        """Walk over all objects."""
-        self._walk(pkg, pkg)
+        """Translate all docstrings of the package, and name all broken roles at once."""
+        broken: list[str] = []
+        self._walk(pkg, broken)
+        if broken:
+            raise ValueError("docstrings refer to objects that do not exist:\n" + "\n".join(broken))
 
-    def _walk(self, item: Any, package: griffe.Module) -> None:
+    def _walk(self, item: Any, broken: list[str]) -> None:
         if item.is_alias:
             return
         if item.docstring:
-            item.docstring.value = to_markdown(item.docstring.value, package)
+            try:
+                item.docstring.value = to_markdown(item.docstring.value, item)
+            except ValueError as error:
+                broken.append(f"{item.path}: {error}")
         if item.is_class and "__init__" not in item.members and self._has_fields(item):
             parameters = griffe.Parameters(griffe.Parameter("self"), *fields(item))
             item.set_member("__init__", griffe.Function("__init__", parameters=parameters))
         for member in list(item.members.values()):
-            self._walk(member, package)
+            self._walk(member, broken)
 
     def _has_fields(self, cls: griffe.Class) -> bool:
         decorators = [str(decorator.value) for decorator in cls.decorators]

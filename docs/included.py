@@ -1,8 +1,8 @@
 """Mkdocs hook: parts of pages that come from other files of the repository, so that no text is kept twice.
 
 ``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
-table of the result files in examples/paper/results/full/syn1, and ``{{ rules: sigma2 }}`` one of the values of sigma2
-in examples/beyond/results/full/sigma2-*.
+table of the experiment syn1 from the records in examples/paper/results/full, and ``{{ rules: sigma2 }}`` one of the
+values of sigma2 from the records of the experiments sigma2-* in examples/beyond/results/full.
 """
 
 from __future__ import annotations
@@ -39,16 +39,23 @@ def score(result: dict[str, Any]) -> tuple[str, float]:
     raise ValueError(f"no score among {sorted(result)}")
 
 
+def records(folder: Path, experiment: str) -> list[dict[str, Any]]:
+    """Records of an experiment's family (its name up to the first hyphen), as examples.paper.records writes them."""
+    path = folder / f"{experiment.split('-')[0]}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines[1:]]
+
+
 def results(experiment: str) -> str:
-    """Markdown table of an experiment: a row a method, the best first, with the number of its result files."""
+    """Markdown table of an experiment: one row per method, the best first, with its number of repetitions."""
     scores: dict[str, list[float]] = defaultdict(list)
     label = ""
-    for path in sorted((RESULTS / experiment).glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        label, value = score(record["result"])
-        scores[record["method"]].append(value)
+    for record in records(RESULTS, experiment):
+        if record["experiment"] == experiment:
+            label, value = score(record["result"])
+            scores[record["method"]].append(value)
     if not scores:
-        raise ValueError(f"no result files in {RESULTS / experiment}")
+        raise ValueError(f"no records of {experiment} in {RESULTS}")
     lines = [f"| method | {label} | standard deviation | repetitions |", "| --- | --: | --: | --: |"]
     for method, values in sorted(scores.items(), key=lambda item: -mean(item[1])):
         spread = f"{stdev(values):.4f}" if len(values) > 1 else ""
@@ -57,16 +64,15 @@ def results(experiment: str) -> str:
 
 
 def rules(name: str) -> str:
-    """Markdown table of what rules chose: a row a data set, smallest and largest value over its repetitions."""
+    """Markdown table of what rules chose: one row per data set, smallest and largest value over its repetitions."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for path in sorted(BEYOND.glob(f"{name}-*/*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
+    for record in records(BEYOND, name):
         value = record["result"].get(name)
         if value is not None:
             data = record["experiment"].removeprefix(f"{name}-")
             found[data][record["method"]] += value if isinstance(value, list) else [value]
     if not found:
-        raise ValueError(f"no result files with {name} in {BEYOND}")
+        raise ValueError(f"no records with {name} in {BEYOND}")
     lines = ["| data | blended | half-median | auto | heldout |", "| --- | --: | --: | --: | --: |"]
     for data in sorted(found, key=list(TITLES).index):
         cells = [span(found[data].get(rule, [])) for rule in ("blended", "half-median", "auto", "heldout")]

@@ -1,8 +1,8 @@
-"""The examples gallery, generated from the scripts in examples/: story, code, printed output and figure.
+"""The gallery of examples, generated from the scripts in examples/: story, code, printed output and figure.
 
-As an mkdocs hook (``hooks`` in mkdocs.yml) it adds one page an example to every build, and so they can't go stale. As a
-program, ``python docs/make_gallery.py`` does the running alone. An example runs again when its text, the library or the
-data folder has changed; results are kept in build/gallery, which is not under version control.
+As an mkdocs hook (``hooks`` in mkdocs.yml) it adds one page per example to each build, so that the pages cannot go
+stale. As a program, ``python docs/make_gallery.py`` only runs the examples. An example runs again if its text, the
+library or the data folder has changed. Results are kept in build/gallery, which is not under version control.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ log = logging.getLogger("mkdocs.gallery")
 
 
 def split(source: str) -> tuple[str, str, str]:
-    """Title, story and code of a script whose docstring holds the first two."""
+    """Return title, story and code of a script; its docstring holds the first two."""
     module = ast.parse(source)
     title, _, story = (ast.get_docstring(module) or "").partition("\n\n")
     code = "\n".join(source.splitlines()[module.body[0].end_lineno :]).strip()
@@ -49,7 +49,7 @@ def split(source: str) -> tuple[str, str, str]:
 
 
 def key(name: str) -> str:
-    """Hash of everything that the outcome of an example depends on."""
+    """Return a hash of everything on which the outcome of an example depends."""
     data = os.environ.get("RPLVQ_DATA") or str(ROOT.parent / "shared" / "data")
     paths = [
         ROOT / "examples" / f"{name}.py",
@@ -63,7 +63,7 @@ def key(name: str) -> str:
 
 
 def run(name: str) -> dict[str, Any]:
-    """Run one example unless its outcome is known; return its printed output, and whether it drew a figure."""
+    """Run one example unless its outcome is known; return what it printed, and whether it drew a figure."""
     record, figure, wanted = CACHE / f"{name}.json", CACHE / f"{name}.png", key(name)
     if record.is_file():
         known: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def run(name: str) -> dict[str, Any]:
 
 
 def page(name: str, outcome: dict[str, Any]) -> str:
-    """Markdown of one example's page."""
+    """Return the Markdown of the page of one example."""
     title, story, code = split((ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8"))
     picture = f"[![Figure of the example: {title}]({name}.png)]({name}.png)" if outcome["figure"] else ""
     return f"""---
@@ -115,10 +115,10 @@ Run it with `python examples/{name}.py`, which shows the figure, or with `--out 
 
 
 def index(outcomes: dict[str, dict[str, Any]]) -> str:
-    """Markdown of the overview: a card an example, by topic."""
+    """Return the Markdown of the overview: one card per example, by topic."""
     parts = [
-        "# Examples\n\nShort scripts from the folder `examples/`, each with what it printed and drew when this site "
-        "was built.\n"
+        "# Examples\n\nThese are short scripts from the folder `examples/`. Each page shows what the script printed "
+        "and drew when this site was built.\n"
     ]
     for topic, names in TOPICS.items():
         parts.append(f'## {topic}\n\n<div class="grid cards gallery" markdown>\n')
@@ -132,7 +132,7 @@ def index(outcomes: dict[str, dict[str, Any]]) -> str:
 
 
 def names() -> list[str]:
-    """All examples in the order of the gallery; every script in examples/ must have a topic."""
+    """Return all examples in the order of the gallery; every script in examples/ must have a topic."""
     listed = [name for topic in TOPICS.values() for name in topic]
     present = {path.stem for path in (ROOT / "examples").glob("*.py")} - {"__init__", "showing"}
     if present != set(listed):
@@ -141,7 +141,7 @@ def names() -> list[str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Mkdocs event: add the pages and figures."""
+    """Add the pages and figures; mkdocs calls this with all files of the site."""
     from mkdocs.structure.files import File
 
     outcomes = {}
@@ -156,7 +156,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def main() -> None:
-    """Run every example that has changed, and say what it printed."""
+    """Run every example that has changed, and print what it printed."""
     for name in names():
         print(f"== {name}\n{run(name)['output']}")
 

@@ -1,8 +1,9 @@
 """Costs that add
 
-Costs are objects that add and scale. `RSLVQ` separates classes, and may push prototypes out of their data to do so;
-`Representability` pulls them back to what they stand for. How much of it? Synthetic data of four classes, next to the
-margin cost `GLVQ` and to `SpreadRSLVQ`, in which each class has a variance of its own.
+Costs can be added and multiplied by positive numbers. `RSLVQ` separates classes, and may push prototypes out of their
+data to do so. `Representability` pulls them back to the samples that they represent. How much of it is best? We compare
+several sums on synthetic data of four classes, together with the margin cost `GLVQ` and with `SpreadRSLVQ`, in which
+each class has its own variance.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +26,7 @@ print("variance of each class:", np.round(spread.variances, 3))
 
 
 def learn(cost, decision="nearest", max_epochs=15):
-    """Accuracy on new matrices, and the mean distance of the prototypes to their class means."""
+    """Return the accuracy on new matrices, and the mean distance of the prototypes to their class means."""
     model = RiemannianLVQ(cost=cost, sigma2=0.5, decision=decision, max_epochs=max_epochs, random_state=0)
     model.fit(X[train], y[train])
     metric = AffineInvariant()
@@ -33,7 +34,7 @@ def learn(cost, decision="nearest", max_epochs=15):
     return model.score(X[test], y[test]), np.sqrt(np.diag(sqdist)).mean()
 
 
-# %% Costs of different kinds
+# %% Single costs
 found = {
     "class means": learn(RSLVQ(), max_epochs=0),
     "class means, spread": learn(spread, "posterior", max_epochs=0),
@@ -41,14 +42,14 @@ found = {
     "GLVQ": learn(GLVQ()),
     "spread RSLVQ": learn(spread, "posterior"),
 }
-# %% Sums: the more representability, the closer to the class means
+# %% Sums: with more representability, the prototypes stay closer to the class means
 factors = [0.03, 0.1, 0.3, 1.0]
 for factor in factors:
     found[f"RSLVQ + {factor:g} rep."] = learn(RSLVQ() + factor * Representability())
 for name, (accuracy, away) in found.items():
     print(f"{name:21s} accuracy {accuracy:.3f}, prototypes {away:.2f} from the class means")
 
-# %% One figure of both
+# %% One figure shows both numbers
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for axis, values, label in zip(
     axes, np.transpose(list(found.values())), ("accuracy on new data", "distance to the class means"), strict=True

@@ -1,8 +1,9 @@
 """A cost of your own
 
-A cost turns squared distances into a loss and its derivative by each of them; it never sees a matrix. Here:
-generalized LVQ (Sato and Yamada 1996), which compares the nearest prototype of the own class with the nearest of
-the others. It has no sigma2. `check_cost` compares the derivative with finite differences.
+A cost turns squared distances into a loss and its derivative with respect to each of them. It never sees a matrix. This
+example writes generalized LVQ (Sato and Yamada 1996), which compares the nearest prototype of the sample's own class
+with the nearest prototype of the other classes. It does not use sigma2. `check_cost` compares the derivative with
+finite differences.
 """
 
 import attrs
@@ -14,16 +15,17 @@ from rplvq import GeometricDecay, RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
 from rplvq.protocols import Evaluation
 from rplvq.testing import check_cost
+from rplvq.training import EpochScore
 
 
-# %% The cost: loss = (a - b) / (a + b), a the squared distance to the own class, b to the others
+# %% The loss is (a - b) / (a + b), with a the squared distance to the own class and b the one to the others
 @attrs.frozen
 class GLVQ:
-    """Relative difference of the nearest squared distances, between -1 (right) and 1 (wrong)."""
+    """Relative difference of the two nearest squared distances, from -1 (right) to 1 (wrong)."""
 
     def __call__(self, sqdist, targets, labels, sigma2):
         if targets.ndim != 1:
-            raise ValueError("GLVQ learns from one class a sample, not from soft labels")
+            raise ValueError("GLVQ learns from one class per sample, not from soft labels")
         own = labels == targets[:, None]
         near, far = (np.where(mask, sqdist, np.inf) for mask in (own, ~own))
         a, b = near.min(axis=1), far.min(axis=1)
@@ -42,7 +44,7 @@ print("check_cost: the slope is the derivative of the loss")
 X, y = load_digits_covariances()
 X, y = X[y <= 4], y[y <= 4]
 X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
-settings = {"max_epochs": 20, "monitor": "epoch", "random_state": 0}
+settings = {"max_epochs": 20, "callbacks": [EpochScore()], "random_state": 0}
 models = {
     "RSLVQ": RiemannianLVQ(**settings),
     "GLVQ": RiemannianLVQ(cost=GLVQ(), step_size=GeometricDecay(0.02), **settings),

@@ -1,7 +1,8 @@
 """A metric of your own
 
-A metric that is flat in some coordinates only has to choose those. Here: Cholesky factors. `check_manifold` tries
-what the trainer relies on, and then the metric competes like any other, with every cost and schedule.
+A metric whose geodesics are straight lines in some coordinates only has to choose these coordinates. In this example
+they are Cholesky factors. `check_manifold` tests what the trainer relies on. After that, the metric can be combined
+with every cost and every schedule, and compared like any other metric.
 """
 
 import attrs
@@ -13,6 +14,7 @@ from rplvq import RiemannianLVQ, compare
 from rplvq.arrays import check_hermitian
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
+from rplvq.plotting import plot_comparison
 from rplvq.testing import check_manifold
 
 
@@ -42,7 +44,7 @@ X, y = make_syn1(n_per_class=60, random_state=0)
 check_manifold(Cholesky(), X[:8])
 print("check_manifold: all promises kept")
 
-# %% Beside the built-in metrics, before and after training
+# %% A comparison with built-in metrics, before and after training
 models = {}
 for name, metric in [("Cholesky", Cholesky()), ("Log-Euclidean", "log_euclidean"), ("Euclidean", "euclidean")]:
     models[f"{name}, class means"] = RiemannianLVQ(metric, max_epochs=0)
@@ -52,5 +54,5 @@ for row in result.rows:
     print(f"{row['estimator']:28s} accuracy {row['accuracy_mean']:.3f}")
 
 figure, ax = plt.subplots(figsize=(9, 4.4), layout="constrained")
-result.plot(ax)
+plot_comparison(result, ax=ax)
 show(figure)

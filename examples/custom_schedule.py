@@ -1,8 +1,8 @@
 """A schedule of your own
 
-The step size and sigma2 may change from epoch to epoch. A schedule is a frozen class with one method, so that
-models that hold it can be cloned, compared and saved. Here: a warm-up followed by half a cosine, against the
-paper's decay.
+The step size and sigma2 may change from epoch to epoch. A schedule is a frozen class with one method, so that models
+that hold it can be cloned, compared and saved. This example compares a warm-up that is followed by half a cosine with
+the decay of the paper.
 """
 
 import math
@@ -14,12 +14,13 @@ from showing import show
 from rplvq import GeometricDecay, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.testing import check_schedule
+from rplvq.training import EpochScore
 
 
 # %% The schedule; epochs count from 1, and epoch 0 is the value before training
 @attrs.frozen
 class WarmCosine:
-    """Rise in ``warm`` epochs from peak / 10 to peak, then fall along half a cosine to peak / 100."""
+    """Rise from peak / 10 to peak in ``warm`` epochs, then fall to peak / 100 along half a cosine."""
 
     peak: float = 0.1
     warm: int = 3
@@ -34,16 +35,16 @@ class WarmCosine:
 check_schedule(WarmCosine())
 print("check_schedule: positive, pure and picklable")
 
-# %% The same problem under both
+# %% The same problem with both schedules
 X, y = make_syn1(n_per_class=60, random_state=1)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for name, schedule, color in [
     ("GeometricDecay(0.1)", GeometricDecay(0.1), "#0072B2"),
     ("WarmCosine(0.1)", WarmCosine(0.1), "#D55E00"),
 ]:
-    model = RiemannianLVQ(sigma2=8.0, step_size=schedule, max_epochs=20, monitor="epoch", random_state=0)
+    model = RiemannianLVQ(sigma2=8.0, step_size=schedule, max_epochs=20, callbacks=[EpochScore()], random_state=0)
     history = model.fit(X, y).history_
-    print(f"{name:20s} cost {history['cost'][0]:.1f} before training, {history['cost'][-1]:.1f} after 20 epochs")
+    print(f"{name:20s} cost {history['cost'][0]:.1f} after one epoch, {history['cost'][-1]:.1f} after 20")
     left.plot(history["epoch"], history["step_size"], "o-", ms=4, color=color, label=name)
     right.plot(history["epoch"], history["cost"], "o-", ms=4, color=color, label=name)
 left.set(xlabel="epoch", ylabel="step size", title="schedules")

@@ -1,9 +1,9 @@
 """Dimension reduction: 22 electrodes, few components
 
-Covariances of 22 channels are large for what 288 trials can tell. `SPDProjection` looks for the subspace of channel
-combinations in which the classes differ most, by the cost that the prototypes are trained with, and hands p x p
-matrices on. How small may they be? Trained on the first day of BCI Competition IV data set 2a, tested on the
-second, each day re-centred. Four components keep most of what 22 channels say; the last bit takes many more.
+Covariance matrices of 22 channels have many entries for 288 trials. `SPDProjection` looks for the subspace of channel
+combinations in which the classes differ most, measured by the cost with which the prototypes are trained, and returns p
+x p matrices. How small may p be? We train on the first day of BCI Competition IV data set 2a and test on the second
+day. Each day is recentred. Four components keep most of what 22 channels tell; the rest takes many more components.
 """
 
 import time
@@ -22,7 +22,7 @@ upper = np.triu_indices(22)
 
 
 def days(subject):
-    """Covariances of a subject, re-centred by day, their labels, and which are of the second day."""
+    """Return the covariances of a subject (recentred by day), their labels, and which are of the second day."""
     X = np.empty((576, 22, 22))
     X[:, upper[0], upper[1]] = X[:, upper[1], upper[0]] = data[f"s{subject}_cov"]
     test = data[f"s{subject}_test"]
@@ -30,14 +30,14 @@ def days(subject):
 
 
 def kappa_and_seconds(steps, X, y, test):
-    """Kappa on the second day of a pipeline that is trained on the first, and how long both took."""
+    """Train a pipeline on the first day; return kappa on the second day and the seconds that both took."""
     began = time.perf_counter()
     pipeline = make_pipeline(*steps).fit(X[~test], y[~test])
     kappa = cohen_kappa_score(y[test], pipeline.predict(X[test]))
     return kappa, time.perf_counter() - began
 
 
-# %% Three subjects, four sizes and the full one; few iterations to be quick
+# %% Three subjects, four sizes and the full one; few iterations keep it quick
 subjects, sizes = [1, 3, 9], [2, 4, 8, 12, 22]
 classifier = plrsq_const(sigma2=3.0, max_epochs=5, random_state=0)
 kappas, seconds = np.empty((len(subjects), len(sizes))), np.empty((len(subjects), len(sizes)))
@@ -49,7 +49,7 @@ for row, subject in enumerate(subjects):
 for column, p in enumerate(sizes):
     print(f"{p:2d} components: kappa {kappas[:, column].mean():.2f}, {seconds[:, column].mean():.1f} s")
 
-# %% The channels that four components weigh, for the last subject
+# %% Which channels the four components weigh, for the last subject
 projection = SPDProjection(4, max_iter=15).fit(X[~test], y[~test])
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for subject, line, color in zip(subjects, kappas, ("#0072B2", "#D55E00", "#009E73"), strict=True):

@@ -1,8 +1,8 @@
 """A first classifier
 
-Handwritten digits, each turned into a 5 x 5 covariance matrix of its pixels' position, intensity and gradients. We
-learn one prototype a digit and look at how training went and at what was learned: prototypes are covariance
-matrices themselves, so that one can look at them.
+Each image of a handwritten digit becomes a 5 x 5 covariance matrix of the position, intensity and gradients of its
+pixels. We learn one prototype per digit, and look at how training went and at what was learned. Prototypes are
+covariance matrices themselves, so they can be displayed.
 """
 
 import matplotlib.pyplot as plt
@@ -11,15 +11,16 @@ from showing import show
 from rplvq import RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
 from rplvq.plotting import plot_history, plot_prototypes
+from rplvq.training import EpochScore
 
-# %% Data: (N, 5, 5) matrices with a label each; the first half trains, the second tests
+# %% Data: matrices (N, 5, 5) with one label each; the first half trains, the second half tests
 X, y = load_digits_covariances()
 X, y = X[y <= 4], y[y <= 4]
 X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
 
-# %% Fit. With no epoch it is the classifier of minimum distance to the class means, where training begins
+# %% Fit. Without any epoch, it is the classifier of minimum distance to the class means, where training starts
 before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
-model = RiemannianLVQ(max_epochs=20, monitor="epoch", random_state=0).fit(X_train, y_train)
+model = RiemannianLVQ(max_epochs=20, callbacks=[EpochScore()], random_state=0).fit(X_train, y_train)
 print(f"test accuracy of the class means  {before.score(X_test, y_test):.3f}")
 print(f"test accuracy after 20 epochs     {model.score(X_test, y_test):.3f}")
 print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_labels_.tolist()}")
@@ -27,7 +28,7 @@ print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_l
 # %% Class probabilities of the first three test samples
 print(model.predict_proba(X_test[:3]).round(2))
 
-# %% Training curves beside the learned matrices
+# %% Training curves and learned matrices
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6.4), width_ratios=[1, 1.3], layout="constrained")
 plot_history(model, left)
 plot_prototypes(model, right, channels=["x", "y", "intensity", "|dx|", "|dy|"])

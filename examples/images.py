@@ -1,8 +1,8 @@
 """Images: region covariances of handwritten digits
 
-A region covariance describes an image by how its pixels' features vary together: position, intensity and gradients.
-That gives one small matrix an image, whatever its size. We train prototypes on the digits and look at what is
-confused, and at how the samples lie by their distances to the prototypes.
+A region covariance describes an image by how the features of its pixels vary together: position, intensity and
+gradients. Each image becomes one small matrix, whatever its size. We train prototypes on the digits, and look at which
+digits are confused and at the distances of the samples to the prototypes.
 """
 
 import matplotlib.pyplot as plt
@@ -16,12 +16,12 @@ from rplvq.datasets import load_digits_covariances
 from rplvq.plotting import plot_distances
 from rplvq.preprocessing import region_covariances
 
-# %% From pixels to matrices; any function of an image can give the features
+# %% From pixels to matrices; any function of an image can compute the features
 raw = region_covariances(load_digits().images, "grey5")
 X, y = load_digits_covariances()  # the same features, each scaled to [0, 1], with a little shrinkage
 print(f"{len(raw)} images of 8 x 8 pixels -> matrices of shape {raw.shape[1:]}")
 
-# %% Two prototypes a digit, from k-means inside each class
+# %% Two prototypes per digit, which start at the centres of k-means within each class
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=800, stratify=y, random_state=0)
 before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
 model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", sigma2=0.3, max_epochs=10, random_state=0)

@@ -1,8 +1,9 @@
 """A metric that is learned
 
-Under the Log-Euclidean metric all entries of a matrix logarithm count alike. `LearnedLogEuclidean` moves a matrix Q
-beside the prototypes, by the same weights, so that the entries which tell the classes apart count more. Handwritten
-digits, next to two more geometries: log-Cholesky and Bures-Wasserstein.
+Under the Log-Euclidean metric all entries of a matrix logarithm have the same weight. `LearnedLogEuclidean` learns a
+matrix Q together with the prototypes, so that the entries that separate the classes get more weight. We compare it on
+handwritten digits with the plain Log-Euclidean metric and with two other geometries, log-Cholesky and
+Bures-Wasserstein.
 """
 
 import matplotlib.pyplot as plt
@@ -10,6 +11,7 @@ import numpy as np
 from showing import show
 
 from rplvq import BuresWasserstein, LearnedLogEuclidean, LogCholesky, LogEuclidean, Trainer
+from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances
 from rplvq.initializers import ClassMeans
 
@@ -20,16 +22,16 @@ X = scale[:, None] * X * scale
 
 
 def learn(manifold, sigma2, max_epochs=10):
-    """Accuracy on images that were not trained on, and the prototypes as training carries them."""
+    """Return the accuracy on new images, and the prototypes in the manifold's internal representation."""
     trainer = Trainer(manifold, initializer=ClassMeans(2), sigma2=sigma2, max_epochs=max_epochs)
     codes, rng = manifold.encode(X), np.random.default_rng(0)
-    state = trainer.init(codes[:900], y[:900], 10, rng)
-    state, _ = trainer.run(state, codes[:900], y[:900], rng)
+    samples = Samples(codes[:900], y[:900])
+    state, _ = trainer.run(trainer.init(samples, 10, rng), samples, rng)
     nearest = state.labels[manifold.sqdist(state.prototypes, codes[900:]).argmin(axis=1)]
     return np.mean(nearest == y[900:]), state.prototypes
 
 
-# %% Two prototypes a class; sigma2 follows the length of each metric near the identity
+# %% Two prototypes per class; sigma2 follows the length of each metric near the identity
 learned = LearnedLogEuclidean(rate=0.03)
 parts = {
     "log-Cholesky": (LogCholesky(), 0.05),
@@ -44,7 +46,7 @@ for name, (manifold, sigma2) in parts.items():
     after.append(accuracy)
     print(f"{name:22s} accuracy {before[-1]:.3f} at the class means, {accuracy:.3f} trained")
 
-# %% The diagonal of Q, put back where the entries of the logarithm are
+# %% The diagonal of Q, arranged like the entries of the logarithm
 weight = np.zeros((5, 5))
 rows, columns = np.triu_indices(5, 1)
 weight[np.diag_indices(5)] = np.diag(learned.metric(prototypes))[:5]
@@ -60,6 +62,6 @@ image = right.imshow(weight, cmap="cividis", vmin=0)
 names = ["x", "y", "I", "|dx|", "|dy|"]
 right.set_xticks(range(5), names)
 right.set_yticks(range(5), names)
-right.set_title("what each entry of the logarithm counts (1 at the start)")
+right.set_title("weight of each entry of the logarithm (1 at the start)")
 figure.colorbar(image, ax=right)
 show(figure)

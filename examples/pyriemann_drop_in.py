@@ -1,9 +1,9 @@
-"""MDM and its neighbours
+"""MDM and related classifiers
 
-A script written for pyRiemann's MDM runs with RiemannianLVQ in its place. Here both stand in one comparison with FgMDM
-and logistic regression in the tangent space, on trials that look like four classes of EEG: the same covariances, the
-same folds, and tests of the differences. Each class comes in two ways, which one mean a class can't follow and two
-prototypes can.
+A script that was written for pyRiemann's MDM also runs with RiemannianLVQ in its place. We compare both with FgMDM and
+with logistic regression in the tangent space, on trials that look like four classes of EEG: all methods get the same
+covariances and the same folds, and their differences are tested. Each class occurs in two variants. One mean per class
+cannot represent both of them, two prototypes per class can.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,9 @@ except ImportError:
     raise SystemExit(0) from None
 
 from rplvq import RiemannianLVQ, compare
+from rplvq.plotting import plot_comparison
 
-# %% Trials: eight mixed sources; a class is imagined in one of two ways, and each way has a source of its own
+# %% Trials of eight mixed sources; each class is imagined in one of two ways, and each way has its own source
 rng = np.random.default_rng(0)
 label, way = np.repeat(np.arange(4), 60), rng.integers(0, 2, 240)
 power = np.exp(0.3 * rng.standard_normal((240, 8)))
@@ -28,7 +29,7 @@ mixing, y = rng.standard_normal((8, 8)), np.array(["left", "right", "feet", "ton
 trials = mixing @ (np.sqrt(power)[:, :, None] * rng.standard_normal((240, 8, 250)))
 X = Covariances("oas").transform(trials)
 
-# %% The drop-in: same call, prototypes in the place of the means
+# %% The replacement: the call is the same, and prototypes take the place of the means
 mdm, ours = MDM().fit(X, y), RiemannianLVQ("riemann", max_epochs=0).fit(X, y)
 same = np.allclose(mdm.covmeans_, ours.prototypes_, rtol=1e-4)
 print(f"before training the prototypes are MDM's means: {same}")
@@ -45,5 +46,5 @@ result = compare(X, y, estimators, cv=5, scoring=("accuracy",), random_state=0)
 print(result)
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-result.plot(axes)
+plot_comparison(result, ax=axes)
 show(figure)

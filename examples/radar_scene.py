@@ -1,8 +1,8 @@
 """A radar scene: complex Hermitian matrices, pixel by pixel
 
-Polarimetric radar gives one 3 x 3 complex coherency matrix a pixel. San Francisco seen by AIRSAR has 900 x 1024 of
-them, and five labelled kinds of ground. We train on 400 pixels a class from one half of the scene, block by
-block, and classify all 921 600. Nothing in the code says "complex": Hermitian matrices are taken as they come.
+Polarimetric radar measures one 3 x 3 complex coherency matrix per pixel. The AIRSAR scene of San Francisco has 900 x
+1024 pixels and labels for five kinds of ground. We train on 400 pixels per class, taken from one half of the scene,
+block by block, and classify all 921 600 pixels. Complex Hermitian matrices need no other call than real ones.
 """
 
 import matplotlib.pyplot as plt
@@ -13,13 +13,13 @@ from showing import coherency_matrices, real_data, show
 
 from rplvq import RiemannianLVQ
 
-# %% Nine real planes -> one Hermitian matrix a pixel, averaged over 5 x 5 pixels against the speckle
+# %% Nine real planes give one Hermitian matrix per pixel; averages over 5 x 5 pixels reduce speckle
 data = np.load(real_data("polsar_sf_airsar_T3.npz"), allow_pickle=False)
 smooth = (uniform_filter(plane, 5) for plane in data["planes"])
 scene = coherency_matrices(dict(zip(data["plane_names"].tolist(), smooth, strict=True)))
 labels = data["labels"]
 
-# %% Train in every second block. Neighbouring pixels look alike, so random pixels would flatter the score.
+# %% Train in every second block: neighbouring pixels look alike, so random pixels would give too high a score
 rng = np.random.default_rng(0)
 rows, columns = np.indices(labels.shape)
 is_training_block = (rows // 150 + columns // 128) % 2 == 0
@@ -31,7 +31,7 @@ model = RiemannianLVQ(
 )
 model.fit(scene[train], labels[train])
 
-# %% Classify every pixel; score the other blocks, at least 8 pixels away from where we trained
+# %% Classify every pixel; score the other blocks, at least 8 pixels away from the training blocks
 predicted = model.predict(scene.reshape(-1, 3, 3)).reshape(labels.shape)
 far = (labels > 0) & ~maximum_filter(is_training_block, 17)
 print(f"accuracy on {np.count_nonzero(far)} labelled pixels: {np.mean((predicted == labels)[far]):.3f}")

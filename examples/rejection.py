@@ -1,9 +1,9 @@
-"""Rejection: leave the doubtful cases to a human
+"""Rejection: leave doubtful cases to a human
 
-A classifier that knows when it does not know may refuse. `RejectOption` finds the threshold for a share of answers by
-cross-validation; the accuracy of the answers rises as that share falls. Distances are another reason to refuse, for
-samples that are far from every prototype. Here they help little: digits that training never met are hardly further
-away, since digits share their strokes and trained prototypes lie where classes differ, not where samples are dense.
+A classifier may refuse to answer if its certainty is low. `RejectOption` finds the threshold for a given share of
+answers by cross-validation. If fewer samples are answered, the accuracy of the answers rises. Another reason to refuse
+is a large distance to every prototype. It helps little here: digits that were not in the training data are hardly
+farther away than known ones, because all digits share their strokes.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ X_train, y_train = X[:600][known[:600]], y[:600][known[:600]]
 X_test, y_test = X[600:][known[600:]], y[600:][known[600:]]
 model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", max_epochs=15, random_state=0).fit(X_train, y_train)
 
-# %% Doubt: the share of answers is set on training data, and holds on new ones
+# %% Doubt: the share of answers is set on training data, and holds on new data
 for coverage in (1.0, 0.8, 0.5):
     option = RejectOption(model, coverage=coverage).fit(X_train, y_train)
     labels = option.predict(X_test)
@@ -33,7 +33,7 @@ for criterion in ("posterior", "relative_distance"):
     option = RejectOption(model, threshold=0.0, criterion=criterion).fit(X_train, y_train)
     curves[criterion] = accuracy_reject_curve(y_test, model.predict(X_test), option.certainty(X_test))
 
-# %% Novelty: how far are digits that training never met?
+# %% Novelty: how far away are digits that were not in the training data?
 nearest = {"known digits": model.transform(X_test).min(axis=1), "unknown": model.transform(X[~known]).min(axis=1)}
 limit = np.quantile(model.transform(X_train).min(axis=1), 0.95)
 for name, distances in nearest.items():
@@ -42,10 +42,10 @@ for name, distances in nearest.items():
 figure, (left, right_ax) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for (criterion, curve), color in zip(curves.items(), ("#0072B2", "#009E73"), strict=True):
     plot_accuracy_reject(curve, left, label=criterion.replace("_", " "), color=color)
-left.set_title("refusing by doubt")
+left.set_title("rejection by doubt")
 for (name, distances), color in zip(nearest.items(), ("#0072B2", "#D55E00"), strict=True):
     right_ax.hist(distances, bins=40, density=True, histtype="step", lw=2, color=color, label=name)
 right_ax.axvline(limit, color="0.4", ls="--", lw=1.2, label="95 % of the training data")
-right_ax.set(xlabel="distance to the nearest prototype", ylabel="density", title="refusing by distance")
+right_ax.set(xlabel="distance to the nearest prototype", ylabel="density", title="rejection by distance")
 right_ax.legend(frameon=False)
 show(figure)

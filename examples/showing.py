@@ -1,4 +1,4 @@
-"""What the examples share: a figure goes to the file that --out names, or to the screen; where real data lie."""
+"""What the examples share: writing or showing the figure, and finding real data."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ def show(figure: Any) -> None:
 
 
 def real_data(name: str) -> Path:
-    """Path of a real data file, or the end of the script with a sentence that says what is missing.
+    """Return the path of a real data file; without the file, say so and end the script.
 
-    The folder is the one that the environment variable RPLVQ_DATA names, else ``shared/data`` beside the repository.
+    The folder is given by the environment variable RPLVQ_DATA. Without it, ``shared/data`` beside the repository is
+    used.
     """
     folder = Path(os.environ.get("RPLVQ_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
     if not (folder / name).is_file():
@@ -37,9 +38,10 @@ def real_data(name: str) -> Path:
 
 
 def coherency_matrices(planes: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Hermitian matrices (..., 3, 3) from nine real planes (...), as polarimetric radar stores them.
+    """Return Hermitian matrices (..., 3, 3) from nine real planes (...), as polarimetric radar stores them.
 
-    Rounding left some pixels singular or worse: a hundredth of the identity, in units of their power, mends them.
+    Some pixels are singular or indefinite because the stored numbers are rounded. A hundredth of the identity, in units
+    of the power of the pixel, makes all of them positive definite.
     """
     scene = np.zeros((*planes["T11"].shape, 3, 3), dtype=complex)
     for i in range(3):

@@ -1,9 +1,10 @@
 """How much does sigma2 matter?
 
-sigma2 is the variance of the mixture, in squared distances: small values look at the nearest prototypes only, large
-ones at all. The best value differs between data sets. On the digits training gains over the class means (the broken
-line), and more so for small values; on SynII it ends below them, whatever the value: the classes there are made
-around their means. So choose sigma2, and whether to train at all, on held-out data.
+sigma2 is the variance of the mixture, in squared distances. With a small value, a sample moves only the nearest
+prototypes; with a large value, it moves all of them. The best value differs between data sets. On the digits, training
+improves on the class means (the broken line), most of all for small values. On SynII it ends below them for every
+value, because these classes were generated around their means. Held-out data should therefore decide on sigma2, and on
+whether to train at all.
 """
 
 import matplotlib.pyplot as plt

@@ -1,8 +1,9 @@
 """Soft labels: learning from mixtures
 
-Some samples belong to two classes at once: each matrix here lies on the geodesic from one class to the other, and
-its soft label says how far. PLVQ learns from such labels by cross-entropy. Rounding them to the nearer class throws
-that away: the classifier still decides alike, but its probabilities no longer say how mixed a sample is.
+Some samples belong to two classes at once. Each matrix in this example lies on the geodesic from one class to the
+other, and its soft label states how far along. PLVQ learns from such labels by cross-entropy. Rounding the labels to
+the nearer class loses this information: the classifier still makes the same decisions, but its probabilities no longer
+tell how mixed a sample is.
 """
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,7 @@ from showing import show
 from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.datasets import make_syn1
 
-# %% Mixtures: pairs of matrices of two classes, and a point on the geodesic between them
+# %% Mixtures: pairs of matrices of two classes, and one point on the geodesic between them
 A, B = make_syn1(n_per_class=150, noise=0.1, shuffle=False, random_state=0)[0][:300].reshape(2, 150, 10, 10)
 share = np.random.default_rng(0).uniform(size=150)
 manifold = AffineInvariant()
@@ -24,7 +25,7 @@ soft = np.column_stack([1 - share, share])
 train, test = slice(0, 100), slice(100, None)
 print(f"label of the first sample: {soft[0].round(2)}, rounded: {soft[0].argmax()}")
 
-# %% The same cost, once with the labels as they are and once rounded
+# %% The same cost, with the soft labels and with rounded ones
 settings = {"max_epochs": 20, "random_state": 0}
 models = {
     "soft labels": RiemannianLVQ(cost="plvq", **settings).fit(X[train], soft[train]),

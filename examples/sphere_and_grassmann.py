@@ -1,8 +1,8 @@
 """Beyond matrices: the sphere and the Grassmann manifold
 
-Any pymanopt manifold with `exp` and `log` can hold prototypes. Directions live on the sphere: three classes scatter
-around arcs, so that two prototypes a class serve better than one. Subspaces live on the Grassmann manifold: each
-sample is the plane that a few noisy vectors of R^8 span.
+Prototypes can lie on any pymanopt manifold with `exp` and `log`. Directions are points of the sphere: three classes
+scatter around arcs, so that two prototypes per class work better than one. Subspaces are points of the Grassmann
+manifold: each sample is the plane that two noisy vectors of R^8 span.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ X = (points / np.linalg.norm(points, axis=-1, keepdims=True)).reshape(-1, 3)
 y = np.repeat([0, 1, 2], 60)
 for count in (1, 2):
     sphere = RiemannianLVQ(Sphere(3), prototypes_per_class=count, init="kmeans", max_epochs=8, random_state=0).fit(X, y)
-    print(f"sphere, {count} prototype(s) a class: training accuracy {sphere.score(X, y):.3f}")
+    print(f"sphere, {count} prototype(s) per class: training accuracy {sphere.score(X, y):.3f}")
 
-# %% Subspaces: planes of R^8 around two centers
+# %% Subspaces: planes of R^8 around two centres
 centers = np.linalg.qr(rng.normal(size=(2, 8, 2)))[0]
 planes = np.linalg.qr(centers[np.repeat([0, 1], 40)] + rng.normal(scale=0.45, size=(80, 8, 2)))[0]
 labels = np.repeat(["first", "second"], 40)

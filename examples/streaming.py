@@ -1,9 +1,10 @@
 """Streaming: a classifier that follows a drift
 
-Batches of 24 samples arrive one by one while the measured space slowly turns, as when electrodes shift.
-`partial_fit` makes one sweep over each batch and then forgets it. Each batch is a test first: the frozen
-classifier, trained on the first batch alone, falls far behind; the one that keeps learning loses less. Then a class
-that nobody announced turns up half-way, and prototypes are added and taken away as the loss asks for it.
+Batches of 24 samples arrive one after the other, while the measured space slowly rotates, as if electrodes shifted.
+`partial_fit` makes one sweep over each batch, which is not needed afterwards. Each batch is a test before it is used
+for training. A classifier that was trained on the first batch only falls far behind; the one that continues to learn
+loses less. In the second part, a class that was not announced appears half-way, and prototypes are added and removed
+where this lowers the loss.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ from showing import show
 from rplvq import Grow, Prune, RiemannianLVQ
 from rplvq.datasets import make_syn1
 
-# %% A stream: SynI, turned by a growing rotation
+# %% A stream: SynI, rotated by a growing angle
 rng = np.random.default_rng(0)
 X, y = make_syn1(n_per_class=300, random_state=0)
 generator = rng.normal(size=(10, 10))
@@ -37,7 +38,7 @@ for name, column in zip(("frozen", "streaming"), scores.T, strict=True):
     first, last = column[:10].mean(), column[-10:].mean()
     print(f"{name:10s} accuracy on the first ten batches {first:.3f}, on the last ten {last:.3f}")
 
-# %% A class that turns up late; prototypes that come and go
+# %% A class that appears late, with prototypes that are added and removed
 late = RiemannianLVQ(sigma2=8.0, step_size=0.2, max_epochs=1000, growth=[Prune(), Grow(every=5)], random_state=0)
 half, recall = len(batches) // 2, []
 for i, (X_batch, y_batch) in enumerate(batches):

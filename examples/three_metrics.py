@@ -1,8 +1,8 @@
 """Three metrics on the same data
 
-Which geometry suits your matrices? `compare` gives every method the same folds. Here the affine-invariant, the Log-
-Euclidean and the Euclidean metric meet on handwritten digits, each before training (MDM, minimum distance to the
-class means) and after 5 epochs under the same cost. A dot is a fold.
+Which geometry suits your matrices? `compare` gives every method the same folds. This example compares the
+affine-invariant, the Log-Euclidean and the Euclidean metric on handwritten digits, before training (MDM, minimum
+distance to the class means) and after 5 epochs with the same cost. Each dot is a fold.
 """
 
 import matplotlib.pyplot as plt
@@ -10,6 +10,7 @@ from showing import show
 
 from rplvq.datasets import load_digits_covariances
 from rplvq.evaluation import compare, default_estimators
+from rplvq.plotting import plot_comparison
 
 # %% 5 x 5 covariances of [x, y, intensity, |dx|, |dy|] over each image
 X, y = load_digits_covariances()
@@ -21,11 +22,11 @@ result = compare(X, y, estimators, cv=6, random_state=0)
 for row in result.rows:
     print(f"{row['estimator']:24s} accuracy {row['accuracy_mean']:.3f} +- {row['accuracy_std']:.3f}")
 
-# %% Differences are tested in pairs: folds share training data, which the corrected t-test allows for
+# %% Differences are tested pairwise; the corrected t-test accounts for training data that folds share
 pair = ("affine_invariant rslvq", "affine_invariant MDM")
 wilcoxon, corrected = result.p_values()[pair], result.p_values(test="corrected_t")[pair]
 print(f"trained against untrained, affine-invariant: Wilcoxon p = {wilcoxon:.3f}, corrected t p = {corrected:.3f}")
 
 figure, ax = plt.subplots(figsize=(9, 4.6), layout="constrained")
-result.plot(ax)
+plot_comparison(result, ax=ax)
 show(figure)

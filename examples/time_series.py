@@ -1,10 +1,10 @@
 """Time series of unequal lengths
 
-A multivariate series becomes one matrix whatever its length: the covariance of its channels. What happens first and
-what follows is lost on the way, unless each channel is put beside its own past. Here two channels follow each
-other, one step late: in one class the second follows the first, in another the first follows the second, in a third
-neither. Plain covariances cannot tell the first two apart; covariances with the past can. The page on pyRiemann, MOABB
-and time series has scores on real series.
+A multivariate series becomes one matrix, whatever its length: the covariance of its channels. This matrix does not
+contain the order in time, unless each channel is stacked with its own past. In this example two channels follow each
+other with a delay of one step: in one class the second follows the first, in another class the first follows the
+second, in a third class neither follows. Plain covariances cannot separate the first two classes, and covariances with
+the past can. The page on pyRiemann, MOABB and time series has scores on real series.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ kinds = np.repeat(["0 leads", "1 leads", "neither"], 50)
 
 
 def series(kind: str) -> np.ndarray:
-    """One series of shape (3, length)."""
+    """Return one series of shape (3, length)."""
     coupling = 0.4 * np.eye(3)
     if kind != "neither":
         leader = int(kind[0])
@@ -32,7 +32,7 @@ def series(kind: str) -> np.ndarray:
     for kick in noise[1:]:
         states.append(coupling @ states[-1] + kick)
     found = np.transpose(states)
-    return found / found.std(axis=1, keepdims=True)  # channels of one size: the follower would be the larger one
+    return found / found.std(axis=1, keepdims=True)  # without this, the larger channel is the follower
 
 
 data = [series(kind) for kind in kinds]
@@ -40,9 +40,9 @@ lengths = [each.shape[1] for each in data]
 print(f"{len(data)} series of 3 channels, {min(lengths)} to {max(lengths)} samples")
 
 
-# %% A matrix a series, with shrinkage by Ledoit and Wolf because some are short
+# %% One matrix per series, with the shrinkage of Ledoit and Wolf because some series are short
 def matrices(delays: int) -> np.ndarray:
-    """Covariances of all channels at the times t, t - 1, ..., t - delays, shape (N, n, n) with n = 3 (delays + 1)."""
+    """Covariances (N, n, n) of all channels at the times t, t - 1, ..., t - delays; n = 3 (delays + 1)."""
     found = []
     for each in data:
         length = each.shape[1] - delays
@@ -51,7 +51,7 @@ def matrices(delays: int) -> np.ndarray:
     return np.stack(found)
 
 
-# %% The same classifier on all, in the same folds; "auto" keeps steps small where the classes are close
+# %% The same classifier and folds for all; "auto" keeps steps small where the classes are close
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=[1, 3])
 names = ["plain", "1 step back", "2 steps back"]
 for delays, name in enumerate(names):
@@ -71,7 +71,7 @@ left.set(
 )
 left.tick_params(axis="x", rotation=30)
 
-# %% The prototypes show who follows whom: the block of the present (rows) against the past (columns)
+# %% The prototypes show which channel follows: present (rows) against past (columns)
 model.fit(matrices(1), kinds)
 plot_prototypes(model, right, channels=["0", "1", "2", "0, past", "1, past", "2, past"])
 right.set_title("prototypes with 1 step back", pad=24)

@@ -1,4 +1,4 @@
-"""What the library raises and warns, by name, so that programs can filter it, catch it or turn it into errors."""
+"""Exceptions and warnings of the library, so that programs can catch or filter them by class."""
 
 from __future__ import annotations
 
@@ -6,23 +6,18 @@ __all__ = ["DivergenceWarning", "ModelFileError", "PointError", "TrainingInterru
 
 
 class TrainingInterruptedWarning(UserWarning):
-    """Training was interrupted (Ctrl-C); the model is that of the last whole epoch.
+    """Training was interrupted (Ctrl-C); the model is that of the last complete epoch.
 
-    The model is complete before the warning is given, also where warnings are errors.
-
-    Examples
-    --------
-    >>> issubclass(TrainingInterruptedWarning, UserWarning)
-    True
+    The model is complete before the warning is given, so it is also complete if warnings are turned into errors.
     """
 
 
 class DivergenceWarning(UserWarning):
-    """Training ended with finite numbers that mean little; the warning says why and what helps.
+    """Training ended with prototypes that are finite but unreliable; the warning says why and what helps.
 
-    Either a prototype is at the edge of the manifold, singular to rounding, or most steps were cut to their caps.
-    The model is complete before the warning is given. (A cost that is not finite is a FloatingPointError, and the
-    model is what it was before.)
+    Either a prototype is at the edge of the manifold, where its matrix is singular to rounding, or most steps were cut
+    to their caps. The model is complete before the warning is given. A cost that is not finite is no warning: it raises
+    FloatingPointError and leaves the model as it was.
 
     Examples
     --------
@@ -43,9 +38,9 @@ class PointError(ValueError):
     Parameters
     ----------
     index : int
-        First offending index along the batch axis.
+        Index of the first such point along the batch axis.
     reason : str
-        What is wrong, beginning with a verb, and what can be done.
+        What is wrong and what can be done; it begins with a verb.
     name : str, default="X"
         The argument that holds the point.
 
@@ -63,19 +58,13 @@ class PointError(ValueError):
         return f"{self.name}[{self.index}] {self.reason}"
 
     def renamed(self, name: str) -> PointError:
-        """Return the same complaint about another argument."""
+        """Return this error for an argument with another name."""
         return PointError(self.index, self.reason, name)
 
     def shifted(self, start: int) -> PointError:
-        """Return the same complaint about a point of a larger array, of which this part begins at ``start``."""
+        """Return this error for a larger array, in which the array of this error begins at index ``start``."""
         return PointError(self.index + start, self.reason, self.name)
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole model or checkpoint of a format known here: damaged, newer, or another thing.
-
-    Examples
-    --------
-    >>> issubclass(ModelFileError, ValueError)
-    True
-    """
+    """A file is not a complete model or checkpoint in a known format: it is damaged, newer, or something else."""

@@ -1,4 +1,4 @@
-"""Covariance matrices from signals and images."""
+"""Covariance matrices of signals and images, under a short name for users."""
 
 from rplvq.preprocessing import grey5, region_covariances, rgb9, trial_covariances
 

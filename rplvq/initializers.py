@@ -1,9 +1,9 @@
-"""Where prototypes begin: class means, k-means inside each class, or points that the user gives."""
+"""The choice of the first prototypes: class means, k-means inside each class, or points that the user gives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 import numpy as np
@@ -14,17 +14,19 @@ from rplvq.manifolds import riemannian_mean
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["ClassKMeans", "ClassMeans", "GivenPrototypes", "prototype_counts"]
+__all__ = [
+    "Assignment",
+    "ClassKMeans",
+    "ClassMeans",
+    "GivenPrototypes",
+    "Members",
+    "choose_by_class",
+    "prototype_counts",
+]
 
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
-    """Return the number of prototypes of each class, shape (C,).
-
-    Raises
-    ------
-    ValueError
-        If a number is below 1 or their count is not C.
-    """
+    """Return the number of prototypes of each class, shape (C,); raise ValueError unless C positive integers result."""
     counts = np.asarray(1 if per_class is None else per_class)
     if counts.ndim == 0:
         counts = np.full(n_classes, counts)
@@ -38,37 +40,120 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
     return counts
 
 
-def _classes(
-    codes: Array, targets: Array, counts: Array, sample_weight: Array | None
-) -> Iterator[tuple[int, Array, Array]]:
-    """Yield class index, codes and weights of the samples of each class; refuse too small classes."""
+class Assignment(NamedTuple):
+    """Samples assigned to centers: the index of each sample's center, the centers in use, and whether any changed."""
+
+    owners: Any
+    used: Array
+    changed: bool
+
+
+class Members(Protocol):
+    """The samples of one class, in this process or on several workers.
+
+    One number per sample (``sqdist``, ``owners``) stays where the samples are. Callers do not look at it, and only pass
+    it on to the next call.
+    """
+
+    @property
+    def manifold(self) -> Manifold[Any]:
+        """The geometry."""
+
+    def __len__(self) -> int: ...
+
+    def mean(
+        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int | None = None
+    ) -> Array:
+        """Return the Riemannian mean (...) of all samples, or of those whose entry of ``owners`` is ``center``."""
+
+    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
+        """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
+
+    def nearest(self, seed: Array, sqdist: Any = None) -> Any:
+        """Return the squared distance of each sample to a seed (1, ...), or its ``sqdist`` where that is smaller."""
+
+    def assign(self, centers: Array, owners: Any = None) -> Assignment:
+        """Assign each sample to the nearest of K centers (K, ...); ``owners`` are those of the previous assignment."""
+
+
+@attrs.frozen(eq=False)
+class LocalMembers:
+    """The samples (N, ...) of one class in this process, with their weights (N,)."""
+
+    manifold: Manifold[Any]
+    codes: Array
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def mean(
+        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int | None = None
+    ) -> Array:
+        codes, weights = self.codes, self.weights
+        if owners is not None:
+            mine = np.flatnonzero(owners == center)
+            codes, weights = subset(codes, mine), weights[mine]
+        return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
+
+    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
+        weights = self.weights if sqdist is None else self.weights * sqdist
+        total = np.cumsum(weights if weights.any() else np.ones_like(weights))
+        row = np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1)
+        return self.codes[[int(row)]]
+
+    def nearest(self, seed: Array, sqdist: Any = None) -> Array:
+        found = by_block(lambda part: self.manifold.sqdist(seed, part)[:, 0], self.codes)
+        return found if sqdist is None else np.minimum(sqdist, found)
+
+    def assign(self, centers: Array, owners: Any = None) -> Assignment:
+        found = by_block(
+            lambda part: self.manifold.sqdist(centers, part).argmin(axis=1), self.codes, n_columns=len(centers)
+        )
+        return Assignment(found, np.unique(found), owners is None or not np.array_equal(found, owners))
+
+
+def _members(
+    manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, sample_weight: Array | None
+) -> list[Members]:
+    """Return the samples of positive weight of each class."""
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    members = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(len(counts))]
-    for label, rows in enumerate(members):
-        if len(rows) < counts[label]:
+    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
+    return [LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
+
+
+def choose_by_class(
+    choose: Callable[[Members, int, np.random.Generator], Array],
+    counts: Array,
+    classes: Sequence[Members],
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Choose the prototypes of each class among its members: prototypes (K, ...) and labels (K,), sorted by class.
+
+    Raises
+    ------
+    ValueError
+        If a class has fewer samples than prototypes, whose numbers are ``counts`` (C,).
+    """
+    for label, members in enumerate(classes):
+        if len(members) < counts[label]:
             raise ValueError(
-                f"class index {label} has {len(rows)} sample(s) of positive weight, fewer than its "
+                f"class index {label} has {len(members)} sample(s) of positive weight, fewer than its "
                 f"{counts[label]} prototype(s): lower prototypes_per_class or drop the class"
             )
-    for label, rows in enumerate(members):
-        yield label, subset(codes, rows), weights[rows]
-
-
-def _draw(weights: Array, rng: np.random.Generator) -> int:
-    """Draw an index with probability proportional to weights (N,); equal for all if they are all zero."""
-    total = np.cumsum(weights if weights.any() else np.ones_like(weights))
-    return int(np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1))
+    chosen = [choose(members, int(count), rng) for members, count in zip(classes, counts, strict=True)]
+    return np.concatenate(chosen), np.repeat(np.arange(len(classes)), counts)
 
 
 def perturbed(
     manifold: Manifold[Any], code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
 ) -> Array:
-    """Copy one code ``count`` times, each moved a little towards and away from the samples.
+    """Return copies (count, ...) of one code, each moved a little along the logarithms of samples (N, ...).
 
-    The tangents are random combinations of the samples' logarithms with root mean squared length ``size``
-    times that of the samples' distances, so that the perturbation follows the data's scale and shape.
+    ``size`` is the root mean squared length of these moves, relative to the distances of the samples.
     """
+    # Random combinations of the logarithms of samples follow the scale and the shape of the data.
     geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)
     weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))
     return np.asarray(manifold.move(geodesics, weights))
@@ -77,17 +162,17 @@ def perturbed(
 @library_part
 @attrs.frozen
 class ClassMeans:
-    """Every prototype of a class starts at the class's Riemannian mean, slightly perturbed.
+    """Every prototype of a class starts at the Riemannian mean of the class, slightly perturbed.
 
-    A single prototype of a class is the mean itself, so that training for no epoch is the classifier of
-    minimum distance to mean (MDM).
+    A single prototype of a class is the mean itself, so that a fit with no epoch is the classifier of minimum distance
+    to mean (MDM).
 
     Parameters
     ----------
     per_class : int or sequence of int, optional
-        Prototypes of each class; the estimator fills in its ``prototypes_per_class``.
+        Number of prototypes of each class; by default the ``prototypes_per_class`` of the estimator, else 1.
     perturbation : float, default=1e-3
-        Root mean squared length of the perturbation, in units of the distances in the class.
+        Root mean squared length of the perturbation, relative to the distances of the samples to the mean.
 
     Examples
     --------
@@ -111,38 +196,32 @@ class ClassMeans:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Array, Array]:
-        """Return prototypes (K, ...) and labels (K,), sorted by class.
-
-        Raises
-        ------
-        ValueError
-            If a class has fewer samples than prototypes.
-        """
+        """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
         counts = prototype_counts(self.per_class, n_classes)
-        chosen = []
-        for label, members, weights in _classes(codes, targets, counts, sample_weight):
-            mean = riemannian_mean(manifold, members, weights).code
-            if counts[label] == 1 or self.perturbation == 0:
-                chosen.append(np.repeat(mean[None], counts[label], axis=0))
-                continue
-            few = members[[_draw(weights, rng) for _ in range(32)]]
-            chosen.append(perturbed(manifold, mean, few, int(counts[label]), self.perturbation, rng))
-        return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)
+        return choose_by_class(self.choose, counts, _members(manifold, codes, targets, n_classes, sample_weight), rng)
+
+    def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
+        """Choose the prototypes (count, ...) of one class."""
+        mean = members.mean()
+        if count == 1 or self.perturbation == 0:
+            return np.repeat(mean[None], count, axis=0)
+        few = np.concatenate([members.draw(rng) for _ in range(32)])
+        return perturbed(members.manifold, mean, few, count, self.perturbation, rng)
 
 
 @library_part
 @attrs.frozen
 class ClassKMeans:
-    """k-means inside each class, in the manifold: k-means++ seeding, then Lloyd's iterations.
+    """k-means inside each class, on the manifold: seeding by k-means++, then Lloyd's iterations.
 
     Centers are Riemannian means of their samples (Lloyd 1982; seeding by Arthur and Vassilvitskii 2007).
 
     Parameters
     ----------
     per_class : int or sequence of int, optional
-        Prototypes of each class; the estimator fills in its ``prototypes_per_class``.
+        Number of prototypes of each class; by default the ``prototypes_per_class`` of the estimator, else 1.
     max_iter : int, default=20
-        Bound on Lloyd's iterations; they stop when no sample changes its center.
+        Largest number of Lloyd's iterations, which end when no sample changes its center.
 
     Examples
     --------
@@ -167,50 +246,33 @@ class ClassKMeans:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Array, Array]:
-        """Return prototypes (K, ...) and labels (K,), sorted by class.
-
-        Raises
-        ------
-        ValueError
-            If a class has fewer samples than prototypes.
-        """
+        """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
         counts = prototype_counts(self.per_class, n_classes)
-        chosen = [
-            self._centers(manifold, members, weights, int(counts[label]), rng)
-            for label, members, weights in _classes(codes, targets, counts, sample_weight)
-        ]
-        return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)
+        return choose_by_class(self.choose, counts, _members(manifold, codes, targets, n_classes, sample_weight), rng)
 
-    def _centers(
-        self, manifold: Manifold[Any], codes: Array, weights: Array, count: int, rng: np.random.Generator
-    ) -> Array:
+    def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
+        """Choose the prototypes (count, ...) of one class."""
         if count == 1:
-            return riemannian_mean(manifold, codes, weights).code[None]
-        centers = self._seeds(manifold, codes, weights, count, rng)
-        owner = np.full(len(codes), -1)
+            return members.mean()[None]
+        centers = self._seeds(members, count, rng)
+        owners: Any = None
         for _ in range(self.max_iter):
-            nearest = by_block(lambda part: manifold.sqdist(centers, part).argmin(axis=1), codes, n_columns=count)
-            if (nearest == owner).all():
+            found = members.assign(centers, owners)
+            if not found.changed:
                 break
-            owner = nearest
-            for k in np.unique(owner):
-                mine = np.flatnonzero(owner == k)
-                members, shares = subset(codes, mine), weights[mine]
-                centers[k] = riemannian_mean(manifold, members, shares, start=centers[k], tol=1e-6).code
+            owners = found.owners
+            for k in found.used:
+                centers[k] = members.mean(centers[k], 1e-6, owners, k)
         return centers
 
-    def _seeds(
-        self, manifold: Manifold[Any], codes: Array, weights: Array, count: int, rng: np.random.Generator
-    ) -> Array:
-        """k-means++: each seed drawn with probability proportional to its squared distance to the others."""
-        seeds = [_draw(weights, rng)]
-        nearest = np.full(len(codes), np.inf)
+    @staticmethod
+    def _seeds(members: Members, count: int, rng: np.random.Generator) -> Array:
+        """k-means++: each seed is drawn with probability proportional to its squared distance to the nearest other."""
+        seeds, sqdist = [members.draw(rng)], None
         for _ in range(count - 1):
-            seed = codes[seeds[-1]][None]
-            found = by_block(lambda part, seed=seed: manifold.sqdist(seed, part)[:, 0], codes)
-            nearest = np.minimum(nearest, found)
-            seeds.append(_draw(weights * nearest, rng))
-        return codes[seeds]
+            sqdist = members.nearest(seeds[-1], sqdist)
+            seeds.append(members.draw(rng, sqdist))
+        return np.concatenate(seeds)
 
 
 @library_part
@@ -223,7 +285,7 @@ class GivenPrototypes:
     prototypes : array-like of shape (K, ...)
         Points, not codes.
     labels : ndarray of int of shape (K,)
-        Class index of each.
+        Class index of each prototype.
     """
 
     prototypes: Any
@@ -239,22 +301,23 @@ class GivenPrototypes:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:
-        """Return the encoded prototypes, sorted by class, and their labels (K,).
+        """Return the encoded prototypes (K, ...), sorted by class, and their labels (K,).
 
-        Raises
-        ------
-        ValueError
-            If a prototype is not a point of the manifold or has another shape than the samples, if a
-            label is out of range, or if a class has no prototype.
+        ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
+        label is out of range, or if a class has no prototype.
         """
+        return self.place(manifold, codes.shape[1:], n_classes)
+
+    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
+        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape; raise the same errors."""
         try:
             encoded = manifold.encode(self.prototypes)
         except PointError as error:
             raise error.renamed("init prototypes") from error
         except ValueError as error:
             raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
-        if encoded.shape[1:] != codes.shape[1:]:
-            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {codes.shape[1:]}")
+        if encoded.shape[1:] != shape:
+            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {shape}")
         if self.labels.shape != (len(encoded),):
             raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
         if len(outside := np.flatnonzero((self.labels < 0) | (self.labels >= n_classes))):

@@ -1,4 +1,8 @@
-"""What makes an object a part: checks of its parameters, nested parameters, and the registry of its class."""
+"""Parts are the objects that users combine: manifolds, costs, schedules, initializers and the like.
+
+This module checks their parameters, gives scikit-learn access to their fields (``sigma2__start``), and keeps the
+registry of the classes that model files may name.
+"""
 
 from __future__ import annotations
 
@@ -32,46 +36,69 @@ __all__ = [
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """Settable fields of an attrs instance by name; empty for anything else."""
-    if isinstance(part, type) or not attrs.has(type(part)):
-        return {}
-    return {field.name: getattr(part, field.name) for field in attrs.fields(type(part)) if field.init}
+    """Return the settable fields of an attrs instance by name; nothing for any other object."""
+    return fields_of(part) if attrs.has(type(part)) else {}
+
+
+def _nested_fields(part: Any, name: str) -> dict[str, Any]:
+    """Return ``name__field`` for the fields of a part, and of the parts among them."""
+    found: dict[str, Any] = {}
+    for field, value in _fields(part).items():
+        path = f"{name}__{field}"
+        found |= {path: value} | _nested_fields(value, path)
+    return found
+
+
+def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
+    """Return a copy of a part with new values by ``field`` or ``field__field``; raise ValueError at an unknown one."""
+    fields, new = _fields(part), {}
+    nested: dict[str, dict[str, Any]] = {}
+    for path, value in values.items():
+        field, is_nested, rest = path.partition("__")
+        if field not in fields:
+            known = f"its fields are {list(fields)}" if fields else "it has no fields to set"
+            raise ValueError(f"Invalid parameter '{name}__{path}': {name} is {part!r}, and {known}")
+        if is_nested:
+            nested.setdefault(field, {})[rest] = value
+        else:
+            new[field] = value
+    for field, inner in nested.items():
+        new[field] = _with_fields(new.get(field, fields[field]), f"{name}__{field}", inner)
+    return attrs.evolve(part, **new)
 
 
 class PartsMixin(BaseEstimator):
-    """Parameters of parts that are attrs classes, which are replaced as a whole because they are frozen."""
+    """Gives an estimator parameters ``name__field`` for the fields of its parts.
+
+    Parts are frozen attrs classes, so setting a field replaces the part.
+    """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters; with ``deep`` also ``name__field`` for each field of each attrs part.
+        """Return the parameters by name.
 
         Parameters
         ----------
         deep : bool, default=True
-            Whether to look into parts and nested estimators.
+            Whether to add ``name__field`` for the fields of parts, of parts in parts, and the parameters of nested
+            estimators.
 
         Returns
         -------
         dict of str to object
-
-        Examples
-        --------
-        >>> from rplvq import Annealed, RiemannianLVQ
-        >>> RiemannianLVQ(sigma2=Annealed(2.0)).get_params()["sigma2__start"]
-        2.0
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name in list(super().get_params(deep=False)):
-                params |= {f"{name}__{field}": value for field, value in _fields(params[name]).items()}
+                params |= _nested_fields(params[name], name)
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, ``name__field`` for a field of a part; nothing is changed if one is invalid.
+        """Set parameters; nothing is changed if one of them is invalid.
 
         Parameters
         ----------
         **params : object
-            New values by name.
+            New values by name, ``name__field`` for a field of a part.
 
         Returns
         -------
@@ -80,12 +107,12 @@ class PartsMixin(BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or field does not exist, or a value is refused by its part.
+            If a parameter or field does not exist, or if a part refuses a value.
 
         Examples
         --------
         >>> from rplvq import Annealed, RiemannianLVQ
-        >>> RiemannianLVQ(sigma2=Annealed(2.0)).set_params(sigma2__start=1.0).sigma2.start
+        >>> RiemannianLVQ(sigma2=Annealed(2.0)).set_params(sigma2__start=1.0).get_params()["sigma2__start"]
         1.0
         """
         own = super().get_params(deep=False)
@@ -94,20 +121,16 @@ class PartsMixin(BaseEstimator):
         rest = {}
         for key, value in params.items():
             name, _, field = key.partition("__")
-            part = whole.get(name, own.get(name))
             if key in own:
                 continue
-            if field in _fields(part):
+            if name in own and not hasattr(whole.get(name, own[name]), "set_params"):
                 changes.setdefault(name, {})[field] = value
-            elif name in own and not hasattr(part, "set_params"):
-                fields = f"its fields are {list(_fields(part))}" if _fields(part) else "it has no fields to set"
-                raise ValueError(f"Invalid parameter {key!r}: {name} is {part!r}, and {fields}")
             else:
                 rest[key] = value
+        for name, values in changes.items():
+            whole[name] = _with_fields(whole.get(name, own[name]), name, values)
         if rest:
             super().set_params(**rest)
-        for name, values in changes.items():
-            whole[name] = attrs.evolve(whole.get(name, own[name]), **values)
         for name, value in whole.items():
             setattr(self, name, value)
         return self
@@ -120,7 +143,7 @@ def require_count(name: str, value: Any, minimum: int) -> None:
 
 
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
-    """Return a validator for integers of at least ``minimum``, and None if allowed."""
+    """Return an attrs validator for integers of at least ``minimum``, or None if ``or_none``."""
 
     def check(_: Any, attribute: Any, value: Any) -> None:
         if not (or_none and value is None):
@@ -130,19 +153,19 @@ def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, An
 
 
 def positive_or_none(_: Any, attribute: Any, value: Any) -> None:
-    """Accept a positive number or None."""
+    """Attrs validator: accept a positive number or None."""
     if value is not None and (isinstance(value, (bool, str)) or not value > 0):
         raise ValueError(f"{attribute.name} must be a positive number or None, got {value!r}")
 
 
 def not_negative(_: Any, attribute: Any, value: Any) -> None:
-    """Accept a number of at least 0."""
+    """Attrs validator: accept a number of at least 0."""
     if isinstance(value, (bool, str)) or value is None or not value >= 0:
         raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")
 
 
 def share(*, zero: bool = False, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
-    """Return a validator for numbers between 0 and 1, and 0 or None if allowed."""
+    """Return an attrs validator for numbers between 0 and 1, for 0 if ``zero``, and for None if ``or_none``."""
     wanted = "a number from 0 to below 1" if zero else "a number between 0 and 1"
     wanted += ", or None" if or_none else ""
 
@@ -157,14 +180,14 @@ def share(*, zero: bool = False, or_none: bool = False) -> Callable[[Any, Any, A
 
 
 def all_callable(_: Any, attribute: Any, value: Any) -> None:
-    """Accept a sequence of callables."""
+    """Attrs validator: accept a sequence of callables."""
     for index, item in enumerate(value):
         if not callable(item):
             raise ValueError(f"{attribute.name}[{index}] is {item!r}, which cannot be called")
 
 
 def auto_or_bool(_: Any, attribute: Any, value: Any) -> None:
-    """Accept True, False and "auto"."""
+    """Attrs validator: accept True, False and "auto"."""
     if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
         raise ValueError(f"{attribute.name} must be 'auto', True or False, got {value!r}")
 
@@ -177,9 +200,9 @@ _REGISTERED: dict[str, type] = {}
 
 
 def library_part(cls: PartT) -> PartT:
-    """Enter a class of the library into the table of classes that model files may name; a class decorator.
+    """Class decorator: register a class of the library, so that model files may name it.
 
-    A model file holds names and never code. A name means a class only if the class was entered here or by
+    A model file holds names and never code. A name is only read if its class was registered here or by
     :func:`register_part`.
     """
     _SHIPPED[cls.__qualname__] = cls
@@ -187,13 +210,13 @@ def library_part(cls: PartT) -> PartT:
 
 
 def library_estimator(cls: PartT) -> PartT:
-    """Enter an estimator class of the library into the table of those that model files may hold; a class decorator."""
+    """Class decorator: register an estimator class of the library, so that model files may hold it."""
     _ESTIMATORS[cls.__qualname__] = cls
     return cls
 
 
 def is_saved_estimator(cls: type) -> bool:
-    """Whether a model file can hold this estimator class; subclasses are other classes."""
+    """Whether a model file can hold this estimator class; it cannot hold subclasses."""
     return _ESTIMATORS.get(cls.__qualname__) is cls
 
 
@@ -205,20 +228,20 @@ def saved_estimator(name: str) -> type:
 
 
 def library_version() -> str:
-    """Return the version of the library, which the package's root states; the root imports this module."""
+    """Return the version that the root of the package states, without an import of the root, which imports this."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)
 
 
 def register_part(cls: PartT) -> PartT:
-    """Let models be saved that hold parts of a class of your own; use it as a class decorator.
+    """Class decorator for parts of your own, so that models with such parts can be saved.
 
-    The class is known by its qualified name (``__qualname__``); a program that loads the model must define
-    and register it before, too. Registering a class of the same module and name again replaces it.
+    The file names the class by its qualified name (``__qualname__``). A program that loads the model must define and
+    register the class first. Registering a class of the same module and name again replaces it.
 
     Parameters
     ----------
     cls : type
-        A class of attrs whose fields are numbers, strings, arrays, lists, tuples, dicts or other parts.
+        An attrs class whose fields are numbers, strings, arrays, lists, tuples, dicts or other parts.
 
     Returns
     -------
@@ -228,7 +251,7 @@ def register_part(cls: PartT) -> PartT:
     Raises
     ------
     ValueError
-        If it is not a class of attrs, or another class has its name.
+        If it is not an attrs class, or if another class has its name.
 
     Examples
     --------
@@ -255,7 +278,7 @@ def register_part(cls: PartT) -> PartT:
 
 
 def known_part(name: str) -> type | None:
-    """Class of a name, or None."""
+    """Return the registered class of this name, or None."""
     return _SHIPPED.get(name) or _REGISTERED.get(name)
 
 

@@ -1,8 +1,7 @@
-"""The paper's methods, each nothing but a composition of public parts with the paper's settings.
+"""The paper's methods: compositions of public parts with the settings of the paper.
 
-Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
-Definite Matrices". Their weights are not capped (``max_weight=None``): see :class:`rplvq.StepSize` for what this can
-do.
+Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite
+Matrices". The weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
 """
 
 from __future__ import annotations
@@ -36,28 +35,19 @@ def _paper(
 def plrsq_const(
     sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
 ) -> RiemannianLVQ:
-    """PLRSQ-Const: affine-invariant metric, likelihood ratio, constant sigma2.
+    """PLRSQ-Const: the affine-invariant metric, the likelihood-ratio cost and a constant sigma2.
 
     Parameters
     ----------
     sigma2 : float, "auto", "blended" or "half_median", default="auto"
-        Constant; "half_median" is the choice of the authors' program, the others are those of RiemannianLVQ.
-    prototypes_per_class : int or dict, default=1
-        Prototypes of each class.
-    max_epochs : int, default=100
-        Sweeps.
-    **other
-        Any other argument of RiemannianLVQ.
+        The constant, or the rule that chooses it as in RiemannianLVQ; the authors' program uses "half_median".
+    prototypes_per_class, max_epochs, **other
+        As for :class:`rplvq.RiemannianLVQ`.
 
     Returns
     -------
     RiemannianLVQ
-        Not fitted.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not one of RiemannianLVQ's.
+        A classifier that is not fitted.
 
     Examples
     --------
@@ -71,28 +61,19 @@ def plrsq_const(
 def plrsq_annealed(
     sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
 ) -> RiemannianLVQ:
-    """PLRSQ-AN: affine-invariant metric, likelihood ratio, sigma2 annealed from its start by 0.4.
+    """PLRSQ-AN: the affine-invariant metric, the likelihood-ratio cost and a sigma2 annealed from its start by 0.4.
 
     Parameters
     ----------
     sigma2 : float, Schedule, "auto" or "blended", default="auto"
-        Start of :class:`rplvq.Annealed`, for both names that of "blended"; another schedule is used as it is.
-    prototypes_per_class : int or dict, default=1
-        Prototypes of each class.
-    max_epochs : int, default=100
-        Sweeps.
-    **other
-        Any other argument of RiemannianLVQ.
+        The start of :class:`rplvq.Annealed`, which both names set to the value of "blended", or another schedule.
+    prototypes_per_class, max_epochs, **other
+        As for :class:`rplvq.RiemannianLVQ`.
 
     Returns
     -------
     RiemannianLVQ
-        Not fitted.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not one of RiemannianLVQ's.
+        A classifier that is not fitted.
 
     Examples
     --------
@@ -108,28 +89,19 @@ def plrsq_annealed(
 def rslvq_projected(
     sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
 ) -> RiemannianLVQ:
-    """RSLVQ of the paper's tables: Frobenius distance, straight steps, eigenvalues raised to 1e-4.
+    """RSLVQ of the paper's tables: the Frobenius distance, straight steps and eigenvalues raised to 1e-4.
 
     Parameters
     ----------
     sigma2 : float, Schedule or "auto", default="auto"
-        In squared Frobenius distances.
-    prototypes_per_class : int or dict, default=1
-        Prototypes of each class.
-    max_epochs : int, default=100
-        Sweeps.
-    **other
-        Any other argument of RiemannianLVQ.
+        In the units of squared Frobenius distances.
+    prototypes_per_class, max_epochs, **other
+        As for :class:`rplvq.RiemannianLVQ`.
 
     Returns
     -------
     RiemannianLVQ
-        Not fitted.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not one of RiemannianLVQ's.
+        A classifier that is not fitted.
 
     Examples
     --------

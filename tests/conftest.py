@@ -26,31 +26,42 @@ settings.register_profile(
 settings.register_profile("nightly", settings.get_profile("deterministic"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
-EXAMPLES = pytest.StashKey[dict[str, int]]()
+PROPERTY = "hypothesis examples"
 NIGHTLY = 2000
 
 
+class PassedExamples:
+    """Count the examples of each property that passed, also where worker processes of pytest-xdist run them."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        """Read the statistics that Hypothesis leaves on a test; its report takes the number to the main process."""
+        statistics = getattr(item, "hypothesis_statistics", None)
+        if statistics is not None:
+            item.user_properties.append((PROPERTY, sum(map(int, re.findall(r"(\d+) passing", statistics)))))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the number of a report, which is from this process or from a worker."""
+        for name, count in report.user_properties:
+            if name == PROPERTY:
+                self.counts[report.nodeid] = count
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the number of examples of each property in the nightly profile."""
+        counts = self.counts
+        if settings().max_examples < NIGHTLY or not counts:
+            return
+        terminalreporter.section("examples that passed, by property")
+        for name, count in sorted(counts.items()):
+            terminalreporter.line(f"{count:6d} {name}{'' if count >= NIGHTLY else f'  (fewer than {NIGHTLY})'}")
+        terminalreporter.line(f"{sum(counts.values()):6d} of {len(counts)} properties; fewest: {min(counts.values())}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[EXAMPLES] = {}
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Note how many examples of a property passed, from the statistics that Hypothesis leaves on it."""
-    statistics = getattr(item, "hypothesis_statistics", None)
-    if statistics is not None:
-        item.config.stash[EXAMPLES][item.nodeid] = sum(map(int, re.findall(r"(\d+) passing", statistics)))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the number of examples of each property in the nightly profile."""
-    counts = config.stash[EXAMPLES]
-    if settings().max_examples < NIGHTLY or not counts:
-        return
-    terminalreporter.section("examples that passed, by property")
-    for name, count in sorted(counts.items()):
-        terminalreporter.line(f"{count:6d} {name}{'' if count >= NIGHTLY else f'  (fewer than {NIGHTLY})'}")
-    terminalreporter.line(f"{sum(counts.values()):6d} of {len(counts)} properties; fewest: {min(counts.values())}")
+    config.pluginmanager.register(PassedExamples())
 
 
 def find_real_data(name: str) -> pathlib.Path:

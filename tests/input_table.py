@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from problems import changed, spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
 from rplvq.preprocessing import region_covariances, trial_covariances
+from tests.problems import changed, spd_classes, sphere_classes, vector_classes
 
 MATRICES = (
     "affine_invariant",

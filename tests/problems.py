@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from rplvq.arrays import expm, sqrtm
+from rplvq.arrays import Samples, expm, sqrtm
+from rplvq.training import measure
 
 FEW = settings(max_examples=20) if settings().max_examples < 2000 else settings()
 """For properties that train a model in each example: 20 in the tests, all of them at night."""
@@ -81,6 +82,13 @@ def counted_decompositions() -> Iterator[dict[str, int]]:
         for name in counts:
             patch.setattr(np.linalg, name, counter(name, getattr(np.linalg, name)))
         yield counts
+
+
+def cost_before_training(model, X, y):
+    """Summed cost (N samples) of the prototypes with which a fitted model started; its classes are 0..C-1."""
+    samples, rng = Samples(model.trainer_.manifold.encode(X), np.asarray(y)), np.random.default_rng(0)
+    start = model.trainer_.init(samples, len(model.classes_), rng)
+    return measure(model.trainer_.manifold, model.trainer_.cost, start, samples).cost
 
 
 def changed(array, index, value):

@@ -193,7 +193,9 @@ def test_the_perturbation_is_measured_in_distances_of_the_class(size):
     assert labels.tolist() == [0] * 50
 
 
-@pytest.mark.parametrize("transform", [1e-6 * np.eye(3), np.diag([1e-3, 1.0, 1e3]), np.tri(3)], ids=str)
+@pytest.mark.parametrize(
+    "transform", [1e-6 * np.eye(3), np.diag([1e-3, 1.0, 1e3]), np.tri(3)], ids=["scaled", "stretched", "sheared"]
+)
 def test_the_perturbation_follows_scale_and_shape_of_the_data(transform):
     codes, targets = spd_classes(6)
     turned = transform @ codes @ transform.T

@@ -5,23 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from problems import spd_classes
 from sklearn.base import clone
 
-from rplvq import RSLVQ, AffineInvariant, Annealed, ClassMeans, GeometricDecay, ProjectedEuclidean, RiemannianLVQ
+from rplvq import (
+    RSLVQ,
+    AffineInvariant,
+    Annealed,
+    ClassMeans,
+    GeometricDecay,
+    ProjectedEuclidean,
+    RiemannianLVQ,
+    StepSize,
+)
 from rplvq.presets import plrsq_annealed, plrsq_const, rslvq_projected
+from tests.problems import spd_classes
 
 PRESETS = [plrsq_const, plrsq_annealed, rslvq_projected]
 EVERY_PRESET = pytest.mark.parametrize("preset", PRESETS)
 PAPER = {
     "cost": RSLVQ(),
-    "step_size": GeometricDecay(start=None, ratio=0.01),
+    "step_size": StepSize(GeometricDecay(start=None, ratio=0.01), max_weight=None),
     "init": ClassMeans(),
     "prototypes_per_class": 1,
     "max_epochs": 100,
     "batch_size": 1,
     "decision": "nearest",
-    "max_weight": None,
 }
 
 
@@ -56,9 +64,9 @@ def test_another_schedule_is_used_as_it_is():
 
 @EVERY_PRESET
 def test_other_arguments_reach_the_classifier(preset):
-    model = preset(0.5, 3, 20, random_state=7, n_jobs=2, max_weight=1.0, cost="plvq")
+    model = preset(0.5, 3, 20, random_state=7, n_jobs=2, step_size=StepSize(max_weight=0.5), cost="plvq")
     assert (model.prototypes_per_class, model.max_epochs, model.random_state, model.n_jobs) == (3, 20, 7, 2)
-    assert (model.max_weight, model.cost) == (1.0, "plvq")
+    assert (model.step_size, model.cost) == (StepSize(max_weight=0.5), "plvq")
 
 
 @EVERY_PRESET

@@ -1,1 +1,1 @@
-"""What goes beyond the paper, measured against it: ``python -m examples.beyond run`` from the repository's root."""
+"""Measurements of what goes beyond the paper; run ``python -m examples.beyond run`` in the root of the repository."""

@@ -1,6 +1,7 @@
-"""Measure what goes beyond the paper, or rebuild its page from the cached results.
+"""Measure what goes beyond the paper, or rebuild the page from the recorded results.
 
 python -m examples.beyond run [--quick] [--only recentering ...] [--jobs N]
+python -m examples.beyond compact
 python -m examples.beyond report
 """
 

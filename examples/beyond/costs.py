@@ -1,7 +1,8 @@
-"""Costs against the paper's, with the same metric, start, step size, sigma2 and number of prototypes.
+"""Costs against the paper's, with the same metric, initial prototypes, step size, sigma2 and number of prototypes.
 
-SpreadRSLVQ has a variance for each class, measured around the class means, and decides by probabilities. It is run
-twice: with the paper's sigma2, and with the geometric mean of these variances, where densities are the Gaussians' own.
+SpreadRSLVQ has one variance per class, measured around the class means, and predicts the most probable class. It is run
+with the paper's sigma2 and with the geometric mean of these variances; with the latter each class keeps the density of
+its own Gaussian.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ PAPER = "RSLVQ"
 
 
 def spread_cost(X: Array, y: Array) -> tuple[SpreadRSLVQ, float]:
-    """The cost with each class's variance around its mean, and the geometric mean of the variances as sigma2.
+    """Return the cost with the variance of each class around its mean, and the geometric mean of these variances.
 
     Parameters
     ----------
     X : ndarray of shape (N, n, n)
         Positive definite matrices.
     y : ndarray of shape (N,)
-        Labels 0..C-1 in the order of the classes, or others.
+        Labels of any sortable type.
     """
     means = RiemannianLVQ(max_epochs=0).fit(X, y)
     targets = means.classes_.searchsorted(y)
@@ -63,7 +64,7 @@ METHODS: dict[str, Callable[[Split], Record]] = {
     "SpreadRSLVQ, paper's sigma2": _spread,
     "SpreadRSLVQ": _spread_alone,
 }
-"""Arguments of RiemannianLVQ that differ from the paper's, from the training data where they depend on them."""
+"""Arguments of RiemannianLVQ that differ from the paper's, as functions of the data, on which some of them depend."""
 
 
 def train(
@@ -79,8 +80,8 @@ def train(
         A name of METHODS.
     data : str
         A name of SETTINGS.
-    subjects : sequence of [subject, prototypes a class, sigma2]
-        Those of "bci2a".
+    subjects : sequence of [subject, prototypes per class, sigma2]
+        Subjects of "bci2a" with their settings.
     **settings
         Arguments of RiemannianLVQ.
 
@@ -98,7 +99,7 @@ def train(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, 2 of BCI 2a; ``quick`` has 1, of 2 epochs."""
+    """Return all jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, 2 of BCI 2a; ``quick`` has 1, of 2 epochs."""
     counts = {"full256": 6, "mask256": 6, "bci2a": 2, "syn1": 10, "syn2": 10}
     epochs = {"syn2": 20, "syn1": 20, "full256": 6, "mask256": 6}
     found = []
@@ -109,6 +110,6 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """Digits, one epoch with one prototype a class: seconds."""
+    """Return jobs of seconds: digits, one epoch with one prototype per class."""
     settings = {"data": "digits", "sigma2": 0.5, "prototypes_per_class": 1, "max_epochs": 1}
     return [Job("costs-digits", method, 0, settings, train) for method in METHODS]

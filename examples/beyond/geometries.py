@@ -1,7 +1,7 @@
-"""Geometries under the same cost, rule for sigma2, rule for the step and number of prototypes: only the metric changes.
+"""Geometries with the same cost, rule for sigma2, rule for the step and number of prototypes: only the metric changes.
 
-sigma2 is "blended" and the step that of the paper, both in the units of each metric's own distances. Beside each the
-accuracy of its class means, before training.
+sigma2 is "blended" and the step is that of the paper, both in the units of the distances of the metric. The accuracy of
+the class means, before training, is recorded as well.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ METHODS: dict[str, Manifold[Any]] = {
 }
 
 PROTOTYPES = {"syn2": 2, "syn1": 2, "bci2a": 1, "full256": 3, "mask256": 3}
-"""Of each class."""
+"""Number of prototypes per class."""
 
 
 def train(
@@ -54,14 +54,14 @@ def train(
     data : str
         A name of PROTOTYPES, or of SPLITS.
     subjects : sequence of [subject]
-        Those of "bci2a".
+        Subjects of "bci2a".
     **settings
         Arguments of RiemannianLVQ.
 
     Returns
     -------
     dict
-        As :func:`examples.paper.evaluate.fit_and_score`, and start_accuracy and start_kappa of the class means; on
+        As :func:`examples.paper.evaluate.fit_and_score`, with start_accuracy and start_kappa of the class means. On
         "bci2a" lists over the subjects, and their means.
     """
 
@@ -74,7 +74,7 @@ def train(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, 2 of BCI 2a; ``quick`` has 1, of 2 epochs."""
+    """Return all jobs: 10 repetitions of SynI and SynII, 6 of ETH-80, 2 of BCI 2a; ``quick`` has 1, of 2 epochs."""
     counts = {"full256": 6, "mask256": 6, "bci2a": 2, "syn1": 10, "syn2": 10}
     found = []
     for data, repetition, method in cells(dict.fromkeys(counts, 1) if quick else counts, list(METHODS)):
@@ -87,6 +87,6 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """Digits, one epoch with one prototype a class: seconds."""
+    """Return jobs of seconds: digits, one epoch with one prototype per class."""
     settings = {"data": "digits", "prototypes_per_class": 1, "max_epochs": 1}
     return [Job("geometries-digits", method, 0, settings, train) for method in METHODS]

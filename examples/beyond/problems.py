@@ -1,4 +1,4 @@
-"""The data of the tables on parts: training and test samples by repetition, and scores over the subjects of BCI 2a."""
+"""The data of several experiments: training and test samples by repetition, and scores over the subjects of BCI 2a."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Record] = {
     "mask256": {"sigma2": 0.5, "prototypes_per_class": 6},
     "bci2a": {"subjects": [[int(row[0]), int(row[1]), row[3]] for row in PAPER_SETTINGS]},
 }
-"""The paper's sigma2 and prototypes a class; on BCI 2a rows of subject, prototypes a class and sigma2."""
+"""The paper's sigma2 and prototypes per class; on BCI 2a rows of subject, prototypes per class and sigma2."""
 
 
 def _synthetic(problem: str, repetition: int) -> Split:
@@ -64,7 +64,7 @@ def score_each(
     subjects: Sequence[Sequence[float]],
     settings: Mapping[str, Any],
 ) -> Record:
-    """Score one split, or each subject of BCI 2a.
+    """Compute the scores of one split, or those of each subject of BCI 2a.
 
     Parameters
     ----------
@@ -74,15 +74,15 @@ def score_each(
         A name of SPLITS, or "bci2a".
     repetition : int
         Seed of the split.
-    subjects : sequence of [subject, prototypes a class, sigma2]
-        Those of "bci2a"; a bare [subject] leaves the settings as they are.
+    subjects : sequence of [subject, prototypes per class, sigma2]
+        Subjects of "bci2a" with their settings; [subject] alone leaves the settings as they are.
     settings : mapping
         Arguments of RiemannianLVQ.
 
     Returns
     -------
     dict
-        Numbers; on "bci2a" lists over the subjects, and of each the mean as ``mean_<name>``.
+        Numbers; on "bci2a" lists over the subjects, and the mean of each list as ``mean_<name>``.
     """
     if data != "bci2a":
         return score(SPLITS[data](repetition), dict(settings))
@@ -97,7 +97,7 @@ def score_each(
 
 
 def cells(counts: Mapping[str, int], methods: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield data, repetition and method: one repetition of all data after the other; absent data are left out."""
+    """Yield data, repetition and method, ordered by repetition; absent data are left out."""
     there = {data: count for data, count in counts.items() if data not in FILES or is_available(FILES[data])}
     for repetition in range(max(there.values())):
         for data, method in product((data for data, count in there.items() if repetition < count), methods):

@@ -1,9 +1,9 @@
-"""BCI 2a with every session moved to the identity: at once, online from past trials alone, or not at all.
+"""BCI 2a with the mean of every session moved to the identity: at once, online from past trials, or not at all.
 
-One composition for all nine subjects, not selected by subject: one prototype a class, sigma2 = 4, 50 epochs; beside it
-the paper's settings and, to see what these matrices hold, classifiers of tangent vectors. Session 1 trains, session 2
-tests, kappa. ``transductive`` uses all trials of session 2 together, without labels; ``online`` uses the trials before
-the one that is classified.
+"one for all" uses the same settings for all nine subjects: one prototype per class, sigma2 = 4, 50 epochs. It is
+compared with the paper's settings and, to see how much these matrices tell, with classifiers of tangent vectors.
+Session 1 trains, session 2 tests, and the score is kappa. ``transductive`` uses all trials of session 2 together,
+without labels. ``online`` uses only the trials before the one that is classified.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SETTINGS = (*TRAINED, "class means", *TANGENT)
 
 
 def seen(data: Split, view: str, prior_weight: float) -> Split:
-    """Matrices of both sessions as a view shows them."""
+    """Return the matrices of both sessions in a view."""
     if view == "as measured":
         return data
     recenter = Recenter(online=view == "online", prior_weight=prior_weight)
@@ -50,7 +50,7 @@ def seen(data: Split, view: str, prior_weight: float) -> Split:
 
 
 def model(settings: str, subject: int, seed: int, max_epochs: int | None) -> Any:
-    """Classifier of a subject."""
+    """Return the classifier of a subject, not fitted."""
     if settings in TANGENT:
         return make_pipeline(TangentSpace(metric="riemann"), TANGENT[settings]())
     if settings == "class means":
@@ -71,12 +71,12 @@ def classify(
     prior_weight: float = 10.0,
     max_epochs: int | None = None,
 ) -> Record:
-    """Train and test each subject; ``method`` only names the pair of view and settings.
+    """Train and test each subject; ``method`` is only a name for the pair of settings and view.
 
     Returns
     -------
     dict
-        kappa, a list over the subjects, and mean_kappa.
+        kappa (a list over the subjects) and mean_kappa.
     """
     del method
     kappas = [
@@ -89,7 +89,7 @@ def classify(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Ten seeds of every view and settings that are trained step by step; the others have no seed."""
+    """Return all jobs: ten seeds if prototypes are trained, and one for the methods without a seed."""
     found = []
     for settings, view in product(SETTINGS, VIEWS):
         options: dict[str, Any] = {"view": view, "settings": settings, "subjects": list(range(1, 10))}
@@ -101,6 +101,6 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """One subject, one epoch."""
+    """Return jobs of seconds: one subject, one epoch."""
     options = {"settings": "one for all", "subjects": [3], "max_epochs": 1}
     return [Job("recentering", view, 0, options | {"view": view}, classify) for view in VIEWS]

@@ -1,8 +1,8 @@
-"""BCI 2a from 22 channels to 8 or 12 by a learned projection, against full size: kappa and seconds.
+"""BCI 2a reduced from 22 channels to 8 or 12 by a learned projection, against full size: kappa and seconds.
 
-"pipeline" learns the projection for the class means, and prototypes afterwards; "jointly" learns both in turn, a
-quarter of the epochs each time, and classifies by these prototypes. Session 1 trains, session 2 tests. One prototype a
-class, sigma2 "blended".
+"pipeline" learns the projection for the class means and then trains prototypes. "jointly" alternates between the
+projection and a quarter of the epochs of prototypes, and classifies by these prototypes. Session 1 trains, session 2
+tests, with one prototype per class and sigma2 "blended".
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METHODS: dict[str, tuple[int | None, bool]] = {
     "12, pipeline": (12, False),
     "12, jointly": (12, True),
 }
-"""Size after projection, and whether prototypes and projection are learned in turn."""
+"""Size after projection, and whether training alternates between projection and prototypes."""
 
 
 class Joint:
@@ -42,47 +42,47 @@ class Joint:
     Parameters
     ----------
     projection : SPDProjection
-        With alternations; not fitted.
+        A projection with alternations, not fitted.
     """
 
     def __init__(self, projection: SPDProjection) -> None:
         self.projection = projection
 
     def fit(self, X: Array, y: Array) -> Self:
-        """Learn both, and take the prototypes over as they are, projected."""
+        """Learn both, and use the projected prototypes as they are."""
         small = self.projection.fit_transform(X, y)
         prototypes = congruence(self.projection.prototypes_, self.projection.components_)
         self.model = RiemannianLVQ(init=(prototypes, self.projection.prototype_labels_), max_epochs=0).fit(small, y)
         return self
 
     def predict(self, X: Array) -> Array:
-        """Labels (N,) of the nearest prototypes."""
+        """Return the labels (N,) of the nearest prototypes."""
         return self.model.predict(self.projection.transform(X))
 
     def score(self, X: Array, y: Array) -> float:
-        """Share of right labels."""
+        """Return the share of correct labels."""
         return float((self.predict(X) == y).mean())
 
 
 def train(
     *, repetition: int, method: str, data: str, subjects: Sequence[Sequence[float]], max_epochs: int, **settings: Any
 ) -> Record:
-    """Train after a projection, or without.
+    """Train after a projection, or at full size.
 
     Parameters
     ----------
     repetition : int
-        Seed of the prototypes' training; the projection has none.
+        Seed of the training of prototypes; the projection has no seed.
     method : str
         A name of METHODS.
     data : str
         "bci2a", or a name of SPLITS.
     subjects : sequence of [subject]
-        Those of "bci2a".
+        Subjects of "bci2a".
     max_epochs : int
-        Sweeps that train the prototypes, all turns together.
+        Number of epochs that train the prototypes, over all alternations.
     **settings
-        Other arguments of SPDProjection, where there is one.
+        Other arguments of SPDProjection.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def train(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Two seeds of each size; ``quick`` has one subject, few epochs and iterations."""
+    """Return all jobs: two seeds per size; ``quick`` has one subject, few epochs and iterations."""
     settings: Record = {"data": "bci2a", "subjects": [[subject] for subject in range(1, 10)], "max_epochs": 20}
     if quick:
         settings |= {"subjects": [[3]], "max_epochs": 4, "max_iter": 5}
@@ -114,6 +114,6 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """Subject 3, an epoch a turn, and a few iterations: seconds."""
+    """Return jobs of seconds: subject 3, one epoch per alternation, and few iterations."""
     settings = {"data": "bci2a", "subjects": [[3]], "max_epochs": 4, "max_iter": 3}
     return [Job("reduction", method, 0, settings, train) for method in METHODS]

@@ -1,9 +1,10 @@
-"""Refusing to answer: errors at 80 % coverage against full coverage, and probabilities before and after calibration.
+"""Refusing to answer: errors at 80 % coverage and at full coverage, and probabilities before and after calibration.
 
-On BCI 2a (nine subjects, session 1 trains, session 2 tests; also re-centred, with one composition for all subjects) and
-ETH-80 (C = 8, whole images), settings as in the paper. Curves come from the test data's own certainties: of each
-subject, and pooled, one threshold for all subjects' trials. Thresholds set by cross-validation in training are reported
-with the coverage that they reach. For calibration a fifth of the training data is held out, and sigma2 is fitted to it.
+The data are BCI 2a (session 1 trains, session 2 tests; also re-centred, with the same settings for all nine subjects)
+and ETH-80 (C = 8, whole images), with the paper's settings. Curves are made from the certainties of the test data,
+for each subject and with one threshold for the trials of all subjects ("pooled"). Thresholds that cross-validation sets
+on the training data are reported with the coverage that they reach. Calibration holds out a fifth of the training data
+and fits sigma2 to it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ STAGES = ("as trained", "calibrated")
 def problems(
     data: str, repetition: int, subjects: list[int], max_epochs: int | None
 ) -> list[tuple[RiemannianLVQ, Split]]:
-    """Classifier and data of each subject, or of the one split of ETH-80."""
+    """Return classifier and data for each subject, or for the one split of ETH-80."""
     if data == "eth80":
         model = plrsq_annealed(eth80.SIGMA2, eth80.PROTOTYPES[8], max_epochs or 100, random_state=repetition)
         return [(model, eth80.split("full256", 8, repetition))]
@@ -65,9 +66,9 @@ def refuse(
     Returns
     -------
     dict
-        Means over the problems: error at full coverage, at ``coverage`` of the test data, area under the curve; and
-        of the threshold set in training the coverage and the error that it gives. pooled_error_at_coverage: that of
-        the samples of all problems together.
+        Means over the problems of: error (at full coverage), error_at_coverage (at ``coverage`` of the test data), area
+        (under the curve), reached_coverage and reached_error (of the threshold from the training data). Also
+        pooled_error_at_coverage, for the samples of all problems together.
     """
     rows, pooled = [], []
     for model, split in problems(data, repetition, subjects, max_epochs):
@@ -95,12 +96,12 @@ def refuse(
 
 
 def calibrate(*, repetition: int, method: str, data: str, subjects: list[int], max_epochs: int | None = None) -> Record:
-    """Train on four fifths, and score the probabilities before and after fitting sigma2 to the last fifth.
+    """Train on four fifths, and score the probabilities before or after fitting sigma2 to the last fifth.
 
     Returns
     -------
     dict
-        log_loss and ece of the test data, means over the problems.
+        log_loss and ece of the test data, and sigma2, as means over the problems.
     """
     rows = []
     for model, split in problems(data, repetition, subjects, max_epochs):
@@ -115,7 +116,7 @@ def calibrate(*, repetition: int, method: str, data: str, subjects: list[int], m
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Repetitions of each criterion, and of the probabilities before and after calibration: splits of ETH-80, seeds."""
+    """Return all jobs: each criterion, and probabilities before and after calibration, with five splits of ETH-80."""
     found = []
     for data in DATA:
         options: dict[str, Any] = {"data": data, "subjects": list(range(1, 10))} | ({"max_epochs": 2} if quick else {})
@@ -126,7 +127,7 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """One subject, one epoch."""
+    """Return jobs of seconds: one subject, one epoch."""
     options = {"data": "bci2a", "subjects": [3], "max_epochs": 1}
     return [
         Job("rejection-bci2a", "posterior", 0, options, refuse),

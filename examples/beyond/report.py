@@ -1,4 +1,4 @@
-"""The page docs/beyond.md, made from its template and the cached results."""
+"""The page docs/beyond.md, made from its template and the records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ET
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Write docs/beyond.md from the results in ``folder``."""
+    """Write docs/beyond.md from the records in ``folder``."""
     parts = {
         "sigma2": sigma2(folder),
         "steps": report_steps.steps(folder),
@@ -42,7 +42,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
 
 
 def sigma2(folder: pathlib.Path) -> str:
-    """Accuracy of each rule by data set, and p against the start."""
+    """Return the table of accuracies by data set and rule, with p against the class means."""
     rows = []
     for data, title in TITLES.items():
         records = load(folder, f"sigma2-{data}")
@@ -54,7 +54,7 @@ def sigma2(folder: pathlib.Path) -> str:
 
 
 def votes(folder: pathlib.Path) -> str:
-    """Accuracy of each method, and p against the paper's."""
+    """Return the table of accuracies by method, with p against the paper's settings."""
     found = by_method(load(folder, "votes"), "accuracy")
     first, *others = votes_.METHODS
     rows = [[first, spread(list(found[first].values()), 100, 1), ""]]
@@ -63,7 +63,7 @@ def votes(folder: pathlib.Path) -> str:
 
 
 def recentering(folder: pathlib.Path) -> str:
-    """Mean kappa of each setting in each view, the mean kappas of the subjects, and p against no re-centring."""
+    """Return the table of kappas by settings and view, with p against no re-centring."""
     records = load(folder, "recentering")
     means = by_method(records, "mean_kappa")
     subjects = {name: np.array(list(runs.values())) for name, runs in by_method(records, "kappa").items()}
@@ -78,7 +78,7 @@ def recentering(folder: pathlib.Path) -> str:
 
 
 def rejection(folder: pathlib.Path) -> str:
-    """Errors in percent with and without refusing, by data and criterion."""
+    """Return the table of errors in percent with and without refusing, by data and criterion."""
     rows = []
     for data, title in DATA.items():
         records = load(folder, f"rejection-{data}")
@@ -117,7 +117,7 @@ def rejection(folder: pathlib.Path) -> str:
 
 
 def calibration(folder: pathlib.Path) -> str:
-    """Log-loss and expected calibration error before and after."""
+    """Return the table of log-loss and expected calibration error before and after calibration."""
     rows = []
     for data, title in DATA.items():
         records = load(folder, f"calibration-{data}")

@@ -22,12 +22,15 @@ Found = Mapping[str, Mapping[int, Any]]
 
 
 def over_subjects(found: Found) -> dict[str, dict[int, float]]:
-    """Mean over the seeds by subject, of each method, from lists over the subjects by seed."""
+    """Return means over the seeds by method and subject, from lists over the subjects by method and seed."""
     return {name: dict(enumerate(np.mean(list(runs.values()), axis=0), start=1)) for name, runs in found.items()}
 
 
 def _scores(records: Sequence[Record], data: str, prefix: str = "") -> tuple[Found, Found]:
-    """Accuracy by repetition, twice; on BCI 2a mean kappa by seed, and what tests pair: mean kappa by subject."""
+    """Return the scores that the table shows and those that the test pairs.
+
+    Both are accuracies by repetition. On BCI 2a the table shows kappas by seed, and the test pairs kappas by subject.
+    """
     if data != "bci2a":
         found = by_method(records, f"{prefix}accuracy")
         return found, found
@@ -43,7 +46,7 @@ def _title(data: str) -> str:
 
 
 def costs(folder: pathlib.Path) -> str:
-    """Score of each cost by data set, with p against the paper's cost and against the start."""
+    """Return the table of scores by data set and cost, with p against the paper's cost and against the class means."""
     rows = []
     for data in ("syn1", "syn2", "full256", "mask256", "bci2a"):
         shown, tested = _scores(load(folder, f"costs-{data}"), data)
@@ -56,7 +59,7 @@ def costs(folder: pathlib.Path) -> str:
 
 
 def geometries(folder: pathlib.Path) -> str:
-    """Score of each geometry before and after training, p against the paper's, and seconds to fit."""
+    """Return the table of scores before and after training by geometry, with p against the paper's and seconds."""
     rows = []
     for data in ("syn1", "syn2", "full256", "mask256", "bci2a"):
         records = load(folder, f"geometries-{data}")
@@ -78,7 +81,7 @@ def geometries(folder: pathlib.Path) -> str:
 
 
 def reduction(folder: pathlib.Path) -> str:
-    """Kappa of each size, p against full size over the subjects, seconds, and kappas of the subjects."""
+    """Return the table of kappas by size, with p against full size over the subjects, and seconds."""
     records = load(folder, "reduction")
     shown, tested = by_method(records, "mean_kappa"), over_subjects(by_method(records, "kappa"))
     fit, predict = (by_method(records, f"mean_{part}_cpu_seconds") for part in ("fit", "predict"))

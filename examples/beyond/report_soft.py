@@ -24,7 +24,7 @@ NAMES = {"digits": "digits", "full256": "ETH-80"}
 
 
 def title_of(settings: Record) -> str:
-    """Name of a scene from its settings."""
+    """Return the name of a scene from its settings."""
     if settings["data"] == "gaussians":
         name = f"centres {settings['separation']:g} sigma apart"
     else:
@@ -35,7 +35,7 @@ def title_of(settings: Record) -> str:
 
 
 def scores(folder: pathlib.Path) -> str:
-    """Mean of each measure by scene and method, with the deviation of the first."""
+    """Return the table of means by scene, method and measure, with the standard deviation of the first measure."""
     rows = []
     for scene, settings in SCENES.items():
         records = load(folder, f"soft-{scene}")
@@ -54,7 +54,7 @@ def scores(folder: pathlib.Path) -> str:
 
 
 def tests(folder: pathlib.Path) -> str:
-    """P of PLVQ from shares of votes against RSLVQ from the majority and from each vote, by scene and measure."""
+    """Return the table of p-values of PLVQ from shares against RSLVQ from the majority and from each vote."""
     rows = []
     for scene, settings in SCENES.items():
         records = load(folder, f"soft-{scene}")

@@ -24,7 +24,7 @@ def _mean(found: Mapping[int, Any], digits: int) -> str:
 
 
 def steps(folder: pathlib.Path) -> str:
-    """Final cost a sample and test accuracy of each rule by factor on the paper's start."""
+    """Return the table of final cost per sample and test accuracy by rule and factor on the paper's start value."""
     rows = []
     for data, title in TITLES.items():
         records = load(folder, f"steps-{data}")
@@ -42,7 +42,7 @@ def steps(folder: pathlib.Path) -> str:
 
 
 def epochs(folder: pathlib.Path) -> str:
-    """Cost a sample after some epochs of each rule from the paper's start."""
+    """Return the table of costs per sample after some epochs, by rule, from the paper's start value."""
     rows, columns = [], ("1", "2", "5", "10", "20", "50")
     for data, title in TITLES.items():
         found = by_method(load(folder, f"steps-{data}"), "costs")
@@ -56,7 +56,7 @@ def epochs(folder: pathlib.Path) -> str:
 
 
 def batches(folder: pathlib.Path) -> str:
-    """Cost a sample and test accuracy of single samples and of batches."""
+    """Return the table of cost per sample and test accuracy for single samples and batches."""
     rows = []
     for data, title in TITLES.items():
         records = load(folder, f"batches-{data}")
@@ -67,7 +67,7 @@ def batches(folder: pathlib.Path) -> str:
 
 
 def solvers(folder: pathlib.Path) -> str:
-    """Final cost a sample, accuracies and seconds of each solver."""
+    """Return the table of final cost per sample, accuracies and seconds by solver."""
     rows = []
     for data, title in TITLES.items():
         records = load(folder, f"solvers-{data}")

@@ -15,12 +15,12 @@ __all__ = ["late", "stream"]
 
 
 def _subjects(runs: dict[int, list[float]]) -> Array:
-    """Kappa (9,) of each subject, the mean of the seeds."""
+    """Return the kappa (9,) of each subject as the mean over the seeds."""
     return np.array(list(runs.values())).mean(axis=0)
 
 
 def stream(folder: pathlib.Path) -> str:
-    """Mean kappa of each rule in each view, p over the subjects against frozen, and kappas of the subjects."""
+    """Return the table of kappas by rule and view, with p over the subjects against the frozen model."""
     records, rows = load(folder, "stream"), []
     means, counts = by_method(records, "mean_kappa"), by_method(records, "mean_prototypes")
     subjects = {name: _subjects(runs) for name, runs in by_method(records, "kappa").items()}
@@ -38,7 +38,7 @@ def stream(folder: pathlib.Path) -> str:
 
 
 def late(folder: pathlib.Path) -> str:
-    """Mean kappa and the late class's recall where session 1 lacks a class."""
+    """Return the table of mean kappa and recall of the late class, where session 1 lacks a class."""
     records = load(folder, "stream")
     means, recalls = by_method(records, "mean_kappa"), by_method(records, "mean_recall")
     rows = []

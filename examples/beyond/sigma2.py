@@ -1,6 +1,6 @@
-"""Default training against its own starting point: does a sigma2 that sets itself end below the class means?
+"""Rules for sigma2 against the class means: does training with a sigma2 that sets itself ever end below them?
 
-Each repetition draws its data or split and its seed; on BCI 2a, where session 1 trains and session 2 tests, only the
+Each repetition has its own data or split and its own seed. On BCI 2a session 1 trains and session 2 tests, so only the
 seed differs, and the scores are means over the nine subjects.
 """
 
@@ -15,7 +15,7 @@ from examples.beyond.problems import FILES, SPLITS, score_each
 from examples.paper.data import Split, is_available
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
-from rplvq import Learned, RiemannianLVQ
+from rplvq import RiemannianLVQ
 
 __all__ = ["METHODS", "jobs", "smoke", "train"]
 
@@ -27,16 +27,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "half-median": {"sigma2": "half_median"},
     "heldout": {"sigma2": "heldout"},
     "heldout, step auto": {"sigma2": "heldout", "step_size": "auto"},
-    "learned": {"sigma2": Learned(), "validation_fraction": 0.2},
-    "learned in training": {"sigma2": Learned(data="training")},
     "spread, start": {"max_epochs": 0, "decision": "posterior"},
     "spread, blended": {"sigma2": "blended", "decision": "posterior"},
 }
-"""Arguments of RiemannianLVQ; "spread" adds the cost of a variance for each class, which is for SynII."""
+"""Arguments of RiemannianLVQ. "spread" also sets a cost with one variance per class, and is run on SynII only."""
 
 
 def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = (), **settings: Any) -> Record:
-    """Fit a classifier with its default arguments but for ``settings``, and score it.
+    """Fit a classifier whose arguments are the default ones except for ``settings``, and score it.
 
     Parameters
     ----------
@@ -54,8 +52,8 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
     Returns
     -------
     dict
-        accuracy, kappa, train_accuracy, epochs, posterior_accuracy and sigma2 where trained; on "bci2a" lists over the
-        subjects, and their means as mean_<name>.
+        accuracy, kappa, train_accuracy and epochs; posterior_accuracy and sigma2 if the classifier was trained. On
+        "bci2a" lists over the subjects, and their means as mean_<name>.
     """
 
     def scored(split: Split, own: Record) -> Record:
@@ -67,12 +65,12 @@ def train(*, repetition: int, method: str, data: str, subjects: Sequence[int] = 
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs: 30 repetitions of SynII (10 of a learned sigma2), 10 of the others; ``quick``: 3 and 1, of 3 epochs."""
+    """Return all jobs: 30 repetitions of SynII and 10 of the others; ``quick`` has 3 and 1, of 3 epochs."""
     return list(_jobs(1, {"max_epochs": 3}) if quick else _jobs(10, {}))
 
 
 def smoke() -> list[Job]:
-    """Digits, one epoch: seconds."""
+    """Return jobs of seconds: digits, one epoch."""
     return [
         Job("sigma2-digits", method, 0, {"data": "digits", "max_epochs": 1}, train) for method in _methods("digits")
     ]
@@ -90,7 +88,5 @@ def _jobs(n_repetitions: int, short: Record) -> Iterator[Job]:
         for repetition, method in product(
             range(3 * n_repetitions if name == "syn2" else n_repetitions), _methods(name)
         ):
-            if repetition >= n_repetitions and method.startswith("learned"):
-                continue
             own = settings if method.endswith("start") else settings | short
             yield Job(f"sigma2-{name}", method, repetition, own, train)

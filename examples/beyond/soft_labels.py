@@ -1,10 +1,10 @@
-"""Annotators who disagree: PLVQ learning from shares of votes against RSLVQ learning from the majority.
+"""Annotators who disagree: PLVQ, which learns from shares of votes, against RSLVQ, which learns from the majority.
 
-Each matrix X has class probabilities p(c | X) that are known. Annotators vote by them, so that they disagree in the
-regions between classes; or a share of their votes is at random everywhere, which is noise and not doubt. Models are
-measured against the known probabilities on other matrices. In the problem "gaussians" p(c | X) is the posterior of the
-mixture at centres that are known too; on digits and ETH-80 it is what a logistic regression, fitted to the logarithms
-of all matrices and their true labels, says.
+Each matrix X has known class probabilities p(c | X). Annotators vote with these probabilities, so they disagree in the
+regions between classes. In some scenes a share of the votes is random for all matrices, which is noise and not doubt.
+Models are compared with the known probabilities on other matrices. In the problem "gaussians" p(c | X) is the posterior
+of the mixture, whose centres are also known. On the digits and ETH-80 p(c | X) is the prediction of a logistic
+regression that was fitted to the logarithms of all matrices and their true labels.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ SCENES: dict[str, Record] = {
     "full256-5": {"data": "full256", "n_train": 400, "n_votes": 5},
     "full256-5-random": {"data": "full256", "n_train": 400, "n_votes": 5, "random_share": 0.3},
 }
-"""Separation is the mean distance of two centres in standard deviations; random_share that of the votes at random."""
+"""Separation is the mean distance of two centres in standard deviations; random_share is the share of random votes."""
 VARIANCE = 0.5
 SIZE, N_CLASSES, N_TEST = 4, 3, 1000
 
 
 class Doubtful(NamedTuple):
-    """Matrices (N, n, n) with known class probabilities (N, C) and true labels (N,); the centres where known."""
+    """Matrices (N, n, n) with known class probabilities (N, C) and true labels (N,); the centres if they are known."""
 
     X: Array
     known: Array
@@ -65,12 +65,12 @@ class Doubtful(NamedTuple):
 
 
 def gaussians(n_samples: int, separation: float, rng: np.random.Generator) -> Doubtful:
-    """Matrices around three centres of size 4, normal in the tangent spaces, and labels drawn from the posterior."""
+    """Draw 4 x 4 matrices that are normal in the tangent spaces of three centres, and labels from the posterior."""
     directions = _symmetric(N_CLASSES, rng)
     directions /= np.linalg.norm(directions, axis=(1, 2), keepdims=True)
     directions -= directions.mean(axis=0)
     wanted, scale, manifold = separation * np.sqrt(VARIANCE), 1.0, AffineInvariant()
-    for _ in range(8):  # distances grow nearly in proportion to the scale
+    for _ in range(8):  # distances are nearly proportional to the scale
         found = np.sqrt(manifold.sqdist(expm(scale * directions), expm(scale * directions)))
         scale *= wanted / found[np.triu_indices(N_CLASSES, 1)].mean()
     centres = expm(scale * directions)
@@ -82,7 +82,7 @@ def gaussians(n_samples: int, separation: float, rng: np.random.Generator) -> Do
 
 
 def _symmetric(count: int, rng: np.random.Generator) -> Array:
-    """Standard normal vectors of the space of symmetric matrices, shape (count, n, n)."""
+    """Draw symmetric matrices (count, n, n) with normal entries."""
     entries = rng.standard_normal((count, SIZE, SIZE))
     return (entries + entries.swapaxes(1, 2)) / 2
 
@@ -93,7 +93,7 @@ def _drawn(known: Array, rng: np.random.Generator) -> Array:
 
 @lru_cache(maxsize=2)
 def real(data: str) -> Doubtful:
-    """All matrices of the digits or of ETH-80 with the probabilities of a logistic regression on their logarithms."""
+    """Return all matrices of the digits or of ETH-80, with the probabilities of a logistic regression on logarithms."""
     X, y = load_digits_covariances() if data == "digits" else load_arrays(FILES[data], data, "y")
     vectors = log_vectors(X)
     judge = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(vectors, y)
@@ -101,9 +101,9 @@ def real(data: str) -> Doubtful:
 
 
 def vote(known: Array, n_votes: int, random_share: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Votes (N, C) of annotators by known probabilities (N, C), and the class (N,) with most; ties are drawn.
+    """Draw votes (N, C) with known probabilities (N, C); also return the class (N,) with most votes, ties at random.
 
-    A vote is at random with probability ``random_share``.
+    Each vote is random with probability ``random_share``.
     """
     seen = (1 - random_share) * known + random_share / known.shape[1]
     votes = np.stack([rng.multinomial(n_votes, row) for row in seen])
@@ -111,7 +111,7 @@ def vote(known: Array, n_votes: int, random_share: float, rng: np.random.Generat
 
 
 def fitted(method: str, X: Array, votes: Array, majority: Array, known: Array, settings: Record) -> RiemannianLVQ:
-    """Train by a method; with each vote a sample, by as many steps as the others."""
+    """Train by a method. If each vote is a sample, there are fewer epochs, so that the number of steps is the same."""
     n_votes = int(votes[0].sum())
     if method == "start, majority":
         return RiemannianLVQ(**settings | {"max_epochs": 0}).fit(X, majority)
@@ -125,7 +125,7 @@ def fitted(method: str, X: Array, votes: Array, majority: Array, known: Array, s
 
 
 def measured(model: RiemannianLVQ, test: Doubtful, centres: Array) -> Record:
-    """Compare a model with the known probabilities, the true labels, and prototypes as they should be."""
+    """Compare a model with the known probabilities, the true labels, and the prototypes that it should have."""
     sqdist = model.transform(test.X) ** 2
 
     def lost(sigma2: float) -> float:
@@ -159,16 +159,16 @@ def train(
     separation: float = 0.0,
     random_share: float = 0.0,
 ) -> Record:
-    """Let annotators vote, train, and measure on matrices that nobody has voted on.
+    """Draw votes, train, and measure on matrices without votes.
 
     Returns
     -------
     dict
-        lost: mean log-likelihood that the model loses to the known probabilities (their Kullback-Leibler divergence);
-        lost_at_best, the same at that sigma2 where it is least; accuracy against true labels; likeliest, the share of
-        answers that are the likeliest class; calibration, mean difference of an answer's probability and its known one;
-        distance, root mean square of those of the prototypes from the known centres, or, on real data, from the
-        prototypes learned from the true labels; sigma2.
+        lost : mean log-likelihood that the model loses to the known probabilities (a Kullback-Leibler divergence);
+        lost_at_best : the same at the sigma2 where it is smallest; accuracy : against true labels; likeliest : the
+        share of predictions that are the likeliest class; calibration : mean absolute difference between the
+        probability of the predicted class and the known one; distance : root mean square distance of the prototypes
+        from the known centres or, on real data, from prototypes learned from true labels; sigma2.
     """
     rng = np.random.default_rng(repetition)
     if data == "gaussians":
@@ -189,7 +189,7 @@ def train(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Twenty repetitions of each scene, 20 epochs; ``quick`` has one, of 2 epochs."""
+    """Return all jobs: twenty repetitions per scene, 20 epochs; ``quick`` has one, of 2 epochs."""
     found = []
     for (scene, settings), repetition in product(SCENES.items(), range(1 if quick else 20)):
         data = settings["data"]
@@ -197,12 +197,13 @@ def jobs(quick: bool = False) -> list[Job]:
             continue
         own = settings | {"max_epochs": 2 if quick else 20}
         for method in METHODS:
-            if method != METHODS[-1] or scene in ("overlap-5", "digits-5", "full256-5"):  # not a matter of votes
+            # Learning from the known probabilities does not depend on the votes: one scene per problem is enough.
+            if method != METHODS[-1] or scene in ("overlap-5", "digits-5", "full256-5"):
                 found.append(Job(f"soft-{scene}", method, repetition, own, train))
     return found
 
 
 def smoke() -> list[Job]:
-    """Few samples, three epochs: seconds."""
+    """Return jobs of seconds: few samples, three epochs."""
     settings = SCENES["overlap-5"] | {"n_train": 60, "max_epochs": 3}
     return [Job("soft-overlap-5", method, 0, settings, train) for method in METHODS]

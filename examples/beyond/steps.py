@@ -1,7 +1,7 @@
-"""The adaptive step size and averaging against the paper's decay: cost and accuracy by epochs and by start value.
+"""The adaptive step size against the paper's decay: cost and accuracy by epochs and by start value.
 
-The paper's start is ``n xi / 100``; each rule runs with a tenth of it, with it, and with ten times it. sigma2 and
-numbers of prototypes are those of the paper (on ETH-80 K = 6, sigma2 = 0.5), the same for all rules.
+The paper's start value is ``n xi / 100``. Each rule starts from a tenth of it, from it, and from ten times it. sigma2
+and the number of prototypes are those of the paper (on ETH-80 six per class and sigma2 = 0.5), the same for both rules.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ import numpy as np
 from examples.paper import eth80
 from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.data import Split, is_available, load_bci2a
-from examples.paper.evaluate import fit_and_score
+from examples.paper.evaluate import fit_and_score, score_before_training
 from examples.paper.runner import Job, Record
 from examples.paper.synthetic_methods import draw
-from rplvq import AdaptiveStep, Constant, GeometricDecay, RiemannianLVQ
+from rplvq import AdaptiveStep, GeometricDecay, RiemannianLVQ
 from rplvq.exceptions import DivergenceWarning
+from rplvq.training import EpochScore
 
 __all__ = ["DATA", "EPOCHS", "jobs", "scored", "smoke", "splits", "train"]
 
 EPOCHS = (1, 2, 5, 10, 20, 50, 100)
-"""After which the cost is noted."""
+"""Epochs after which the cost is recorded."""
 FACTORS = (0.1, 1.0, 10.0)
 RULES: dict[str, Callable[[float], dict[str, Any]]] = {
     "paper": lambda start: {"step_size": GeometricDecay(start)},
     "adaptive": lambda start: {"step_size": AdaptiveStep(start)},
-    "constant, averaged": lambda start: {"step_size": Constant(start), "average": True},
-    "adaptive, averaged": lambda start: {"step_size": AdaptiveStep(start), "average": True},
 }
 DATA: dict[str, dict[str, Any]] = {
     "syn1": {"sigma2": 8.0, "prototypes_per_class": 2, "max_epochs": 50},
@@ -45,7 +44,7 @@ FILES = {"full256": "eth80_cov5.npz", "bci2a": "bci2a_cov22.npz"}
 def splits(
     data: str, repetition: int, subjects: Sequence[Sequence[float]], settings: dict[str, Any]
 ) -> Iterator[tuple[Split, dict[str, Any]]]:
-    """Yield training and test data with the settings for them: one of each, on "bci2a" one a subject."""
+    """Yield training and test data with their settings: one pair, or on "bci2a" one pair per subject."""
     if data == "bci2a":
         for subject, count, epochs, sigma2 in subjects:
             own = {"sigma2": sigma2, "prototypes_per_class": int(count), "max_epochs": int(epochs)}
@@ -57,12 +56,18 @@ def splits(
         yield Split(drawn.X, drawn.y, drawn.X_test, drawn.y_test), settings
 
 
-def scored(model: RiemannianLVQ, split: Split) -> Record:
-    """Fit a classifier; its scores, and costs a sample before training, after some epochs and at the end."""
+def scored(model: RiemannianLVQ, split: Split, solved: Any = None) -> Record:
+    """Return the scores of a classifier, and its cost per sample before training, after some epochs and at the end.
+
+    If ``solved`` is given, it is fitted in place of ``model``. Both have the same initial prototypes.
+    """
+    fitted = model.set_params(callbacks=[EpochScore()]) if solved is None else solved
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DivergenceWarning)  # ten times the paper's step is too much now and then
-        result = fit_and_score(model, split)
-    cost = model.history_["cost"] / len(split.y_train)
+        warnings.simplefilter("ignore", DivergenceWarning)  # ten times the paper's step is sometimes too large
+        result = fit_and_score(fitted, split)
+    first = score_before_training(model, split.X_train, split.y_train)[1].cost
+    history = fitted.history_
+    cost = np.array([first, *history["cost"][history["epoch"] > 0]]) / len(split.y_train)
     seen = {str(epoch): float(cost[epoch]) for epoch in EPOCHS if epoch < len(cost)}
     return result | {"cost": float(cost[-1]), "start_cost": float(cost[0]), "costs": seen}
 
@@ -90,28 +95,28 @@ def train(
     rule : str
         A name of RULES.
     factor : float
-        On the paper's start.
-    subjects : sequence of [subject, prototypes a class, epochs, sigma2]
-        Those of "bci2a".
+        Factor on the paper's start value.
+    subjects : sequence of [subject, prototypes per class, epochs, sigma2]
+        Subjects of "bci2a" with their settings.
     **settings
         Arguments of RiemannianLVQ.
 
     Returns
     -------
     dict
-        As :func:`scored`; on "bci2a" the mean over the subjects of each number, and kappas, a list.
+        As :func:`scored`; on "bci2a" the mean of each number over the subjects, and the list kappas.
     """
     del method
     rows = []
     for split, own in splits(data, repetition, subjects, settings):
         start = factor * split.X_train.shape[-1] * own["prototypes_per_class"] / 100
-        model = RiemannianLVQ(random_state=repetition, monitor="epoch", **own | RULES[rule](start))
+        model = RiemannianLVQ(random_state=repetition, **own | RULES[rule](start))
         rows.append(scored(model, split))
     return mean_of(rows)
 
 
 def mean_of(rows: Sequence[Record]) -> Record:
-    """Mean of each number over the rows; kappas of the rows where there are several."""
+    """Return the mean of each number over the rows, and the kappas of the rows if there are several."""
     if len(rows) == 1:
         return rows[0]
     result = {name: float(np.mean([row[name] for row in rows])) for name in rows[0] if name != "costs"}
@@ -121,12 +126,12 @@ def mean_of(rows: Sequence[Record]) -> Record:
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs by repetition: 5 of each data set, 3 on ETH-80 and BCI; ``quick`` has 1, of 3 epochs."""
+    """Return all jobs by repetition: 5 per data set, 3 on ETH-80 and BCI; ``quick`` has 1, of 3 epochs."""
     return list(_jobs(1, 3) if quick else _jobs(5, None))
 
 
 def smoke() -> list[Job]:
-    """SynII, one epoch with one prototype a class: seconds."""
+    """Return jobs of seconds: SynII, one epoch with one prototype per class."""
     settings = {"data": "syn2", "sigma2": 0.5, "prototypes_per_class": 1, "max_epochs": 1}
     return [Job("steps-syn2", rule, 0, settings | {"rule": rule, "factor": 1.0}, train) for rule in RULES]
 
@@ -140,6 +145,5 @@ def _jobs(n_repetitions: int, max_epochs: int | None) -> Iterator[Job]:
         if data == "bci2a":
             own["subjects"] = PAPER_SETTINGS
         for rule, factor in product(RULES, FACTORS):
-            if rule != "adaptive, averaged" or factor == 1:
-                method = f"{rule}, x {factor:g}"
-                yield Job(f"steps-{data}", method, repetition, own | {"rule": rule, "factor": factor}, train)
+            method = f"{rule}, x {factor:g}"
+            yield Job(f"steps-{data}", method, repetition, own | {"rule": rule, "factor": factor}, train)

@@ -1,9 +1,9 @@
-"""BCI 2a as a stream: session 1 trains, then session 2 comes trial by trial, each a test first and then a lesson.
+"""BCI 2a as a stream: session 1 trains, then each trial of session 2 is first classified and then learned from.
 
-The composition is that of the table on sessions: one prototype a class, sigma2 = 4, 50 epochs, the same for all nine
-subjects and not selected on anything. "frozen" learns nothing from session 2; the others call ``partial_fit`` with each
-trial and its label after it was classified. ``online`` re-centres each trial by those before it, without labels. In "a
-class late" session 1 lacks the last of the four classes.
+The settings are those of :mod:`examples.beyond.recentering`: one prototype per class, sigma2 = 4, 50 epochs, the same
+for all nine subjects. "frozen" learns nothing from session 2. The other rules call ``partial_fit`` with each trial and
+its label after it was classified. ``online`` re-centres each trial by those before it, without labels. In the rows "a
+class late", session 1 lacks the last of the four classes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sklearn.metrics import cohen_kappa_score
 from examples.beyond.recentering import seen
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import Job, Record
-from rplvq import Grow, Prune, RiemannianLVQ
+from rplvq import Grow, Prune, RiemannianLVQ, StepSize
 from rplvq.protocols import Array
 
 __all__ = ["METHODS", "VIEWS", "answer_then_learn", "follow", "jobs", "smoke"]
@@ -30,12 +30,12 @@ METHODS: dict[str, dict[str, Any] | None] = {
     "partial_fit, horizon 200": {"horizon": 200},
     "partial_fit, grow and prune": {"growth": (Prune(every=20), Grow(at_most=3, every=20))},
 }
-"""What is set before the second session; None learns nothing from it."""
+"""The horizon, if it is not the default one, and parameters that are set before session 2. None means no learning."""
 LATE = "a class late, "
 
 
 def answer_then_learn(model: RiemannianLVQ, X: Array, y: Array) -> Array:
-    """Labels (N,) that a model gives to samples (N, n, n) one by one, each before it learns from it."""
+    """Return the labels (N,) that a model gives to samples (N, n, n), each before the model learns from it."""
     classes = np.union1d(model.classes_, y)
     answers = []
     for sample, label in zip(X[:, None], y[:, None], strict=True):
@@ -45,31 +45,35 @@ def answer_then_learn(model: RiemannianLVQ, X: Array, y: Array) -> Array:
 
 
 @lru_cache(maxsize=20)
-def trained(subject: int, view: str, late: bool, max_epochs: int, seed: int) -> tuple[RiemannianLVQ, Split]:
-    """Classifier of session 1 of a subject, and both sessions as a view shows them."""
+def trained(
+    subject: int, view: str, late: bool, max_epochs: int, seed: int, horizon: int | None = None
+) -> tuple[RiemannianLVQ, Split]:
+    """Return the classifier that session 1 of a subject trains, and both sessions in a view."""
     data = seen(load_bci2a(subject), view, 10.0)
     rows = data.y_train != data.y_train.max() if late else np.ones(len(data.y_train), dtype=bool)
-    model = RiemannianLVQ(sigma2=4.0, max_epochs=max_epochs, random_state=seed)
+    step_size = None if horizon is None else StepSize(horizon=horizon)  # it changes nothing before the stream
+    model = RiemannianLVQ(sigma2=4.0, step_size=step_size, max_epochs=max_epochs, random_state=seed)
     return model.fit(data.X_train[rows], data.y_train[rows]), data
 
 
 def follow(
     *, repetition: int, method: str, rule: str, view: str, subjects: list[int], late: bool = False, max_epochs: int = 50
 ) -> Record:
-    """Train on session 1 of each subject and go through session 2; ``method`` only names the settings.
+    """Train on session 1 of each subject and process session 2; ``method`` is only a name for the settings.
 
     Returns
     -------
     dict
-        kappa, a list over the subjects, and mean_kappa, of the answers given before learning from them; with a class
-        late also mean_recall, the share of its trials that were recognised; mean_prototypes at the end.
+        kappa (a list over the subjects) and mean_kappa of the predictions, each made before learning from its trial;
+        mean_prototypes, the mean number of prototypes at the end; and with a late class mean_recall, the share of its
+        trials that were recognised.
     """
     del method
     kappas, recalls, counts = [], [], []
     for subject in subjects:
-        model, data = trained(subject, view, late, max_epochs, repetition)
-        settings = METHODS[rule]
-        if settings is None:
+        settings = dict(METHODS[rule] or {})
+        model, data = trained(subject, view, late, max_epochs, repetition, settings.pop("horizon", None))
+        if METHODS[rule] is None:
             answers = model.predict(data.X_test)
         else:
             model = copy.deepcopy(model).set_params(**settings)
@@ -83,7 +87,7 @@ def follow(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Three seeds of each rule in each view, and of a class that comes late."""
+    """Return all jobs: three seeds per rule and view, and per rule with a late class."""
     found = []
     options: dict[str, Any] = {"subjects": [3] if quick else list(range(1, 10))} | ({"max_epochs": 2} if quick else {})
     for seed in range(1 if quick else 3):
@@ -98,7 +102,7 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """One subject, one epoch: a frozen model and one that learns on, with all classes and with one late."""
+    """Return jobs of seconds: one subject, one epoch, a frozen and a learning model, with all classes and one late."""
     options: dict[str, Any] = {"subjects": [3], "max_epochs": 1, "view": "online"}
     cases = [("frozen", False), ("partial_fit, grow and prune", False), ("frozen", True), ("partial_fit", True)]
     return [

@@ -1,7 +1,8 @@
-"""ETH-80, C = 8, whole images: more prototypes under an adaptive step, and a vote of three of these classifiers.
+"""More prototypes with an adaptive step, and a vote of three such classifiers, on whole images of ETH-80 with C = 8.
 
-24 prototypes a class from k-means, sigma2 = 0.1, :class:`rplvq.AdaptiveStep`, batches of 16, 50 epochs; the vote is
-scikit-learn's, of three seeds. Beside them the paper's settings. All answer with the most probable class.
+The classifiers have 24 prototypes per class from k-means, sigma2 = 0.1, :class:`rplvq.AdaptiveStep`, batches of 16 and
+50 epochs. The vote is that of scikit-learn, over three seeds. They are compared with the paper's settings. All predict
+the most probable class.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ METHODS = ("the paper's", "24 prototypes, adaptive", "vote of three of these")
 
 
 def one(seed: int, prototypes_per_class: int, max_epochs: int) -> RiemannianLVQ:
-    """One classifier."""
+    """Return one classifier that is not fitted."""
     return RiemannianLVQ(
         sigma2=0.1,
         step_size="adaptive",
@@ -36,7 +37,7 @@ def one(seed: int, prototypes_per_class: int, max_epochs: int) -> RiemannianLVQ:
 
 
 def model(method: str, repetition: int, prototypes_per_class: int, max_epochs: int) -> Any:
-    """Classifier of a method."""
+    """Return the classifier of a method, not fitted."""
     if method == METHODS[0]:
         paper = plrsq_annealed(eth80.SIGMA2, eth80.PROTOTYPES[8], 2 * max_epochs, random_state=repetition)
         return paper.set_params(decision="posterior")
@@ -59,7 +60,7 @@ def classify(*, repetition: int, method: str, prototypes_per_class: int, max_epo
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Ten splits of each method."""
+    """Return all jobs: ten splits per method."""
     options = (
         {"prototypes_per_class": 24, "max_epochs": 50} if not quick else {"prototypes_per_class": 2, "max_epochs": 2}
     )
@@ -67,5 +68,5 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """Two prototypes a class, one epoch."""
+    """Return jobs of seconds: two prototypes per class, one epoch."""
     return [Job("votes", method, 0, {"prototypes_per_class": 2, "max_epochs": 1}, classify) for method in METHODS]

@@ -1,1 +1,1 @@
-"""rplvq inside other libraries, measured: ``python -m examples.ecosystem run`` from the repository's root."""
+"""Measurements of rplvq inside other libraries; run ``python -m examples.ecosystem run`` in the repository's root."""

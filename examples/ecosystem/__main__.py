@@ -1,6 +1,7 @@
-"""Run rplvq inside other libraries, or rebuild the page from cached results.
+"""Run rplvq inside other libraries, or rebuild the page from the recorded results.
 
 python -m examples.ecosystem run [--quick] [--only moabb vowels motions] [--jobs N]
+python -m examples.ecosystem compact
 python -m examples.ecosystem report
 """
 

@@ -1,7 +1,7 @@
 """MOABB's evaluations with pyRiemann's MDM and rplvq side by side, on MOABB's own simulated dataset.
 
-The dataset is noise by design: scores lie around chance, and show only that every pipeline runs through each kind of
-evaluation. Needs the extra ``eeg``.
+The dataset is noise by design. Scores lie around chance and only show that every pipeline runs in each kind of
+evaluation. This module needs the extra ``eeg``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PARADIGMS = {"LeftRightImagery": ("left_hand", "right_hand"), "MotorImagery": ("
 
 
 def jobs(quick: bool) -> list[Job]:
-    """Every pipeline in every evaluation: two classes by area under the ROC curve, three by accuracy."""
+    """Return the jobs of every pipeline in every evaluation, with two classes (ROC AUC) and with three (accuracy)."""
     size = {"n_subjects": 2 if quick else 3, "n_sessions": 2}
     return [
         Job(f"moabb-{kind}-{paradigm}", name, 0, {"kind": kind, "paradigm": paradigm, "size": size}, evaluate)
@@ -30,7 +30,7 @@ def jobs(quick: bool) -> list[Job]:
 
 
 def pipeline(method: str) -> dict[str, Any]:
-    """Read a pipeline of this name from the YAML files beside this module, as MOABB reads them."""
+    """Read the pipeline of this name from the YAML files in ``pipelines``, as MOABB reads them."""
     from moabb.pipelines.utils import parse_pipelines_from_directory
 
     (found,) = [entry for entry in parse_pipelines_from_directory(str(PIPELINES)) if entry["name"] == method]
@@ -38,7 +38,7 @@ def pipeline(method: str) -> dict[str, Any]:
 
 
 def evaluate(*, repetition: int, method: str, kind: str, paradigm: str, size: dict[str, int]) -> Record:
-    """Run one pipeline through one evaluation; return its scores by subject and session."""
+    """Run one pipeline in one evaluation, and return its scores by subject and session."""
     import moabb.evaluations
     import moabb.paradigms
     from moabb.datasets.fake import FakeDataset
@@ -47,7 +47,7 @@ def evaluate(*, repetition: int, method: str, kind: str, paradigm: str, size: di
     dataset = FakeDataset(events, seed=repetition, **size)
     extra = {} if paradigm == "LeftRightImagery" else {"n_classes": len(events), "events": events}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of MOABB's dependencies
+        warnings.simplefilter("ignore")  # warnings of MOABB's dependencies
         table = getattr(moabb.evaluations, f"{kind}Evaluation")(
             paradigm=getattr(moabb.paradigms, paradigm)(**extra), datasets=[dataset], hdf5_path=folder, overwrite=True
         ).process(pipeline(method))

@@ -1,4 +1,4 @@
-"""The page docs/ecosystem.md, made from its template and the cached results."""
+"""The page docs/ecosystem.md, made from its template and the records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Write docs/ecosystem.md from the results in ``folder``."""
+    """Write docs/ecosystem.md from the records in ``folder``."""
     parts = {"moabb": moabb(folder)} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
     fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "ecosystem.md")
 
 
 def moabb(folder: pathlib.Path) -> str:
-    """Mean scores, a row a pipeline and a column an evaluation and paradigm."""
+    """Return the table of mean scores: one row per pipeline, and one column per evaluation and paradigm."""
     columns = [(kind, paradigm) for paradigm in PARADIGMS for kind in EVALUATIONS]
     found = [by_method(load(folder, f"moabb-{kind}-{paradigm}"), "accuracy") for kind, paradigm in columns]
     rows = [
@@ -29,7 +29,10 @@ def moabb(folder: pathlib.Path) -> str:
 
 
 def accuracies(folder: pathlib.Path, dataset: str) -> str:
-    """Test accuracy of every method, in the order of the methods' names."""
+    """Return the table of test accuracies, sorted by the name of the method."""
     found = by_method(load(folder, dataset), "accuracy")
-    rows = [[name, spread(list(runs.values()), digits=3)] for name, runs in sorted(found.items())]
+    rows = [
+        [name.replace(" a class", " per class"), spread(list(runs.values()), digits=3)]
+        for name, runs in sorted(found.items())
+    ]
     return table(["method", "test accuracy [seeds]"], rows)

@@ -1,8 +1,9 @@
-"""Multivariate time series that ship inside aeon, by their covariance matrices, against nearest-neighbour baselines.
+"""Classify multivariate time series of aeon by their covariance matrices, and compare with nearest-neighbour baselines.
 
-JapaneseVowels (12 cepstral coefficients of nine speakers, 7 to 29 samples each) and BasicMotions (six sensors, four
-activities), with their official training and test sets. A series shorter than its number of channels has a singular
-covariance; Ledoit-Wolf shrinkage repairs it, as for any short trial. Needs aeon, which the extra ``series`` brings.
+The data are JapaneseVowels (12 cepstral coefficients of nine speakers, 7 to 29 samples each) and BasicMotions (six
+sensors, four activities), with their official training and test sets. A series that is shorter than its number of
+channels has a singular covariance, so Ledoit-Wolf shrinkage is used. This module needs aeon, which the extra
+``series`` installs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BASELINES = {"1-NN, Euclidean distance": "euclidean", "1-NN, dynamic time warpin
 
 
 def jobs(quick: bool) -> list[Job]:
-    """Each metric before training (MDM) and after it with 1, 2 and 4 prototypes a class, and the baselines."""
+    """Return the jobs: each metric before training (MDM) and with 1, 2 and 4 prototypes per class, and baselines."""
     found = []
     for dataset in ("vowels", "motions"):
         for name, metric in METRICS.items():
@@ -48,7 +49,7 @@ def _settings(dataset: str, metric: str, count: int, epochs: int) -> dict[str, A
 
 @lru_cache(maxsize=4)
 def load_series(dataset: str, split: str) -> tuple[Any, Array]:
-    """Series (channels, samples) of different lengths, and their labels."""
+    """Load series (channels, samples) of different lengths, and their labels."""
     from aeon import datasets
 
     loader = {"vowels": datasets.load_japanese_vowels, "motions": datasets.load_basic_motions}[dataset]
@@ -58,7 +59,7 @@ def load_series(dataset: str, split: str) -> tuple[Any, Array]:
 
 @lru_cache(maxsize=4)
 def covariances(dataset: str, split: str) -> tuple[Array, Array]:
-    """Shrunk second-moment matrix (N, n, n) of each series, and the labels (N,)."""
+    """Return the shrunk second-moment matrices (N, n, n) of the series, and the labels (N,)."""
     series, labels = load_series(dataset, split)
     matrices = [trial_covariances(np.asarray(one)[None], shrinkage="ledoit_wolf")[0] for one in series]
     return np.stack(matrices), labels
@@ -67,13 +68,13 @@ def covariances(dataset: str, split: str) -> tuple[Array, Array]:
 def classify(
     *,
     repetition: int,
-    method: str,  # noqa: ARG001 - every job is called with its name
+    method: str,  # noqa: ARG001 - every job is called with the name of its method
     dataset: str,
     metric: str,
     prototypes_per_class: int,
     max_epochs: int,
 ) -> Record:
-    """Train on the official training set; return the accuracy on the test set."""
+    """Train on the official training set, and return the accuracy on the test set."""
     model = RiemannianLVQ(
         metric,
         sigma2="blended",
@@ -86,8 +87,8 @@ def classify(
     return {"accuracy": float(model.score(*covariances(dataset, "test")))}
 
 
-def neighbours(*, repetition: int, method: str, dataset: str, distance: str) -> Record:  # noqa: ARG001 - of every job
-    """Return the accuracy of the nearest training series; shorter series are padded with zeros at the end."""
+def neighbours(*, repetition: int, method: str, dataset: str, distance: str) -> Record:  # noqa: ARG001 - as above
+    """Return the accuracy of the nearest training series. Shorter series are padded with zeros at the end."""
     from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
 
     parts = [load_series(dataset, split) for split in ("train", "test")]

@@ -1,1 +1,1 @@
-"""The paper's experiments, repeated: ``python -m examples.paper run`` from the root of the repository."""
+"""The experiments of the paper; run ``python -m examples.paper run`` in the root of the repository."""

@@ -1,6 +1,7 @@
-"""Run the paper's experiments, or rebuild the tables from their cached results.
+"""Run the paper's experiments, or rebuild the page from the recorded results.
 
 python -m examples.paper run [--quick] [--only syn1 bci2a ...] [--jobs N]
+python -m examples.paper compact [--quick]
 python -m examples.paper report [--quick]
 """
 

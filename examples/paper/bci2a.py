@@ -1,7 +1,7 @@
-"""BCI Competition IV 2a: nine subjects, session 1 trains, session 2 tests, kappa; as in the paper, and more.
+"""BCI Competition IV 2a: session 1 trains, session 2 tests, and the score is kappa for each of nine subjects.
 
-Re-centred methods move the Riemannian mean of each session to the identity. They see the test session's
-matrices together, without labels, and are reported apart.
+Re-centred methods move the Riemannian mean of each session to the identity. They use all matrices of the test session
+together, without labels, and are therefore reported separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rplvq.protocols import Array
 
 __all__ = ["DETERMINISTIC", "PAPER_SETTINGS", "TRAINED", "evaluate", "jobs", "select", "smoke"]
 
-# Subject, prototypes a class, epochs, sigma2: the paper's selection.
+# Subject, prototypes per class, epochs and sigma2, as the paper selected them.
 PAPER_SETTINGS = [
     [1, 1, 20, 3.5],
     [2, 4, 20, 1.0],
@@ -59,9 +59,9 @@ def code_annealed(sigma2: float, prototypes_per_class: int, max_epochs: int, **o
 
 
 def projected(sigma2: float, prototypes_per_class: int, max_epochs: int, **other: Any) -> RiemannianLVQ:
-    """Frobenius distance with projection; the floor and sigma2 follow the data, as the paper's fit its own only.
+    """Frobenius distance with projection. The floor is relative to the data, since the paper's suits its own data only.
 
-    Its distances are in other units, so that sigma2 is half the median squared distance.
+    The distances have other units, so the given sigma2 is replaced by half the median squared distance.
     """
     del sigma2
     model = plrsq_const("half_median", prototypes_per_class, max_epochs, **other)
@@ -70,12 +70,12 @@ def projected(sigma2: float, prototypes_per_class: int, max_epochs: int, **other
 
 
 def plvq(sigma2: float, prototypes_per_class: int, max_epochs: int, **other: Any) -> RiemannianLVQ:
-    """PLVQ's cost in place of RSLVQ's; from plain labels it learns the same, from soft ones it differs."""
+    """PLRSQ-Const with the cost PLVQ. From plain labels it learns the same as RSLVQ, from soft labels it does not."""
     return plrsq_const(sigma2, prototypes_per_class, max_epochs, cost="plvq", **other)
 
 
 def _baseline(name: str) -> Any:
-    """Classifiers without a seed; those of other libraries are imported when asked for."""
+    """Return a classifier without a seed. Other libraries are imported only here."""
     if name in ("MDRM", "LE-MDM"):
         return RiemannianLVQ("affine_invariant" if name == "MDRM" else "log_euclidean", max_epochs=0)
     if name == "LE kernel SVM":
@@ -118,16 +118,16 @@ def evaluate(*, repetition: int, method: str, subjects: Sequence[Sequence[float]
     repetition : int
         Seed of training.
     method : str
-        A name of TRAINED or DETERMINISTIC, perhaps with ", re-centred" behind it.
-    subjects : sequence of [subject] or [subject, prototypes a class, epochs, sigma2]
-        Whom, and the settings of a trained method.
+        A name of TRAINED or DETERMINISTIC; ", re-centred" may follow.
+    subjects : sequence of [subject] or [subject, prototypes per class, epochs, sigma2]
+        The subjects, with the settings of a trained method.
     softness : float, default=0
         Share of each label that is spread over all classes.
 
     Returns
     -------
     dict
-        kappa, accuracy and train_accuracy, each a list over the subjects, and mean_kappa.
+        kappa, accuracy and train_accuracy, which are lists over the subjects, and mean_kappa.
     """
     result: Record = {"kappa": [], "accuracy": [], "train_accuracy": []}
     for subject, *settings in subjects:
@@ -170,10 +170,10 @@ def select(
     start: Mapping[str, Any],
     n_folds: int = 5,
 ) -> Record:
-    """Choose settings by stratified folds of session 1, then train on all of it and test on session 2.
+    """Choose settings by cross-validation on session 1, then train on all of session 1 and test on session 2.
 
-    :func:`examples.paper.selection.coordinate_search` goes from ``start`` through sigma2, then the number of
-    prototypes, then that of epochs, by mean accuracy over the folds.
+    :func:`examples.paper.selection.coordinate_search` begins at ``start`` and varies sigma2, then the number of
+    prototypes, then the number of epochs. It maximizes the mean accuracy over the folds.
 
     Returns
     -------
@@ -200,13 +200,13 @@ def select(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs, the table first; ``quick`` has one seed and at most 5 epochs."""
+    """Return all jobs, those of the table first; ``quick`` has one seed and at most 5 epochs."""
     settings = [[s, k, min(t, 5), v] for s, k, t, v in PAPER_SETTINGS] if quick else PAPER_SETTINGS
     return [*_table(settings, 1 if quick else 10), *_selection(range(1), quick)]
 
 
 def smoke() -> list[Job]:
-    """One subject and two epochs, without the baselines that search settings by cross-validation: seconds."""
+    """Return jobs of seconds: one subject, two epochs, and no baseline that searches its settings."""
     searching = ("TSSM+LDA", "CSP+LDA", "LE kernel SVM")
     table = [job for job in _table([[1, 1, 2, 3.5]], 1) if job.method not in searching]
     return [*table, Job("bci2a-selection", "PLRSQ-Const, S1", 0, SMALL_SELECTION | {"subject": 1}, select)]
@@ -220,7 +220,7 @@ def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
     for methods in (trained[:4], trained[4:]):
         for seed, method in product(range(n_seeds), methods):
             if method == "PLVQ" and seed > 0:
-                continue  # equal to PLRSQ-Const: one seed shows it
+                continue  # the result equals that of PLRSQ-Const, which one seed is enough to show
             softness = {"softness": 0.1} if method == "PLVQ, soft labels" else {}
             yield Job("bci2a", method, seed, {"subjects": settings} | softness, evaluate)
 

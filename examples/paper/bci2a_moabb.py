@@ -28,23 +28,23 @@ def filtered_trials(
 ) -> Array:
     """Band-pass a recording, then cut a window after each cue.
 
-    The Butterworth filter runs over the whole recording, forward only: a trial does not see its own future, and
-    no trial begins with the filter's transient.
+    The Butterworth filter runs forward over the whole recording. No trial therefore depends on later signals, and no
+    trial begins with the transient of the filter.
 
     Parameters
     ----------
     recording : ndarray of shape (n_channels, n_times)
         Signals of one run, in any unit.
     cues : iterable of int
-        Samples of the N cues.
+        Position of the N cues in samples.
     rate : float
-        Samples a second.
+        Samples per second.
     window : (float, float), default=(0.5, 2.5)
-        Begin and end in seconds after the cue; the end is not included.
+        Beginning and end in seconds after the cue; the end is not included.
     band : (float, float), default=(10, 30)
         Hz.
     order : int, default=5
-        Of the low-pass prototype.
+        Order of the low-pass prototype of the filter.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def filtered_trials(
     Raises
     ------
     ValueError
-        If a trial leaves the recording.
+        If the window of a trial exceeds the recording.
     """
     filtered = sosfilt(butter(order, band, "bandpass", fs=rate, output="sos"), recording, axis=-1)
     begin, end = (round(seconds * rate) for seconds in window)
@@ -77,9 +77,9 @@ def recording_covariances(recording: Array, cues: Iterable[int], rate: float) ->
 def load_moabb(subject: int) -> Split:
     """Download one subject by MOABB (``BNCI2014_001``) and compute the paper's covariances.
 
-    This function needs a network and the packages moabb and mne. It was written from MOABB's documentation and
-    could only be tested against a stand-in for it: compare its output with :func:`examples.paper.data.load_bci2a`
-    before you rely on it. The paper does not say whether its filter was causal; here it is.
+    This function needs a network connection and the packages moabb and mne. It was written from MOABB's documentation
+    and tested only with a substitute for MOABB. Compare its output with :func:`examples.paper.data.load_bci2a` before
+    you rely on it. The paper does not say whether its filter was causal; the filter here is.
 
     Parameters
     ----------
@@ -89,8 +89,8 @@ def load_moabb(subject: int) -> Split:
     Returns
     -------
     Split
-        22 x 22 covariances in squared microvolts and labels 1 to 4 (left hand, right hand, feet, tongue); the
-        first session trains, the second tests.
+        22 x 22 covariances in squared microvolts and labels 1 to 4 (left hand, right hand, feet, tongue). The first
+        session trains, and the second one tests.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _session(mne: Any, dataset: Any, runs: list[Any]) -> tuple[Array, Array]:
         else:
             events, _ = mne.events_from_annotations(raw, event_id=dataset.event_id, verbose="ERROR")
         rate = float(raw.info["sfreq"])
-        # Events mark the beginning of trials; the task, hence the cue, begins at the data set's interval.
+        # Events mark the beginning of trials. The task, and so the cue, begins at the start of the data set's interval.
         cues = events[:, 0] - raw.first_samp + round(dataset.interval[0] * rate)
         X.append(recording_covariances(raw.get_data(picks="eeg") * MICROVOLTS, cues, rate))
         y.append(events[:, 2])

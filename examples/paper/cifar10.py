@@ -1,13 +1,14 @@
-"""CIFAR-10: one 9x9 covariance an image; accuracy and time against the number of training images.
+"""CIFAR-10: accuracy and time against the number of training images, with one 9x9 covariance per image.
 
-The paper draws 200 to 20000 training images, the same number of each class, and tests on 10000; five draws.
+The paper draws 200 to 20000 training images, the same number per class, and tests on 10000 images. There are five
+draws.
 
-Some images are grey (R = G = B), and their covariances are singular to rounding: 259 of the 20000 training and
-121 of the 10000 test images. All matrices, of training and test images alike, get 0.001 of their own diagonal
-added (:func:`regularized`): the rule is the same in any units of the features. The share was chosen by
+Some images are grey (R = G = B), and their covariances are singular to rounding: 259 of the 20000 training images and
+121 of the 10000 test images. Therefore 0.001 of its own diagonal is added to every matrix, of training and test images
+(:func:`regularized`). This rule does not depend on the units of the features. The share was chosen by
 cross-validation of the class-mean classifier on 2000 training images (accuracy .319 at 1e-6, .330 at 1e-4, .346
 at 1e-3, .349 at 3e-3, .337 at 1e-2). At 1e-6 the squared distances of grey images to the class means are ten
-times those of the others; at 1e-3 they are alike.
+times those of other images; at 1e-3 they are about the same.
 """
 
 from __future__ import annotations
@@ -38,22 +39,23 @@ PLRSQ: dict[str, tuple[Callable[..., RiemannianLVQ], Record]] = {
     "PLRSQ-AN": (plrsq_annealed, {"manifold": "affine_invariant"}),
     "Log-Euclidean PLRSQ": (plrsq_const, {"manifold": "log_euclidean"}),
 }
-# From the paper's ranges (1 to 5 prototypes, sigma2 .45 to 5). On a draw of 1000 images that is not reported, with
-# 3000 other training images for validation, one prototype a class at sigma2 .5, 1, 2 and 4 reached .465, .458, .442
-# and .410, three .413, .443, .444 and .408: they overfit; on 5000 images one reached .495 and three .500.
+# These settings are within the paper's ranges (1 to 5 prototypes, sigma2 .45 to 5). They were chosen on a draw of 1000
+# images that is not reported, with 3000 other training images for validation. At sigma2 .5, 1, 2 and 4, one prototype
+# per class reached .465, .458, .442 and .410, and three reached .413, .443, .444 and .408, which is overfitting. On
+# 5000 images one prototype reached .495 and three reached .500.
 SETTINGS: Record = {"prototypes_per_class": 1, "sigma2": 0.5}
-LARGE = 5000  # from here on five prototypes a class are tried too
+LARGE = 5000  # from this number of images on, five prototypes per class are also tried
 
 
 def regularized(covariances: Array, share: float = 1e-3) -> Array:
-    """Covariances (N, n, n) with a share of their own diagonal added to it.
+    """Add a share of their own diagonal to covariances (N, n, n).
 
-    The smallest eigenvalue of each correlation matrix rises by ``share``, in whatever units the features are.
+    The smallest eigenvalue of each correlation matrix rises by ``share``, whatever the units of the features are.
 
     Raises
     ------
     ValueError
-        If a variance is not positive: such a feature must be dropped.
+        If a variance is not positive. Such a feature must be dropped.
 
     Examples
     --------
@@ -72,10 +74,10 @@ def regularized(covariances: Array, share: float = 1e-3) -> Array:
 
 
 def split(n_train: int, repetition: int, n_test: int = 10000) -> Split:
-    """Draw ``n_train`` of the 20000 training images, the same number of each class; ``repetition`` is the seed.
+    """Draw ``n_train`` of the 20000 training images, the same number per class; ``repetition`` is the seed.
 
-    All 20000 are the same images in every draw: there only the order of training differs. Fewer than all test
-    images are taken at even spacing, because they are sorted by class.
+    With ``n_train=20000`` every draw has the same images, and only the order of training differs. If fewer than all
+    test images are wanted, they are taken at even spacing, because the images are sorted by class.
 
     Returns
     -------
@@ -94,7 +96,7 @@ def split(n_train: int, repetition: int, n_test: int = 10000) -> Split:
 
 
 def epochs_for(n_train: int, visits: int = VISITS) -> int:
-    """Return the number of epochs: 100, or fewer so that images are visited about ``visits`` times, but 5 at least.
+    """Return the number of epochs: 100, or fewer so that there are about ``visits`` visits in all, but at least 5.
 
     Examples
     --------
@@ -137,19 +139,19 @@ def select(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs, draw by draw; ``quick`` has one draw, small sizes and few epochs."""
+    """Return all jobs, draw by draw; ``quick`` has one draw, small sizes and few epochs."""
     sizes, draws, visits = ((200, 500, 1000), 1, 10_000) if quick else (SIZES, N_DRAWS, VISITS)
     table = [job for draw, n_train in product(range(draws), sizes) for job in _row(n_train, draw, visits)]
     return table if quick else table + list(_selection())
 
 
 def smoke() -> list[Job]:
-    """200 training images, 200 test images, five epochs: seconds."""
+    """Return jobs of seconds: 200 training images, 200 test images, five epochs."""
     return list(_row(200, 0, 1000, {"n_test": 200}))
 
 
 def _row(n_train: int, draw: int, visits: int, other: Record | None = None) -> Iterator[Job]:
-    """Every method on one draw."""
+    """Yield the jobs of all methods on one draw."""
     settings: Record = {"n_train": n_train} | (other or {})
     experiment = f"cifar10-N{n_train}"
     for method in BASELINES:
@@ -163,7 +165,7 @@ def _row(n_train: int, draw: int, visits: int, other: Record | None = None) -> I
 
 
 def _selection() -> Iterator[Job]:
-    """Selection from the paper's ranges where it is affordable: small draws, two each."""
+    """Yield selections from the paper's ranges on two draws of each small size, where they are affordable."""
     grid: Record = {"sigma2": [0.5, 1.0, 2.0, 5.0], "prototypes_per_class": [1, 3]}
     for draw, n_train in product(range(2), (200, 500, 1000)):
         settings = grid | {"n_train": n_train, "max_epochs": 50, "n_folds": 3}

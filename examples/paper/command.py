@@ -1,4 +1,4 @@
-"""The command line shared by folders of experiments: run what is missing, list it, or write the report."""
+"""The command line that all folders of experiments share: run or list what is missing, compact, write the page."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from examples.paper.data import data_folder, is_available
+from examples.paper.records import compact
 from examples.paper.runner import Job, pending, run
 
 __all__ = ["Experiments"]
@@ -24,12 +25,12 @@ class Experiments:
     package : str
         Dotted name of the package, such as "examples.paper".
     modules : mapping of str to (tuple of str, tuple of str)
-        Module of each group of experiments, the groups it makes (the experiments' names up to the first hyphen),
-        and the data files it needs.
+        For each module, the groups of experiments that it makes and the data files that it needs. A group is the name
+        of an experiment up to the first hyphen.
     report : callable
-        ``report(folder)`` writes the page from the results in ``folder``.
+        ``report(folder)`` writes the page from the records in ``folder``.
     results : path
-        Folder of the results; ``full`` or ``quick`` is added.
+        Folder of the records; its subfolders are ``full`` and ``quick``.
     """
 
     package: str
@@ -38,7 +39,7 @@ class Experiments:
     results: pathlib.Path
 
     def collect(self, quick: bool, only: Sequence[str]) -> list[Job]:
-        """Jobs of the groups asked for, or all; groups whose data are absent are left out with a message."""
+        """Return the jobs of the groups in ``only``, or of all. A group without its data is left out with a message."""
         chosen: list[Job] = []
         for module, (groups, files) in self.modules.items():
             wanted = [group for group in groups if group in only or not only]
@@ -51,11 +52,15 @@ class Experiments:
         return chosen
 
     def main(self, arguments: Sequence[str] | None = None) -> int:
-        """Parse the command line and do what it says; return the exit status."""
+        """Parse the command line, carry it out, and return the exit status."""
         options = self._parser().parse_args(arguments)
         folder = options.results / ("quick" if options.quick else "full")
         if options.command == "report":
             self.report(folder)
+            return 0
+        if options.command == "compact":
+            for path in compact(folder):
+                print(f"wrote {path}")
             return 0
         jobs = self.collect(options.quick, options.only)
         if options.experiments:
@@ -72,16 +77,21 @@ class Experiments:
 
     def _parser(self) -> argparse.ArgumentParser:
         parser = argparse.ArgumentParser(
-            prog=f"python -m {self.package}", description="Run experiments, or write their tables from cached results."
+            prog=f"python -m {self.package}",
+            description="Run experiments, or write their page from the recorded results.",
         )
         groups = [group for names, _ in self.modules.values() for group in names]
         add = parser.add_argument
-        add("command", choices=("run", "report"), help="compute what is missing, or write the tables")
+        add(
+            "command",
+            choices=("run", "compact", "report"),
+            help="compute what is missing, move new results from the cache into the recorded files, or write the page",
+        )
         add("--quick", action="store_true", help="few repetitions and epochs: minutes instead of hours")
         add("--only", nargs="+", default=[], choices=groups, metavar="GROUP", help=", ".join(groups))
         add("--experiments", nargs="+", default=[], metavar="NAME", help="only the experiments of these names")
         add("--methods", nargs="+", default=[], metavar="NAME", help="only the methods of these names")
         add("--jobs", type=int, default=1, help="processes, -1 for all cores (default 1)")
-        add("--list", action="store_true", help="name the jobs that have no result yet, run nothing")
+        add("--list", action="store_true", help="list the jobs that have no result yet, and run nothing")
         add("--results", type=pathlib.Path, default=self.results, help="folder of the results")
         return parser

@@ -1,7 +1,6 @@
-"""Where the real data are, and how their files are unpacked.
+"""Find the files of the real data and unpack them.
 
-The folder is the one that the environment variable RPLVQ_DATA names, else ``shared/data`` beside the
-repository.
+The environment variable RPLVQ_DATA names the folder; its default is ``shared/data`` beside the repository.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ class Split(NamedTuple):
 
 
 def data_folder() -> pathlib.Path:
-    """Return the folder of the real data, whether it exists or not."""
+    """Return the folder of the real data, which need not exist."""
     return pathlib.Path(os.environ.get("RPLVQ_DATA") or REPOSITORY.parent / "shared" / "data")
 
 
 def is_available(name: str) -> bool:
-    """Whether a data file is there."""
+    """Return whether a data file exists."""
     return (data_folder() / name).is_file()
 
 
@@ -54,13 +53,13 @@ def find(name: str) -> pathlib.Path:
 
 
 def load_arrays(name: str, *keys: str) -> tuple[Array, ...]:
-    """Load arrays of a data file by name; without names, all of them in the file's order."""
+    """Load arrays of a data file by name, or all of them in the order of the file if no name is given."""
     with np.load(find(name), allow_pickle=False) as data:
         return tuple(data[key] for key in keys or data.files)
 
 
 def unpack_symmetric(flat: Array, n: int) -> Array:
-    """Symmetric matrices (..., n, n) from their upper triangles (..., n (n + 1) / 2), row by row.
+    """Return symmetric matrices (..., n, n) from their upper triangles (..., n (n + 1) / 2), row by row.
 
     Raises
     ------
@@ -69,7 +68,7 @@ def unpack_symmetric(flat: Array, n: int) -> Array:
     """
     rows, columns = np.triu_indices(n)
     if flat.shape[-1] != len(rows):
-        raise ValueError(f"flat has {flat.shape[-1]} entries a matrix, but n={n} needs {len(rows)}")
+        raise ValueError(f"flat has {flat.shape[-1]} entries per matrix, but n={n} needs {len(rows)}")
     matrices = np.empty((*flat.shape[:-1], n, n), dtype=flat.dtype)
     matrices[..., rows, columns] = flat
     matrices[..., columns, rows] = flat
@@ -77,7 +76,7 @@ def unpack_symmetric(flat: Array, n: int) -> Array:
 
 
 def load_bci2a(subject: int) -> Split:
-    """BCI Competition IV 2a: session 1 of a subject trains, session 2 tests.
+    """Load a subject of BCI Competition IV 2a: session 1 trains, session 2 tests.
 
     Parameters
     ----------
@@ -87,8 +86,8 @@ def load_bci2a(subject: int) -> Split:
     Returns
     -------
     Split
-        288 covariances (288, 22, 22) each, 0.5-2.5 s after the cue, 10-30 Hz, in the units of their file;
-        labels 1 to 4 (left hand, right hand, feet, tongue).
+        288 covariances (288, 22, 22) in each part, from 0.5 to 2.5 s after the cue and 10 to 30 Hz, in the units of the
+        file; labels are 1 to 4 (left hand, right hand, feet, tongue).
     """
     if subject not in range(1, 10):
         raise ValueError(f"subject must be 1 to 9, got {subject!r}")

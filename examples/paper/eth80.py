@@ -1,7 +1,7 @@
-"""ETH-80: one 5x5 covariance an image, 3 to 8 categories, 21 random images of each object train.
+"""ETH-80 with 3 to 8 categories and one 5x5 covariance per image; 21 random images of each object train.
 
-Categories are taken in the order apple, car, cow, cup, dog, horse, pear, tomato. The whole-image descriptors
-(``full256``) are the paper's; those of the objects' masks (``mask256``) are a column of our own.
+Categories are added in the order apple, car, cow, cup, dog, horse, pear, tomato. The descriptors of whole images
+(``full256``) are those of the paper. The descriptors of the objects' masks (``mask256``) are our addition.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["BASELINES", "CLUSTERINGS", "PLRSQ", "classify", "cluster", "jobs", "
 N_TRAIN = 21
 N_CLASSES = (8, 7, 6, 5, 4, 3)
 DESCRIPTORS = ("full256", "mask256")
-# Prototypes a class: the paper's means over its splits (4.00, 4.75, 4.95, 5.75, 5.75, 5.85), rounded. Its sigma2
-# is .49 for three categories and .50 for all others.
+# Prototypes per class by number of categories: the paper's means over its splits (4.00, 4.75, 4.95, 5.75, 5.75, 5.85),
+# rounded. The paper's sigma2 is .49 for three categories and .50 for all others.
 PROTOTYPES = {3: 4, 4: 5, 5: 5, 6: 6, 7: 6, 8: 6}
 SIGMA2 = 0.5
 GRID = {"sigma2": [0.45, 0.5, 1.0], "prototypes_per_class": [4, 5, 6]}
@@ -47,11 +47,12 @@ BASELINES: dict[str, Callable[..., Any]] = {
     "LE kernel SVM": tuned_le_svc,
 }
 CLUSTERINGS = ("LE k-means", "LE kernel k-means")
-# What differs from the paper goes into the settings of the job. The wide start spreads the prototypes of a class
-# over a tenth of the distances in it, instead of a thousandth. It was chosen on the splits 101 and 102, which are not
-# reported: annealed, .893 (.887 with the paper's start) on the first; on the second .899, and no more with 10
-# prototypes a class (.866; .892 at the step size of 6), slower annealing (.884), a smaller fall of sigma2 (.894) or
-# half the step size (.893). K-means starts gave .883 on the first.
+# Whatever differs from the paper is part of the settings of the job. The wide start spreads the prototypes of a class
+# over a tenth of the distances within the class, instead of a thousandth. It was chosen on the splits 101 and 102,
+# which are not reported. With annealing it scored .893 on split 101 (.887 with the paper's start, .883 with a start by
+# k-means) and .899 on split 102. On split 102 the following were not better: 10 prototypes per class (.866, and .892
+# at the step size of 6 prototypes), slower annealing (.884), a smaller fall of sigma2 (.894), half the step size
+# (.893).
 PLRSQ: dict[str, tuple[Callable[..., RiemannianLVQ], Record]] = {
     "PLRSQ-AN": (plrsq_annealed, {}),
     "PLRSQ-Const": (plrsq_const, {}),
@@ -62,14 +63,14 @@ PLRSQ: dict[str, tuple[Callable[..., RiemannianLVQ], Record]] = {
 
 
 def split(descriptor: str, n_classes: int, repetition: int) -> Split:
-    """Draw 21 images of each object for training, the other 20 test; the first ``n_classes`` categories.
+    """Draw 21 images of each object of the first ``n_classes`` categories for training; the other 20 images test.
 
     Parameters
     ----------
     descriptor : {"full256", "mask256"}
-        Pixels that count.
+        Which pixels are described: those of the whole image, or those of the object.
     n_classes : int
-        3 to 8; the draw does not depend on it.
+        3 to 8; the draw of an object's images does not depend on it.
     repetition : int
         Seed.
 
@@ -89,7 +90,7 @@ def split(descriptor: str, n_classes: int, repetition: int) -> Split:
 
 
 def classify(*, repetition: int, method: str, descriptor: str, n_classes: int, **settings: Any) -> Record:
-    """Fit and score a classifier: one of BASELINES, or of PLRSQ with its settings."""
+    """Fit and score one classifier of BASELINES, or one of PLRSQ with its settings."""
     data = split(descriptor, n_classes, repetition)
     model = BASELINES[method](repetition) if method in BASELINES else _plrsq(method, repetition, settings)
     result = fit_and_score(model, data)
@@ -107,18 +108,18 @@ def _plrsq(method: str, seed: int, settings: Record) -> RiemannianLVQ:
 
 
 def cluster(*, repetition: int, method: str, descriptor: str, n_classes: int) -> Record:
-    """Cluster the test images into as many clusters as categories, without labels.
+    """Cluster the test images without labels, into as many clusters as there are categories.
 
-    Clusters are given categories one to one, so that most test images are right (the Hungarian method): an
-    accuracy of a clustering, as Jayasumana et al. 2015 report it. Beside it the accuracy of a classifier: clusters
-    of the training images take the category of most of their members, test images that of the nearest center.
-    The training images also choose gamma for kernel k-means, by clustering accuracy.
+    The accuracy of the clustering, as Jayasumana et al. 2015 report it, assigns clusters to categories one to one, so
+    that as many test images as possible are correct (the Hungarian method). The accuracy of a classifier is computed
+    as well: each cluster of the training images gets the category of most of its members, and a test image gets the
+    category of the nearest centre. For kernel k-means, gamma has the best clustering accuracy on the training images.
 
     Returns
     -------
     dict
-        accuracy (of the clustering), classifier_accuracy, and gamma_factor for kernel k-means: its gamma over
-        the median heuristic's.
+        accuracy (of the clustering), classifier_accuracy, and for kernel k-means gamma_factor, the ratio of gamma to
+        that of the median heuristic.
     """
     data = split(descriptor, n_classes, repetition)
     result: Record = {}
@@ -172,7 +173,7 @@ def select(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs, those that the paper's table needs first; ``quick`` has one split and few epochs."""
+    """Return all jobs, those that the paper's table needs first; ``quick`` has one split and few epochs."""
     if quick:
         return [*_row("full256", 3, 0, 10), *_row("full256", 8, 0, 5), *_row("mask256", 3, 0, 5)]
     cells = product(DESCRIPTORS, N_CLASSES, range(20))
@@ -181,7 +182,7 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def _urgency(job: Job) -> tuple[int, int]:
-    """Wave in which a job is run, and its repetition: an interrupted run has a bit of everything."""
+    """Return the sort key of a job, so that an interrupted run has some results of every kind."""
     whole = job.settings["descriptor"] == "full256"
     if whole and (job.settings["n_classes"] == 8 or job.repetition < 5):
         waves = {"MDRM": 0, "LE-MDM": 0, "PLRSQ-AN": 1, "PLRSQ-Const": 2, "PLRSQ-AN, wide start": 3}
@@ -190,7 +191,7 @@ def _urgency(job: Job) -> tuple[int, int]:
 
 
 def smoke() -> list[Job]:
-    """Three categories, an epoch or two of each method, seconds."""
+    """Return jobs of seconds: three categories and one or two epochs per method."""
     settings = {"descriptor": "full256", "n_classes": 3, "max_epochs": 1, "n_folds": 2}
     grid = {"sigma2": [0.5], "prototypes_per_class": [1, 2]}
     chosen = Job("eth80-selection", "PLRSQ-Const, selected", 0, settings | grid, select)
@@ -198,7 +199,7 @@ def smoke() -> list[Job]:
 
 
 def _row(descriptor: str, n_classes: int, repetition: int, max_epochs: int = 100) -> Iterator[Job]:
-    """Every method on one split."""
+    """Yield the jobs of all methods on one split."""
     experiment = f"eth80-{descriptor}-C{n_classes}"
     settings: Record = {"descriptor": descriptor, "n_classes": n_classes}
     for method in BASELINES:

@@ -1,8 +1,9 @@
-"""A user's own ETH-80 folder of PNG files, turned into region covariances.
+"""Read a folder of the ETH-80 images and compute their region covariances.
 
 The data set (B. Leibe, B. Schiele, "Analyzing Appearance and Contour Based Methods for Object Categorization", CVPR
-2003, doi:10.1109/CVPR.2003.1211497) is 80 objects from 41 views each. Its folder of cropped images holds one
-folder an object, as ``apple1/apple1-066-063.png``, and in it the outlines ``apple1/maps/apple1-066-063-map.png``.
+2003, doi:10.1109/CVPR.2003.1211497) shows 80 objects from 41 views each. Its folder of cropped images contains one
+folder per object, with images such as ``apple1/apple1-066-063.png`` and outlines such as
+``apple1/maps/apple1-066-063-map.png``.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class Descriptors(NamedTuple):
     X : ndarray of shape (N, 5, 5)
         Covariances of [x, y, I, abs Ix, abs Iy], in pixels and grey levels 0..255.
     y : ndarray of int of shape (N,)
-        Index into classes.
+        Index of the class in ``classes``.
     object : ndarray of int of shape (N,)
-        Number of the object in its class.
+        Number of the object within its class.
     view : ndarray of int of shape (N, 2)
-        The two angles in the file's name, in degrees; -1 where it has none.
+        The two angles in the name of the file, in degrees, or -1 if the name has none.
     classes : ndarray of str of shape (C,)
         Names, sorted.
     """
@@ -48,26 +49,26 @@ class Descriptors(NamedTuple):
 
 
 def load_folder(folder: str | os.PathLike[str], *, masked: bool = False) -> Descriptors:
-    """Read every object's images below a folder, and take the covariance of each image's pixels.
+    """Read the images of all objects in a folder, and compute the covariance of the pixels of each image.
 
     Parameters
     ----------
     folder : path
-        Holds a folder for each object, named by class and number: apple1, apple2, ...
+        Contains one folder per object, named by class and number: apple1, apple2, ...
     masked : bool, default=False
-        Only the pixels of the object, which are those that are not black in ``maps/<name>-map.png``.
+        Whether to use only the pixels of the object, which are not black in ``maps/<name>-map.png``.
 
     Returns
     -------
     Descriptors
-        In the order of classes, objects and files' names.
+        Sorted by class, object and name of the file.
 
     Raises
     ------
     ValueError
-        If there is no object, an object has no image, or an image and its map differ in size.
+        If there is no object, if an object has no image, or if an image and its map differ in size.
     FileNotFoundError
-        If ``masked`` and an image has no map.
+        If ``masked`` is true and an image has no map.
     """
     root = pathlib.Path(folder)
     objects = _objects(root)
@@ -97,7 +98,7 @@ def _objects(root: pathlib.Path) -> list[tuple[str, int, pathlib.Path]]:
 
 
 def _covariances(files: list[pathlib.Path], masked: bool) -> Array:
-    """Covariances (N, 5, 5) of the images of one object, which need not have one size."""
+    """Return the covariances (N, 5, 5) of the images of one object, whose sizes may differ."""
     return np.concatenate([_covariance(file, masked) for file in files])
 
 

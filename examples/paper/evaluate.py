@@ -1,4 +1,4 @@
-"""Fit a classifier on the training part of a split, score it on the test part; choose its settings before."""
+"""Fit a classifier on the training part of a split and score it on the test part; settings can be chosen before."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from examples.paper.data import Split
 from examples.paper.runner import Record
+from rplvq import RiemannianLVQ
+from rplvq.arrays import Samples
+from rplvq.protocols import Array
+from rplvq.training import Score, State, measure
 
-__all__ = ["fit_and_score", "select_and_score"]
+__all__ = ["fit_and_score", "score_before_training", "select_and_score"]
 
 
 def fit_and_score(model: Any, split: Split) -> Record:
@@ -30,10 +35,11 @@ def fit_and_score(model: Any, split: Split) -> Record:
     Returns
     -------
     dict
-        accuracy and kappa on the test data; train_accuracy; fit_seconds and predict_seconds (wall clock),
-        fit_cpu_seconds and predict_cpu_seconds (of this process: what a busy machine does not change); and of a
-        trained RiemannianLVQ its epochs, seconds_per_epoch (median), n_capped weights, final sigma2, and
-        posterior_accuracy: that of the most probable class, where accuracy is that of the nearest prototype.
+        accuracy and kappa on the test data; train_accuracy; fit_seconds and predict_seconds (wall clock);
+        fit_cpu_seconds and predict_cpu_seconds (of this process, which other load on the machine does not change). For
+        a trained RiemannianLVQ also epochs, seconds_per_epoch (median), n_capped (number of weights), the final
+        sigma2, and posterior_accuracy, which is the accuracy of the most probable class instead of the class of the
+        nearest prototype.
     """
     began, began_cpu = time.perf_counter(), time.process_time()
     model.fit(split.X_train, split.y_train)
@@ -60,6 +66,30 @@ def fit_and_score(model: Any, split: Split) -> Record:
     return result
 
 
+def score_before_training(model: RiemannianLVQ, X: Array, y: Array) -> tuple[State, Score]:
+    """Measure the initial prototypes of a classifier, which its history does not show.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ
+        Not fitted; it is not changed.
+    X : ndarray of shape (N, n, n)
+        Training samples.
+    y : ndarray of shape (N,)
+        Their labels.
+
+    Returns
+    -------
+    State, Score
+        The initial prototypes with the values that the schedules have in epoch 0, and the summed cost and the error
+        of the training samples.
+    """
+    first = clone(model).set_params(max_epochs=0, callbacks=()).fit(X, y)
+    trainer, state = first.trainer_, first.state_.at_epoch(0, model.max_epochs)
+    samples = Samples(trainer.manifold.encode(X), first.classes_.searchsorted(y))
+    return state, measure(trainer.manifold, trainer.cost, state, samples).score()
+
+
 def select_and_score(
     make: Callable[..., Any], grid: Mapping[str, Sequence[Any]], split: Split, *, n_folds: int, seed: int
 ) -> Record:
@@ -70,19 +100,19 @@ def select_and_score(
     make : callable
         ``make(**settings)`` returns an estimator.
     grid : mapping of str to sequence
-        Values of each setting; all combinations are tried.
+        Values of each setting. All combinations are tried.
     split : Split
         Training and test data.
     n_folds : int
-        Folds.
+        Number of folds.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
     dict
-        As :func:`fit_and_score`, with chosen, the settings, and tried, rows of values and mean accuracy over the
-        folds. Of equals the first wins.
+        As :func:`fit_and_score`, and also chosen (the settings) and tried (rows of values with the mean accuracy over
+        the folds). Among equal accuracies the first one is chosen.
     """
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
     tried: list[list[Any]] = []

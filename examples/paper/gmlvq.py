@@ -1,9 +1,9 @@
 """Generalized matrix LVQ on positive definite matrices, with projection: the paper's baseline GMLVQ.
 
 P. Schneider, M. Biehl, B. Hammer, "Adaptive Relevance Matrices in Learning Vector Quantization", Neural
-Computation 21(12), 2009, doi:10.1162/neco.2009.11-08-908, written from its formulas. Matrices become vectors, a
-relevance matrix weighs their entries, and after each step the prototypes' eigenvalues below tau are raised to
-tau, as Tang et al. do for all their Euclidean methods.
+Computation 21(12), 2009, doi:10.1162/neco.2009.11-08-908. The code follows the formulas of this paper. Matrices become
+vectors, and a relevance matrix weighs their entries. After each step the eigenvalues of the prototypes that are below
+tau are raised to tau, as Tang et al. do for all their Euclidean methods.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Gradient", "ProjectedGMLVQ", "half_vectors", "matrices_of", "raise_e
 
 
 def half_vectors(matrices: Array) -> Array:
-    """Upper triangles (..., n (n + 1) / 2) of symmetric matrices (..., n, n), off-diagonal entries times sqrt(2).
+    """Return upper triangles (..., n (n + 1) / 2) of matrices (..., n, n), with off-diagonal entries times sqrt(2).
 
     The factor makes the Euclidean norm of a vector the Frobenius norm of its matrix.
 
@@ -61,11 +61,11 @@ class Gradient(NamedTuple):
     cost : float
         f(mu).
     pair : ndarray of int of shape (2,)
-        Nearest prototype of the sample's class, nearest of another class: the only ones with a gradient.
+        The nearest prototype of the sample's class and the nearest one of another class. Only these have a gradient.
     prototypes : ndarray of shape (2, D)
-        Gradient by these two.
+        Gradient with respect to these two prototypes.
     omega : ndarray of shape (D, D)
-        Gradient by Omega.
+        Gradient with respect to Omega.
     """
 
     cost: float
@@ -75,23 +75,24 @@ class Gradient(NamedTuple):
 
 
 def sample_cost(x: Array, same: Array, prototypes: Array, omega: Array, sigmoid: bool) -> Gradient:
-    """Cost f(mu) of one sample, mu = (d_J - d_K) / (d_J + d_K), and its gradient.
+    """Return the cost f(mu) of one sample, with mu = (d_J - d_K) / (d_J + d_K), and its gradient.
 
-    ``d = (x - w)^T Omega^T Omega (x - w)``; J is the nearest prototype of the sample's class, K the nearest of
-    the others; f is the identity or the logistic function (Schneider et al. 2009, sections 2 and 3).
+    The distance is ``d = (x - w)^T Omega^T Omega (x - w)``. J is the nearest prototype of the sample's class, and K is
+    the nearest one of the other classes. f is the identity or the logistic function (Schneider et al. 2009, sections 2
+    and 3).
 
     Parameters
     ----------
     x : ndarray of shape (D,)
         Sample.
     same : ndarray of bool of shape (K,)
-        Which prototypes have its class.
+        Which prototypes have the class of the sample.
     prototypes : ndarray of shape (K, D)
         Prototypes.
     omega : ndarray of shape (D, D)
         Root of the relevance matrix.
     sigmoid : bool
-        Logistic function instead of the identity.
+        Whether f is the logistic function instead of the identity.
 
     Returns
     -------
@@ -115,23 +116,23 @@ def sample_cost(x: Array, same: Array, prototypes: Array, omega: Array, sigmoid:
 class ProjectedGMLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Generalized matrix LVQ whose prototypes are positive definite matrices.
 
-    Stochastic gradient descent on the cost of :func:`sample_cost`, one sample a step; then Omega is scaled to
-    ``trace(Omega^T Omega) = 1`` and the eigenvalues of the moved prototypes are raised to tau. Both steps fall as
-    ``0.01^(t / T)`` in epoch t of T.
+    Training is stochastic gradient descent on the cost of :func:`sample_cost` with one sample per step. After each
+    step Omega is scaled to ``trace(Omega^T Omega) = 1``, and the eigenvalues of the moved prototypes are raised to tau.
+    Both step sizes fall as ``0.01^(t / T)`` in epoch t of T.
 
     Parameters
     ----------
     prototypes_per_class : int, default=1
-        Prototypes of each class; they start at its arithmetic mean, slightly perturbed.
+        Number of prototypes per class. They start at the arithmetic mean of the class, slightly perturbed.
     cost : {"sigmoid", "identity"}, default="sigmoid"
         The function f.
     step_size : float, default=0.1
-        Step of prototypes, in mean squared distances of the samples to their class mean, so that it is free of
-        the data's units: a prototype goes about this share of its way to a sample.
+        Step size of the prototypes, in units of the mean squared distance of the samples to their class mean, so that
+        it does not depend on the units of the data. A prototype moves by about this share of its way to a sample.
     relevance_step : float, default=0.01
-        Step of Omega.
+        Step size of Omega.
     max_epochs : int, default=100
-        Sweeps over the data.
+        Number of sweeps over the data.
     tau : float, default=1e-4
         Floor of the eigenvalues, in the units of the matrices.
     random_state : int, RandomState or None, default=None
@@ -144,11 +145,11 @@ class ProjectedGMLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     prototypes_ : ndarray of shape (K, n, n)
         Prototypes.
     prototype_labels_ : ndarray of shape (K,)
-        Label of each.
+        Label of each prototype.
     omega_ : ndarray of shape (D, D)
         Root of the relevance matrix, D = n (n + 1) / 2.
     cost_ : ndarray of shape (max_epochs,)
-        Mean cost of the samples as met in each epoch.
+        Mean cost of the samples during each epoch, while the prototypes move.
 
     Examples
     --------
@@ -194,7 +195,7 @@ class ProjectedGMLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If data or a parameter are invalid, y holds soft labels, or only one class.
+            If the data or a parameter are invalid, or if y contains soft labels or one class only.
         """
         if self.cost not in ("sigmoid", "identity"):
             raise ValueError(f"cost must be 'sigmoid' or 'identity', got {self.cost!r}")
@@ -212,7 +213,7 @@ class ProjectedGMLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Array:
-        """Label (N,) of the nearest prototype of samples (N, n, n)."""
+        """Return the label (N,) of the nearest prototype for samples (N, n, n)."""
         check_is_fitted(self)
         vectors = half_vectors(ProjectedEuclidean(tau=self.tau).encode(X)) @ self.omega_.T
         prototypes = self._vectors @ self.omega_.T

@@ -1,4 +1,4 @@
-"""Kernel k-means, which no well-kept library has: the paper's column KKM."""
+"""Kernel k-means for the paper's column KKM; no well-maintained library offers it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["KernelKMeans", "median_gamma"]
 def median_gamma(vectors: Array, n_max: int = 1000) -> float:
     """Return the median heuristic ``gamma = 1 / (2 median ||u - v||^2)`` over pairs of vectors (N, D).
 
-    Of more than ``n_max`` vectors, evenly spaced ones are taken.
+    If there are more than ``n_max`` vectors, ``n_max`` evenly spaced ones are used.
 
     Examples
     --------
@@ -36,19 +36,20 @@ def median_gamma(vectors: Array, n_max: int = 1000) -> float:
 class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """k-means in the feature space of the Gaussian kernel, on vectors.
 
-    Minimises ``sum_i ||phi(x_i) - m_c(i)||^2``, m_c the mean of its cluster's images, by Lloyd's iterations from
-    k-means++ seeds; only kernel values are needed (Schoelkopf, Smola, Mueller 1998, doi:10.1162/089976698300017467).
+    It minimises ``sum_i ||phi(x_i) - m_c(i)||^2``, where m_c is the mean of the images in cluster c, by Lloyd's
+    iterations from k-means++ seeds. Only kernel values are needed (Schoelkopf, Smola, Mueller 1998,
+    doi:10.1162/089976698300017467).
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Clusters.
+        Number of clusters.
     gamma : float or "median", default="median"
-        Of the kernel.
+        gamma of the kernel; "median" is the median heuristic.
     n_init : int, default=10
-        Restarts, the best of which counts.
+        Number of restarts; the best one is kept.
     max_iter : int, default=100
-        Bound on iterations of each.
+        Largest number of iterations per restart.
     random_state : int, RandomState or None, default=None
         Seed.
 
@@ -57,7 +58,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     labels_ : ndarray of int of shape (N,)
         Cluster of each sample.
     inertia_ : float
-        The minimum found.
+        The minimum that was found.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Array, y: Any = None) -> Self:
-        """Cluster vectors (N, D); y is ignored. Raises ValueError if there are fewer than n_clusters."""
+        """Cluster vectors (N, D); y is ignored. Fewer vectors than ``n_clusters`` raise ValueError."""
         if len(X) < self.n_clusters:
             raise ValueError(f"X has {len(X)} samples, fewer than n_clusters={self.n_clusters}")
         rng = check_random_state(self.random_state)
@@ -95,14 +96,14 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Array) -> Array:
-        """Cluster (M,) of vectors (M, D)."""
+        """Return the cluster (M,) of vectors (M, D)."""
         check_is_fitted(self)
         inner = rbf_kernel(self._vectors, gamma=self._gamma)
         cross = rbf_kernel(X, self._vectors, gamma=self._gamma)
         return np.asarray(_to_centers(inner, cross, self.labels_, self.n_clusters).argmin(axis=1))
 
     def _run(self, kernel: Array, rng: np.random.RandomState) -> tuple[float, Array]:
-        """Inertia and clusters of one restart; the kernel's diagonal is 1."""
+        """Return inertia and clusters of one restart. The diagonal of the kernel is 1."""
         labels = (1.0 - kernel[:, self._seeds(kernel, rng)]).argmin(axis=1)
         for _ in range(self.max_iter):
             nearest = _to_centers(kernel, None, labels, self.n_clusters).argmin(axis=1)
@@ -113,7 +114,7 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return float(distance[np.arange(len(labels)), labels].sum()), labels
 
     def _seeds(self, kernel: Array, rng: np.random.RandomState) -> list[int]:
-        """k-means++: seeds (n_clusters,) drawn by their squared distance to those before."""
+        """Draw the seeds of k-means++, each with a probability proportional to its squared distance to those before."""
         seeds = [int(rng.randint(len(kernel)))]
         nearest = np.full(len(kernel), np.inf)
         for _ in range(self.n_clusters - 1):
@@ -125,10 +126,10 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _to_centers(inner: Array, cross: Array | None, labels: Array, n_clusters: int) -> Array:
-    """Squared distances (M, n_clusters) to the clusters' means, less k(x, x); infinite to empty clusters.
+    """Return squared distances (M, n_clusters) to the means of the clusters minus k(x, x); infinite to empty clusters.
 
-    ``inner`` (N, N) is the kernel among the clustered samples, ``cross`` (M, N) that of others with them; None means
-    the clustered samples themselves.
+    ``inner`` (N, N) is the kernel among the clustered samples. ``cross`` (M, N) is the kernel of other samples with
+    them; None stands for the clustered samples themselves.
     """
     member = (labels[:, None] == np.arange(n_clusters)).astype(float)
     count = member.sum(axis=0)

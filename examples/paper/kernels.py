@@ -1,11 +1,11 @@
 r"""Log-Euclidean kernel methods and clusterings: the paper's columns KM and KKM, and a kernel SVM.
 
 S. Jayasumana, R. Hartley, M. Salzmann, H. Li, M. Harandi, "Kernel Methods on Riemannian Manifolds with Gaussian
-RBF Kernels", IEEE TPAMI 37(12), 2015, doi:10.1109/TPAMI.2015.2414422: the Gaussian kernel of the Log-Euclidean
-distance, ``k(X, Y) = exp(-gamma ||log X - log Y||_F^2)``, is positive definite for every gamma > 0.
+RBF Kernels", IEEE TPAMI 37(12), 2015, doi:10.1109/TPAMI.2015.2414422. They show that the Gaussian kernel of the
+Log-Euclidean distance, ``k(X, Y) = exp(-gamma ||log X - log Y||_F^2)``, is positive definite for every gamma > 0.
 
-All methods here work on the vectors of the matrix logarithms, where the Log-Euclidean distance is Euclidean,
-so scikit-learn does the rest but for kernel k-means.
+All methods here work on the vectors of the matrix logarithms, where the Log-Euclidean distance is Euclidean. Except
+for kernel k-means, they are therefore methods of scikit-learn.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 def log_vectors(X: Any) -> Array:
-    """Vectors (N, n (n + 1) / 2) of the logarithms of SPD matrices (N, n, n), with their Frobenius norm.
+    """Return vectors (N, n (n + 1) / 2) of the logarithms of SPD matrices (N, n, n), which have the same norm.
 
     Examples
     --------
@@ -56,18 +56,18 @@ class LogEuclideanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     C : float, default=10
-        Penalty.
+        Penalty of the support vector machine.
     gamma : float or "median", default="median"
-        Of the kernel, or the median heuristic.
+        gamma of the kernel; "median" is the median heuristic.
     gamma_factor : float, default=1
-        Multiplies gamma: what cross-validation searches.
+        Factor on gamma, which cross-validation can choose.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
         Labels, sorted.
     gamma_ : float
-        Value used.
+        gamma as used, with the factor.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class LogEuclideanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.gamma_factor = gamma_factor
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from SPD matrices (N, n, n) and labels (N,); raise ValueError at invalid ones."""
+        """Learn from SPD matrices (N, n, n) and labels (N,). Invalid ones raise ValueError."""
         vectors = log_vectors(X)
         gamma = median_gamma(vectors) if self.gamma == "median" else float(self.gamma)
         self.gamma_ = gamma * self.gamma_factor
@@ -103,14 +103,14 @@ class LogEuclideanSVC(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def tuned_le_svc(random_state: int = 0, n_splits: int = 3) -> GridSearchCV:
-    """Log-Euclidean SVM whose C and gamma are chosen by stratified cross-validation on the training data."""
+    """Return a Log-Euclidean SVM whose C and gamma are chosen by stratified cross-validation on the training data."""
     grid = {"C": [1.0, 10.0, 100.0], "gamma_factor": [1.0, 4.0, 16.0, 64.0]}
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
     return GridSearchCV(LogEuclideanSVC(), grid, cv=folds)
 
 
 def le_kmeans(n_clusters: int, random_state: int = 0) -> Pipeline:
-    """k-means under the Log-Euclidean metric: scikit-learn's, on the log-vectors, 20 restarts."""
+    """Return k-means under the Log-Euclidean metric: that of scikit-learn on the log-vectors, with 20 restarts."""
     kmeans = KMeans(n_clusters, n_init=20, random_state=random_state)
     return make_pipeline(FunctionTransformer(log_vectors), kmeans)
 
@@ -118,23 +118,23 @@ def le_kmeans(n_clusters: int, random_state: int = 0) -> Pipeline:
 def le_kernel_kmeans(
     n_clusters: int, gamma: float | str = "median", random_state: int = 0, n_init: int = 20
 ) -> Pipeline:
-    """Kernel k-means with the Log-Euclidean Gaussian kernel, ``n_init`` restarts."""
+    """Return kernel k-means with the Log-Euclidean Gaussian kernel and ``n_init`` restarts."""
     kmeans = KernelKMeans(n_clusters, gamma=gamma, n_init=n_init, random_state=random_state)
     return make_pipeline(FunctionTransformer(log_vectors), kmeans)
 
 
 def clustering_accuracy(y: Array, clusters: Array) -> float:
-    """Share of samples in the right cluster when each class is given a cluster of its own.
+    """Return the share of samples that are in the cluster of their class, if each class is assigned one cluster.
 
-    The assignment is the one-to-one that is best for these samples (the Hungarian method), so the labels are
-    seen: an accuracy of the clustering, not of a classifier.
+    The one-to-one assignment is the best one for these samples (the Hungarian method). Because it uses the labels, this
+    is the accuracy of a clustering and not that of a classifier.
 
     Parameters
     ----------
     y : ndarray of shape (N,)
         Labels.
     clusters : ndarray of shape (N,)
-        Clusters, any numbers.
+        Cluster of each sample, as arbitrary numbers.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def clustering_accuracy(y: Array, clusters: Array) -> float:
 
 
 def majority_labels(clusters: Array, y: Array, n_clusters: int) -> Array:
-    """Most frequent label (n_clusters,) of the samples (N,) of each cluster; of all samples for an empty one.
+    """Return the most frequent label (n_clusters,) in each cluster; an empty cluster gets that of all samples.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Figures of the paper's tables, to stand beside ours.
+"""The numbers of the paper's tables, which the page shows beside ours.
 
 Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite
-Matrices", Neural Networks. Methods are named as in our result files.
+Matrices", Neural Networks. Methods have the names of our records.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SYNTHETIC_P = {
         ("PLRSQ-AN", "PLRSQ-Const"): 3.48e-6,
     },
 }
-# ETH-80, accuracy in percent by number of classes: MDRM and PLRSQ of the paper; KM and KKM, k-means and kernel k-means,
-# are quoted there from Jayasumana et al. 2015.
+# ETH-80, accuracy in percent by number of classes. MDRM and PLRSQ are the paper's own results; KM and KKM (k-means and
+# kernel k-means) are quoted there from Jayasumana et al. 2015.
 ETH80 = {
     "MDRM": {3: 88.76, 4: 83.61, 5: 68.85, 6: 60.03, 7: 63.46, 8: 63.16},
     "PLRSQ": {3: 98.95, 4: 98.10, 5: 94.27, 6: 86.59, 7: 88.56, 8: 89.09},
@@ -45,7 +45,7 @@ ETH80 = {
     "KKM": {3: 94.83, 4: 87.50, 5: 85.90, 6: 74.50, 7: 73.14, 8: 71.44},
 }
 # BCI IV 2a, kappa of subjects 1 to 9. WaSF ConvNet and the competition's winner (FBCSP) use the raw signals, which
-# the covariances at hand do not give, so there is nothing of ours beside them.
+# cannot be recovered from the covariances, so we have no results to compare with them.
 BCI = {
     "TSSM+LDA": (0.77, 0.33, 0.77, 0.51, 0.35, 0.36, 0.71, 0.72, 0.83),
     "PLRSQ": (0.75, 0.34, 0.80, 0.58, 0.38, 0.37, 0.70, 0.64, 0.75),

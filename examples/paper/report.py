@@ -1,4 +1,4 @@
-"""The page docs/reproduction.md, made from the cached results: the paper's tables with ours beside them."""
+"""The page docs/reproduction.md, made from the records: the paper's tables with our results beside them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = (200, 500, 1000, 5000, 10000, 20000)
 
 
 def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict[int, Any]]:
-    """One result of each method by repetition; methods without it are left out."""
+    """Return one result by method and repetition; methods without it are left out."""
     table: dict[str, dict[int, Any]] = {}
     for record in records:
         if name in record["result"]:
@@ -27,20 +27,20 @@ def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown table, first column to the left."""
+    """Return a Markdown table; the first column is aligned to the left, the others to the right."""
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " --: |" * (len(head) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def spread(values: Sequence[float], factor: float = 1.0, digits: int = 4) -> str:
-    """Mean and sample standard deviation with the number of values in brackets."""
+    """Return mean and sample standard deviation, with the number of values in brackets."""
     array = np.asarray(values) * factor
     deviation = f" ± {array.std(ddof=1):.{digits}f}" if len(array) > 1 else ""
     return f"{array.mean():.{digits}f}{deviation} [{len(array)}]"
 
 
 def paired(found: Mapping[str, Mapping[int, float]], first: str, second: str) -> str:
-    """Wilcoxon's p-value over the repetitions that both methods have, with the sign of the difference."""
+    """Return Wilcoxon's p-value over the repetitions that both methods have, with the sign of the mean difference."""
     shared = sorted(set(found.get(first, {})) & set(found.get(second, {})))
     if len(shared) < 6:
         return "too few"
@@ -50,7 +50,7 @@ def paired(found: Mapping[str, Mapping[int, float]], first: str, second: str) ->
 
 
 def synthetic(folder: pathlib.Path, problem: str) -> str:
-    """Tables of accuracies and p-values of SynI or SynII."""
+    """Return the tables of accuracies and of p-values for SynI or SynII."""
     found = by_method(load(folder, problem), "accuracy")
     published = SYNTHETIC[problem]
     order = [*published, *sorted(set(found) - set(published))]
@@ -73,7 +73,7 @@ def synthetic(folder: pathlib.Path, problem: str) -> str:
 
 
 def learning_rates(folder: pathlib.Path) -> str:
-    """Table of accuracies by start of the step size; n xi / 100 is the paper's."""
+    """Return the table of accuracies by the start value of the step size; n xi / 100 is the paper's value."""
     rows = []
     for problem, title in (("syn1", "SynI"), ("syn2", "SynII")):
         found = by_method(load(folder, f"{problem}-step"), "accuracy")
@@ -88,7 +88,7 @@ def learning_rates(folder: pathlib.Path) -> str:
 
 
 def selected(folder: pathlib.Path) -> str:
-    """Table of settings chosen on validation data, and the test scores they lead to."""
+    """Return the table of settings chosen on validation data, with the test scores that they reach."""
     rows = []
     for experiment, score in (
         ("syn1-selection", "accuracy"),
@@ -109,7 +109,7 @@ def selected(folder: pathlib.Path) -> str:
 
 
 def eth80(folder: pathlib.Path, descriptor: str) -> str:
-    """Table of accuracies in percent by number of classes."""
+    """Return the table of accuracies in percent by number of classes."""
     columns = range(3, 9)
     found = {}
     for c in columns:
@@ -127,7 +127,7 @@ def eth80(folder: pathlib.Path, descriptor: str) -> str:
 
 
 def bci(folder: pathlib.Path) -> str:
-    """Table of kappas by subject."""
+    """Return the table of kappas by subject."""
     rows = []
     for name, values in BCI.items():
         rows.append([f"{name}, paper", f"{np.mean(values):.2f}", *(f"{value:.2f}" for value in values)])
@@ -138,18 +138,21 @@ def bci(folder: pathlib.Path) -> str:
 
 
 def cifar10(folder: pathlib.Path) -> str:
-    """Table of accuracies by number of training images."""
+    """Return the table of accuracies by number of training images."""
     found = {n: by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES}
     names = sorted({name for methods in found.values() for name in methods})
     rows = [
-        [name, *(spread(list(found[n][name].values()), digits=3) if name in found[n] else "" for n in SIZES)]
+        [
+            name.replace(" a class", " per class"),
+            *(spread(list(found[n][name].values()), digits=3) if name in found[n] else "" for n in SIZES),
+        ]
         for name in names
     ]
     return table(["method", *(f"N = {n}" for n in SIZES)], rows)
 
 
 def fill(template: pathlib.Path, parts: Mapping[str, str], page: pathlib.Path) -> None:
-    """Write a page: its template with ``{{ name }}`` replaced by the part of that name."""
+    """Write a page, which is the template with each ``{{ name }}`` replaced by the part of that name."""
     text = template.read_text(encoding="utf-8")
     for name, part in parts.items():
         text = text.replace("{{ " + name + " }}", part)
@@ -157,7 +160,7 @@ def fill(template: pathlib.Path, parts: Mapping[str, str], page: pathlib.Path) -
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Write docs/reproduction.md and its figures from the results in ``folder``."""
+    """Write docs/reproduction.md and its figures from the records in ``folder``."""
     parts = {
         "syn1": synthetic(folder, "syn1"),
         "syn2": synthetic(folder, "syn2"),

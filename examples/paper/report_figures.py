@@ -16,7 +16,7 @@ TITLES = {"syn1": "SynI", "syn2": "SynII"}
 
 
 def sigma2_sensitivity(folder: pathlib.Path, problem: str, ax: Axes) -> None:
-    """Test accuracy against sigma2, mean over the repetitions that are there."""
+    """Draw test accuracy against sigma2, as the mean over the recorded repetitions."""
     curves: dict[str, list[Any]] = {}
     for record in load(folder, f"{problem}-sigma2"):
         curves.setdefault(record["method"], []).append(record["result"])
@@ -29,7 +29,7 @@ def sigma2_sensitivity(folder: pathlib.Path, problem: str, ax: Axes) -> None:
 
 
 def convergence(folder: pathlib.Path, problem: str, axes: np.ndarray) -> None:
-    """Cost, and training and test error, against the epoch; mean over the repetitions that are there."""
+    """Draw cost, training error and test error against the epoch, as means over the recorded repetitions."""
     curves: dict[str, list[Any]] = {}
     for record in load(folder, f"{problem}-curves"):
         curves.setdefault(record["method"], []).append(record["result"])
@@ -61,7 +61,7 @@ def annealing(ax: Axes) -> None:
 
 
 def sample_size(folder: pathlib.Path, ax: Axes) -> None:
-    """CIFAR-10 accuracy against the number of training images."""
+    """Draw the accuracy on CIFAR-10 against the number of training images."""
     sizes = (200, 500, 1000, 5000, 10000, 20000)
     found: dict[str, dict[int, list[float]]] = {}
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Choice of settings, one after another: affordable where the paper tries all combinations."""
+"""Choose settings one after another, which is affordable where the paper tries all combinations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Choice", "coordinate_search"]
 
 
 class Choice(NamedTuple):
-    """What a search found: the best settings by name, their score, and rows of values and score as tried."""
+    """The result of a search: the best settings by name, their score, and one row of values and score per trial."""
 
     chosen: dict[str, Any]
     score: float
@@ -19,21 +19,21 @@ class Choice(NamedTuple):
 def coordinate_search(
     score: Callable[..., float], grid: Mapping[str, Sequence[Any]], start: Mapping[str, Any]
 ) -> Choice:
-    """Maximize a score over one parameter after another, each with the others at their best so far.
+    """Maximize a score over one parameter after another, with the others at their best values so far.
 
     Parameters
     ----------
     score : callable
-        ``score(**settings)``; called once for each different settings.
+        ``score(**settings)`` returns the value to maximize. It is called once per combination of settings.
     grid : mapping of str to sequence
         Values of each parameter, in the order of the search.
     start : mapping of str to value
-        Where it begins; each value one of the grid's.
+        Where the search begins. Each value must be in the grid.
 
     Returns
     -------
     Choice
-        Of equal scores the earlier settings stay.
+        Among equal scores the earlier settings are kept.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """SynI and SynII: the table, the selection protocol, learning rates, sigma2 and convergence curves.
 
-Each repetition draws its own bases, and from them 250 matrices of each class for training, validation and test.
-The class-mean baselines train on training and validation data together, the others on the training data: the
-validation data are what the paper selects their settings with.
+Each repetition draws its own bases, and from them 250 matrices per class for each of training, validation and test.
+The class-mean baselines train on training and validation data together. The other methods train on the training data
+only, because the paper selects their settings on the validation data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from examples.paper.synthetic_methods import (
     draw,
     settings_of,
 )
-from rplvq import GeometricDecay
+from rplvq import GeometricDecay, StepSize
 from rplvq.protocols import Array
 
 __all__ = ["jobs", "select", "smoke", "table_entry"]
@@ -57,13 +57,13 @@ def table_entry(
     repetition : int
         Seed of the data and of training.
     method : str
-        A name of METHODS, perhaps followed by a comma and a remark.
+        A name of METHODS; a remark may follow after a comma.
     problem : {"syn1", "syn2"}
-        Which data.
+        Which of the two problems.
     n_per_class : int, default=250
-        Matrices of each class in each part.
+        Matrices per class in each of the three parts.
     rate : float, default=1
-        Factor on the paper's initial step size ``n xi / 100``.
+        Factor on the paper's start value of the step size, ``n xi / 100``.
     **settings
         Arguments of the method.
 
@@ -76,7 +76,7 @@ def table_entry(
     name = method.split(",")[0]
     if rate != 1.0:
         start = rate * N * settings["prototypes_per_class"] / 100
-        settings["step_size"] = GeometricDecay(start)
+        settings["step_size"] = StepSize(GeometricDecay(start), max_weight=None)
     model = METHODS[name](**settings)
     if name not in BASELINES:
         model.set_params(random_state=repetition)
@@ -108,8 +108,8 @@ def select(
 ) -> Record:
     """Choose settings by validation accuracy, then score that classifier on the test data.
 
-    The paper tries all combinations; here :func:`examples.paper.selection.coordinate_search` goes from ``start``
-    through sigma2, then the number of prototypes, then that of epochs.
+    The paper tries all combinations. Here :func:`examples.paper.selection.coordinate_search` begins at ``start`` and
+    varies sigma2, then the number of prototypes, then the number of epochs.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def select(
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """All jobs, the tables first; ``quick`` has fewer repetitions and epochs."""
+    """Return all jobs, those of the tables first; ``quick`` has fewer repetitions and epochs."""
     return [
         *_table(range(3 if quick else 30), {"max_epochs": 5} if quick else {}),
         *_learning_rates(range(1 if quick else 5), {"max_epochs": 5} if quick else {}),
@@ -148,7 +148,7 @@ def jobs(quick: bool = False) -> list[Job]:
 
 
 def smoke() -> list[Job]:
-    """One small job of each kind and method: seconds."""
+    """Return one small job per kind and method, which take seconds."""
     small = {"n_per_class": 15}
     short = {"problem": "syn2", "prototypes_per_class": 1, "max_epochs": 2}
     return [

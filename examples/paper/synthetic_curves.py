@@ -8,12 +8,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from examples.paper.evaluate import score_before_training
 from examples.paper.runner import Record
 from examples.paper.synthetic_methods import METHODS, draw
 from rplvq import AffineInvariant, Annealed
 from rplvq.presets import plrsq_const
 from rplvq.protocols import Array
-from rplvq.training import EpochReport
+from rplvq.training import EpochReport, EpochScore, State
 
 __all__ = ["POWERS", "TestError", "convergence", "sigma2_curve"]
 
@@ -24,7 +25,7 @@ POWERS = {"PLRSQ-Const": None, "PLRSQ-AN": 1.1, "PLRSQ-AN, beta fixed": 1.0}
 def sigma2_curve(
     *, repetition: int, method: str, problem: str, sigma2: Sequence[float], n_per_class: int = 250, **settings: Any
 ) -> Record:
-    """Score a method at each value of sigma2, everything else fixed."""
+    """Score a method at each value of sigma2, with everything else fixed."""
     data = draw(problem, repetition, n_per_class)
     result: Record = {"sigma2": list(sigma2), "accuracy": [], "train_accuracy": []}
     for variance in sigma2:
@@ -36,7 +37,7 @@ def sigma2_curve(
 
 @attrs.define
 class TestError:
-    """Callback that keeps the error on test samples after each epoch, by the nearest prototype."""
+    """Callback that records the error of the nearest prototype on test samples after each epoch."""
 
     __test__ = False  # not a test case, whatever its name
 
@@ -45,8 +46,12 @@ class TestError:
     errors: list[float] = attrs.field(factory=list)
 
     def __call__(self, report: EpochReport) -> None:
-        nearest = AffineInvariant().sqdist(report.state.prototypes, self.codes).argmin(axis=1)
-        self.errors.append(float(np.mean(report.state.labels[nearest] != self.y)))
+        self.record(report.state)
+
+    def record(self, state: State) -> None:
+        """Append the error of the prototypes of a state."""
+        nearest = AffineInvariant().sqdist(state.prototypes, self.codes).argmin(axis=1)
+        self.errors.append(float(np.mean(state.labels[nearest] != self.y)))
 
 
 def convergence(
@@ -58,7 +63,7 @@ def convergence(
     n_per_class: int = 250,
     **settings: Any,
 ) -> Record:
-    """Train with a look at the data after each epoch.
+    """Train, and measure cost and errors before the first epoch and after each epoch.
 
     Parameters
     ----------
@@ -70,17 +75,18 @@ def convergence(
     Returns
     -------
     dict of lists
-        epoch (from 0, before training), sigma2, cost (summed over the training data), training_error,
-        test_error (shares).
+        epoch (0 is before training), sigma2, cost (the sum over the training data), training_error and test_error (as
+        shares).
     """
     data = draw(problem, repetition, n_per_class)
     power = POWERS[method]
     schedule = sigma2 if power is None else Annealed(sigma2, power=power)
-    model = plrsq_const(schedule, monitor="epoch", random_state=repetition, **settings)
-    start = model.__class__(**model.get_params(deep=False)).set_params(max_epochs=0).fit(data.X, data.y)
+    model = plrsq_const(schedule, random_state=repetition, **settings)
+    state, score = score_before_training(model, data.X, data.y)
     recorder = TestError(AffineInvariant().encode(data.X_test), data.y_test)
-    history = model.set_params(callbacks=(recorder,)).fit(data.X, data.y).history_
-    test_error = [1 - float(start.score(data.X_test, data.y_test)), *recorder.errors]
-    columns = {name: history[name] for name in ("sigma2", "cost", "training_error")} | {"test_error": test_error}
+    recorder.record(state)
+    history = model.set_params(callbacks=(EpochScore(), recorder)).fit(data.X, data.y).history_
+    first = {"sigma2": state.sigma2, "cost": score.cost, "training_error": score.error}
+    columns = {name: [first[name], *history[name]] for name in first} | {"test_error": recorder.errors}
     rounded = {name: [float(f"{value:.6g}") for value in values] for name, values in columns.items()}
-    return {"epoch": history["epoch"].astype(int).tolist()} | rounded
+    return {"epoch": [0, *history["epoch"].astype(int).tolist()]} | rounded

@@ -20,30 +20,30 @@ MAKERS = {"syn1": make_syn1, "syn2": make_syn2}
 BASELINES = ("MDRM", "LE-MDM")
 PLRSQ = ("PLRSQ-Const", "PLRSQ-AN")
 
-# The paper's mean selections are sigma2 8-9 (SynI) and .45-.53 (SynII), 1.6-2.6 prototypes a class; here one value
-# for all repetitions. What the paper says nothing about was chosen on the validation data of the repetitions
-# 1000 and 1001, which are not reported.
+# The means of the paper's selections are sigma2 8-9 (SynI) and .45-.53 (SynII), with 1.6-2.6 prototypes per class. Here
+# one value serves all repetitions. Settings that the paper does not state were chosen on the validation data of the
+# repetitions 1000 and 1001, which are not reported.
 VARIANCE_AND_EPOCHS = {"syn1": (8.0, 50), "syn2": (0.45, 100)}
 EUCLIDEAN_VARIANCE = {"syn1": 0.5, "syn2": 1.0}  # in squared Frobenius distances
-PROTOTYPES = {"GMLVQ": 3}  # others have 2
+PROTOTYPES = {"GMLVQ": 3}  # the other methods have 2
 
 
 def log_euclidean(*values: Any, **other: Any) -> RiemannianLVQ:
-    """PLRSQ-Const with the metric exchanged and nothing else."""
+    """PLRSQ-Const with another metric and no other change."""
     model = plrsq_const(*values, **other)
     model.set_params(manifold="log_euclidean")
     return model
 
 
 def log_euclidean_annealed(*values: Any, **other: Any) -> RiemannianLVQ:
-    """PLRSQ-AN with the metric exchanged and nothing else."""
+    """PLRSQ-AN with another metric and no other change."""
     model = plrsq_annealed(*values, **other)
     model.set_params(manifold="log_euclidean")
     return model
 
 
 def gmlvq(**settings: Any) -> Any:
-    """Generalized matrix LVQ on the matrices' entries, prototypes projected to positive definite ones."""
+    """Generalized matrix LVQ on the entries of the matrices, with projection to positive definite prototypes."""
     from examples.paper.gmlvq import ProjectedGMLVQ
 
     return ProjectedGMLVQ(**settings)
@@ -62,7 +62,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 
 def settings_of(method: str, problem: str) -> Record:
-    """Arguments of a method in the table."""
+    """Return the arguments of a method in the table."""
     if method in BASELINES:
         return {}
     sigma2, epochs = VARIANCE_AND_EPOCHS[problem]
@@ -73,7 +73,7 @@ def settings_of(method: str, problem: str) -> Record:
 
 
 class Problem(NamedTuple):
-    """Samples (4 * n_per_class, 10, 10) and labels of the three parts of one repetition."""
+    """Samples (4 * n_per_class, 10, 10) and labels of training, validation and test data of one repetition."""
 
     X: Array
     y: Array

@@ -1,6 +1,6 @@
-"""Baselines on trial covariances, put together from pyRiemann and scikit-learn: tangent space, submanifold, CSP.
+"""Baselines on trial covariances from parts of pyRiemann and scikit-learn: tangent space, submanifold, CSP.
 
-All end in linear discriminant analysis with the Ledoit-Wolf estimate of its shrinkage.
+All of them end in linear discriminant analysis whose shrinkage is the Ledoit-Wolf estimate.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["DiscriminativeSubspace", "csp_lda", "tangent_space_lda", "tssm_lda"]
 
 
 def shrinkage_lda() -> LinearDiscriminantAnalysis:
-    """Linear discriminant analysis with automatic shrinkage of the covariance within classes."""
+    """Return linear discriminant analysis with automatic shrinkage of the within-class covariance."""
     return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
 
 
 def tangent_space_lda() -> Pipeline:
-    """TSLDA: logarithms at the Riemannian mean of the training data, then LDA.
+    """Return TSLDA: logarithms at the Riemannian mean of the training data, then LDA.
 
     A. Barachant, S. Bonnet, M. Congedo, C. Jutten, "Multiclass Brain-Computer Interface Classification by
     Riemannian Geometry", IEEE Trans. Biomed. Eng. 59(4), 2012, doi:10.1109/TBME.2011.2172210.
@@ -39,11 +39,11 @@ def tangent_space_lda() -> Pipeline:
 
 
 class DiscriminativeSubspace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Bilinear projection ``X -> W X W^T`` to smaller positive definite matrices that keep the classes apart.
+    """Bilinear projection ``X -> W X W^T`` to smaller positive definite matrices in which the classes stay separated.
 
-    The rows of W jointly diagonalize the Riemannian means M_c of the classes as nearly as possible (Pham's
-    algorithm). On diagonal matrices the affine-invariant distance is that of the logarithms of the diagonals, so
-    that the rows with the largest variance over the classes of ``log (W M_c W^T)_jj`` are kept.
+    The rows of W approximately diagonalize the Riemannian means M_c of all classes together (Pham's algorithm). On
+    diagonal matrices the affine-invariant distance is the distance of the logarithms of the diagonals. Therefore
+    the rows with the largest variance of ``log (W M_c W^T)_jj`` over the classes are kept.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class DiscriminativeSubspace(TransformerMixin, BaseEstimator):  # type: ignore[m
     Attributes
     ----------
     components_ : ndarray of shape (m, n)
-        W, the row that separates the means best first.
+        W. The first row separates the means best.
     separation_ : ndarray of shape (n,)
-        Those variances, falling.
+        These variances in descending order.
     """
 
     def __init__(self, n_components: int = 10) -> None:
@@ -81,37 +81,37 @@ class DiscriminativeSubspace(TransformerMixin, BaseEstimator):  # type: ignore[m
 
 
 def tssm_lda(dimensions: Sequence[int] = (6, 10, 14, 18), n_folds: int = 5) -> GridSearchCV:
-    """TSSM+LDA: project to a submanifold of smaller matrices, then tangent space and LDA.
+    """Return TSSM+LDA: a projection to a submanifold of smaller matrices, then tangent space and LDA.
 
-    The submanifold is :class:`DiscriminativeSubspace`, its dimension chosen by cross-validation. After X. Xie,
+    The submanifold is :class:`DiscriminativeSubspace`, and cross-validation chooses its dimension. It follows X. Xie,
     Z. L. Yu, H. Lu, Z. Gu, Y. Li, "Motor Imagery Classification Based on Bilinear Sub-Manifold Learning of
     Symmetric Positive-Definite Matrices", IEEE Trans. Neural Syst. Rehabil. Eng. 25(6), 2017,
-    doi:10.1109/TNSRE.2016.2587939, who learn the submanifold in another way.
+    doi:10.1109/TNSRE.2016.2587939, who learn the submanifold differently.
 
     Parameters
     ----------
     dimensions : sequence of int
         Sizes m of the projected matrices (m, m) to choose from.
     n_folds : int, default=5
-        Stratified folds of the training data that choose.
+        Number of stratified folds of the training data for this choice.
     """
     steps = [("space", DiscriminativeSubspace()), ("tangent", TangentSpace(metric="riemann"))]
     return _chosen_by_folds([*steps, ("lda", shrinkage_lda())], "space__n_components", dimensions, n_folds)
 
 
 def csp_lda(filters: Sequence[int] = (4, 6, 8, 10, 12), n_folds: int = 5) -> GridSearchCV:
-    """CSP+LDA: logarithms of the variances behind common spatial patterns, then LDA.
+    """Return CSP+LDA: logarithms of the variances after common spatial patterns, then LDA.
 
-    Several classes by joint diagonalization of their mean covariances: M. Grosse-Wentrup, M. Buss, "Multiclass
-    Common Spatial Patterns and Information Theoretic Feature Extraction", IEEE Trans. Biomed. Eng. 55(8), 2008,
-    doi:10.1109/TBME.2008.921154.
+    Several classes are handled by joint diagonalization of their mean covariances: M. Grosse-Wentrup, M. Buss,
+    "Multiclass Common Spatial Patterns and Information Theoretic Feature Extraction", IEEE Trans. Biomed. Eng. 55(8),
+    2008, doi:10.1109/TBME.2008.921154.
 
     Parameters
     ----------
     filters : sequence of int
         Numbers of filters to choose from.
     n_folds : int, default=5
-        Stratified folds of the training data that choose.
+        Number of stratified folds of the training data for this choice.
     """
     return _chosen_by_folds(
         [("csp", CSP(metric="euclid", log=True)), ("lda", shrinkage_lda())], "csp__nfilter", filters, n_folds

@@ -1,4 +1,4 @@
-"""Numbers without meaning: blocks of memory, the data record, labels, linear algebra, validation.
+"""Arrays of numbers: parts that fit into memory, the data record, checks of what users pass, and linear algebra.
 
 Nothing here knows a metric, a cost or an estimator. A function that takes a manifold uses only the methods of
 :class:`rplvq.protocols.Manifold`.
@@ -49,6 +49,7 @@ from rplvq.arrays._validation import (
     check_definite,
     check_hermitian,
     check_positive,
+    check_positive_definite,
     first_bad,
     precision_of,
     rank_tolerance,
@@ -71,6 +72,7 @@ __all__ = [
     "check_hermitian",
     "check_labels",
     "check_positive",
+    "check_positive_definite",
     "check_weights",
     "congruence",
     "distances",

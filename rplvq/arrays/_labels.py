@@ -1,4 +1,4 @@
-"""Labels and sample weights as they come from users, turned into targets and back."""
+"""Checks of the labels and sample weights that users pass, and their conversion to class indices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from rplvq.arrays._validation import first_bad
 from rplvq.protocols import Array
 
-__all__ = ["check_class_sizes", "check_labels", "check_soft_labels", "check_weights", "one_type", "same_type"]
-
 
 def one_type(labels: Any, name: str) -> Array:
-    """Turn labels into an array of one sortable type, never of objects.
+    """Return labels as an array of one sortable type, never of objects.
 
-    Raises
-    ------
-    ValueError
-        At the first label that is missing or of another type than the first one.
+    Raise ValueError at the first label that is missing or that has another type than the first one.
     """
     array = np.asarray(labels)
     if array.dtype.kind in "mM" and (index := first_bad(np.isnat(array).ravel())) is not None:
@@ -49,30 +44,16 @@ def one_type(labels: Any, name: str) -> Array:
 
 
 def same_type(labels: Array, classes: Array) -> bool:
-    """Whether labels are of the type of known classes: both numbers, both strings, or both of one other type.
-
-    Examples
-    --------
-    >>> same_type(np.array([1.0]), np.array([2])), same_type(np.array([1]), np.array(["a"]))
-    (True, False)
-    """
+    """Whether labels and known classes are both numbers, both strings, or both of one other type."""
     kinds = ["iuf" if array.dtype.kind in "iuf" else array.dtype.kind for array in (labels, classes)]
     return kinds[0] == kinds[1]
 
 
 def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: bool = False) -> tuple[Array, Array]:
-    """Turn labels into classes (C,) and targets, class indices (N,) or probabilities (N, C).
+    """Return the classes (C,) and the targets, class indices (N,) or class probabilities (N, C), of labels.
 
-    Parameters
-    ----------
-    y : array-like of shape (N,) or (N, C)
-        Labels of one sortable type, or soft labels with C >= 2.
-    n_samples : int
-        Number of samples N.
-    classes : ndarray of shape (C,), optional
-        Classes known already; a label outside is an error.
-    more : bool, default=False
-        Whether labels outside, of the same type, are classes that turn up late instead.
+    ``y`` holds N labels of one sortable type, or soft labels (N, C) with C >= 2. If ``classes`` (C,) are given, a label
+    that is not among them is an error; with ``more`` it is a class that appears late, if it has their type.
 
     Raises
     ------
@@ -106,7 +87,7 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
 
 
 def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array, Array]:
-    """Check class probabilities (N, C); rows must sum to one up to 1e-6, and are scaled to do so exactly."""
+    """Check class probabilities (N, C), whose rows sum to one up to 1e-6, and scale the rows to sum to one exactly."""
     if array.dtype.kind not in "biuf":
         raise ValueError(f"soft labels y of shape {array.shape} must be numbers, got dtype {array.dtype}")
     soft = array.astype(float)
@@ -125,19 +106,13 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
 
 
 def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
-    """Check sample weights (N,): finite, not negative, not all zero; None stays None.
-
-    Raises
-    ------
-    ValueError
-        Names the first offending index and value.
-    """
+    """Check that sample weights (N,) are finite, not negative and not all zero; None stays None."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)
     if weights.dtype.kind not in "biuf" or weights.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must be {n_samples} numbers, one a sample, got {weights.dtype} of shape {weights.shape}"
+            f"sample_weight must be {n_samples} numbers, one per sample, got {weights.dtype} of shape {weights.shape}"
         )
     weights = weights.astype(float)
     bad = ~np.isfinite(weights) | (weights < 0)
@@ -150,7 +125,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
 
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
-    """Raise ValueError at the first class with fewer samples of positive weight than prototypes."""
+    """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
     hard = hard_targets(targets)
     sizes = np.bincount(hard if weights is None else hard[weights > 0], minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
@@ -162,18 +137,12 @@ def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, 
 
 
 def hard_targets(targets: Array) -> Array:
-    """Class indices (N,) of class indices or of class probabilities (N, C)."""
+    """Return class indices (N,): targets as they are, or the likeliest class of class probabilities (N, C)."""
     return targets if targets.ndim == 1 else np.argmax(targets, axis=1)
 
 
 def index_labels(labels: Any, classes: Array, argument: str) -> Array:
-    """Class indices of labels (K,) among sorted classes (C,).
-
-    Raises
-    ------
-    ValueError
-        At the first label that is not a class.
-    """
+    """Return the indices (K,) of labels among sorted classes (C,); raise ValueError at the first unknown label."""
     wanted = np.asarray(labels)
     if wanted.ndim != 1:
         raise ValueError(f"{argument} must be a sequence of labels, got {labels!r}")

@@ -1,8 +1,4 @@
-"""Spectral functions of Hermitian matrices, and the checks on matrices that come from outside.
-
-All functions broadcast over leading axes: ``(..., n, n)`` in, ``(..., n, n)`` out. Real symmetric and
-complex Hermitian matrices are treated alike.
-"""
+"""Functions of real symmetric and complex Hermitian matrices; all of them broadcast over leading axes."""
 
 from __future__ import annotations
 
@@ -12,28 +8,15 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = [
-    "adjoint",
-    "expm",
-    "from_spectrum",
-    "invsqrtm",
-    "logm",
-    "lower_inverse",
-    "positive_inverse",
-    "powm",
-    "spectral_map",
-    "sqrtm",
-]
-
 
 def adjoint(matrices: Array) -> Array:
-    """Conjugate transpose over the last two axes, shape (..., n, m) -> (..., m, n)."""
+    """Return the conjugate transposes (..., m, n) of matrices (..., n, m)."""
     swapped = matrices.swapaxes(-1, -2)
     return swapped.conj() if matrices.dtype.kind == "c" else swapped
 
 
 def hermitian_part(matrices: Array) -> Array:
-    """Half the sum of matrices (..., n, n) and their conjugate transposes: what rounding took away."""
+    """Return ``(A + A^H) / 2`` for matrices (..., n, n), which restores the symmetry that rounding has broken."""
     return np.asarray(0.5 * (matrices + adjoint(matrices)))
 
 
@@ -48,24 +31,14 @@ def squared_roots(roots: Array) -> Array:
 
 
 def from_spectrum(eigenvalues: Array, eigenvectors: Array) -> Array:
-    """Return U diag(lam) U^H for eigenvalues (..., n) and eigenvectors (..., n, n), exactly Hermitian."""
+    """Return ``U diag(lam) U^H`` for eigenvalues (..., n) and eigenvectors (..., n, n), exactly Hermitian."""
     return hermitian_part((eigenvectors * eigenvalues[..., None, :]) @ adjoint(eigenvectors))
 
 
 def spectral_map(function: Callable[[Array], Array], matrices: Array) -> Array:
-    """Apply a real function to the eigenvalues of Hermitian matrices.
+    """Return ``U f(lam) U^H`` for Hermitian matrices ``U diag(lam) U^H`` (..., n, n) and a real function f.
 
-    Parameters
-    ----------
-    function : callable
-        Maps eigenvalues (..., n) to (..., n).
-    matrices : ndarray of shape (..., n, n)
-        Hermitian; only the lower triangles are read.
-
-    Returns
-    -------
-    ndarray of shape (..., n, n)
-        ``U f(lam) U^H``.
+    Only the lower triangles are read.
 
     Examples
     --------
@@ -78,36 +51,34 @@ def spectral_map(function: Callable[[Array], Array], matrices: Array) -> Array:
 
 
 def sqrtm(matrices: Array) -> Array:
-    """Principal square root of positive definite matrices (..., n, n)."""
+    """Return the principal square roots of positive definite matrices (..., n, n)."""
     return spectral_map(np.sqrt, matrices)
 
 
 def invsqrtm(matrices: Array) -> Array:
-    """Inverse principal square root of positive definite matrices (..., n, n)."""
+    """Return the inverse principal square roots of positive definite matrices (..., n, n)."""
     return spectral_map(lambda lam: 1.0 / np.sqrt(lam), matrices)
 
 
 def logm(matrices: Array) -> Array:
-    """Principal logarithm of positive definite matrices (..., n, n)."""
+    """Return the principal logarithms of positive definite matrices (..., n, n)."""
     return spectral_map(np.log, matrices)
 
 
 def expm(matrices: Array) -> Array:
-    """Exponential of Hermitian matrices (..., n, n)."""
+    """Return the exponentials of Hermitian matrices (..., n, n)."""
     return spectral_map(np.exp, matrices)
 
 
 def powm(matrices: Array, exponent: float) -> Array:
-    """Real power of positive definite matrices (..., n, n)."""
+    """Return a real power of positive definite matrices (..., n, n)."""
     return spectral_map(lambda lam: lam**exponent, matrices)
 
 
 def lower_inverse(lower: Array) -> Array:
-    """Invert lower triangular matrices (..., n, n) by forward substitution.
-
-    Row by row, without pivoting: a general inverse would lose the small entries of factors whose rows
-    differ by many orders of magnitude (a covariance in mixed units).
-    """
+    """Invert lower triangular matrices (..., n, n) by forward substitution."""
+    # Row by row and without pivoting, because a general inverse loses the small entries of factors whose rows differ by
+    # many orders of magnitude, as those of a covariance in mixed units do.
     n = lower.shape[-1]
     inverse = np.zeros_like(lower)
     for i in range(n):
@@ -119,14 +90,9 @@ def lower_inverse(lower: Array) -> Array:
 
 
 def positive_inverse(matrices: Array) -> Array:
-    """Inverse of positive definite matrices (..., n, n), from batched Cholesky factors.
+    """Invert positive definite matrices (..., n, n), several times faster than a general inverse of many small ones.
 
-    Several times faster than a general inverse of many small matrices.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a matrix is not positive definite.
+    Raise numpy.linalg.LinAlgError if a matrix is not positive definite.
     """
     inverse = lower_inverse(np.linalg.cholesky(matrices))
     return np.asarray(adjoint(inverse) @ inverse)

@@ -1,19 +1,95 @@
-"""The data record: encoded samples with their targets and weights, and an order that depends on their values only."""
+"""The data record, and how large arrays are read in parts, which bounds the memory beside the data themselves.
+
+Chunks (:func:`row_slices`) are for results of which each row is computed separately. Blocks (:func:`block_slices`) are
+for sums over rows: they have a fixed size, so that a sum rounds in the same way whatever the budget of memory is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import attrs
 import numpy as np
 
-from rplvq.arrays._blocks import subset
 from rplvq.arrays._labels import hard_targets
+from rplvq.arrays._order import canonical_order
+from rplvq.exceptions import PointError
 from rplvq.parts import library_part
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["Samples", "canonical_order", "repeats"]
+BUDGET_BYTES = 1 << 25
+"""Temporary memory of one chunk; every thread works on one chunk at a time."""
+BLOCK_BYTES = 1 << 25
+"""Temporary memory of one block of a sum. Another value changes the rounding of sums, so it must not be tuned."""
+LARGE_BLOCKS = 8
+"""A batch of training that fills at most this many blocks is decomposed at once."""
+COPIES = 8
+"""Copies of a part that exist at the same time while it is encoded or connected to one prototype."""
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> Iterator[slice]:
+    """Cut rows 0..n_rows into slices of at most ``at_most`` rows whose temporary memory fits the budget."""
+    length = max(1, BUDGET_BYTES // max(1, bytes_per_row))
+    return _slices(n_rows, length if at_most is None else max(1, min(length, at_most)))
+
+
+def block_slices(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Cut rows 0..n_rows into the blocks over which sums run, of the same sizes whatever the budget is."""
+    return _slices(n_rows, max(1, BLOCK_BYTES // max(1, bytes_per_row)))
+
+
+def _slices(n_rows: int, length: int) -> Iterator[slice]:
+    for start in range(0, n_rows, length):
+        yield slice(start, min(start + length, n_rows))
+
+
+class LazyRows:
+    """Chosen rows (M,) of an array (N, ...), perhaps on disk, that are copied only when they are indexed.
+
+    ``LazyRows(source, rows)[index]`` is the plain array ``source[rows][index]``, for an integer, a slice, an array of
+    integers or booleans, and for a tuple of one of these and further indices. ``numpy.asarray`` copies all rows.
+    """
+
+    __slots__ = ("dtype", "ndim", "rows", "shape", "source")
+
+    def __init__(self, source: Array, rows: Array) -> None:
+        self.source, self.rows = source, rows
+        self.shape, self.dtype, self.ndim = (len(rows), *source.shape[1:]), source.dtype, source.ndim
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Array:
+        first, further = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
+        return np.asarray(self.source[(self.rows[first], *further)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Copy all rows, shape (M, ...)."""
+        return np.asarray(self.source[self.rows], dtype=dtype)
+
+
+def subset(codes: Array, rows: Array) -> Array:
+    """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
+    if isinstance(codes, LazyRows):
+        codes, rows = codes.source, codes.rows[rows]
+    return cast(Array, LazyRows(codes, rows))
+
+
+def reads_parts(function: FunctionT) -> FunctionT:
+    """Mark a function that reads its codes only by slices or rows; it may be given :class:`LazyRows`.
+
+    A subclass that overrides the function, and a wrapper that calls it, are not marked and get plain arrays.
+    """
+    function.reads_parts = True  # type: ignore[attr-defined]
+    return function
+
+
+def materialise(function: Callable[..., Any], codes: Array) -> Array:
+    """Return codes in the form that a function accepts: as they are if it is marked, else one array in memory."""
+    return codes if getattr(function, "reads_parts", False) else np.asarray(codes)
 
 
 @library_part
@@ -97,57 +173,80 @@ class Samples:
         return self.at(slice(max(0, len(self) - at_most), None))
 
 
-def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = None) -> Array:
-    """Return an order (N,) of the samples that depends on their values only, not on how they were passed.
+def parts_of(codes: Array, n_columns: int = 0) -> list[slice]:
+    """Cut samples (N, ...) into parts that fit one block, given ``n_columns`` temporary floats per sample."""
+    size = int(np.prod(codes.shape[1:])) * max(codes.dtype.itemsize, 8)
+    return list(block_slices(len(codes), COPIES * (size + 8 * n_columns)))
 
-    A fit that permutes this order is repeatable by its seed whatever the order of its input, and an integer sample
-    weight is the same as repeating the sample.
+
+def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
+    """Cut the first ``size`` samples into parts whose connection to K prototypes fits one block."""
+    numbers = int(np.prod(codes.shape[1:])) * n_prototypes
+    return list(block_slices(size, COPIES * numbers * max(codes.dtype.itemsize, 8)))
+
+
+def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_columns: int = 1) -> Array:
+    """Return ``function(codes, *others)`` (N, ...), computed part by part.
+
+    The function must treat each sample separately, and may need ``n_columns`` temporary floats per sample. The codes
+    and all ``others`` have the shape (N, ...).
     """
-    return _order_and_runs(targets, codes, *([] if sample_weight is None else [sample_weight]))[0]
+    result: Array | None = None
+    for rows in parts_of(codes, n_columns):
+        found = function(codes[rows], *(values[rows] for values in others))
+        if rows == slice(0, len(codes)):
+            return found
+        if result is None:
+            result = np.empty((len(codes), *found.shape[1:]), dtype=found.dtype)
+        result[rows] = found
+    return np.asarray(result)
 
 
-def repeats(codes: Array, targets: Array) -> Array:
-    """Number the samples so that equal samples with equal targets have the same number, and others do not; (N,).
+def distances(manifold: Manifold[Any], prototypes: Prototypes, codes: Array) -> Array:
+    """Return the squared distances (N, K) of samples (N, ...) to K prototypes, computed part by part."""
+    return by_block(lambda part: manifold.sqdist(prototypes, part), codes, n_columns=len(prototypes))
 
-    Examples
-    --------
-    >>> repeats(np.array([[2.0], [1.0], [2.0], [2.0]]), np.array([0, 0, 0, 1]))
-    array([1, 0, 1, 3])
+
+def encoded(manifold: Manifold[Any], points: Any) -> Array:
+    """Return ``manifold.encode(points)`` (N, ...), computed part by part; the result must not be written to.
+
+    Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
+    matrices), nothing is copied, and the result is the array that was passed, which may be on disk. Otherwise the codes
+    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones.
+
+    Raises
+    ------
+    ValueError
+        If a point is not on the manifold; the message names the first such index.
     """
-    order, run = _order_and_runs(targets, codes)
-    result = np.empty_like(run)
-    result[order] = run
-    return result
+    is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
+    if not is_array or len(parts_of(points)) == 1:
+        return np.asarray(manifold.encode(points))
+    kept: Array | None = None
+    for rows, codes in _encoded_parts(manifold, points):
+        if kept is None and _is_same(codes, points[rows]):
+            continue
+        if kept is None:
+            dtype = np.result_type(codes, points) if rows.start else codes.dtype
+            kept = np.empty((len(points), *codes.shape[1:]), dtype=dtype)
+            if rows.start:
+                kept[: rows.start] = points[: rows.start]
+        if codes.dtype != kept.dtype:  # some parts of a complex array are real
+            kept = kept.astype(np.result_type(kept, codes), copy=False)
+        kept[rows] = codes
+    return np.asarray(points) if kept is None else kept
 
 
-def _order_and_runs(*arrays: Array) -> tuple[Array, Array]:
-    """Sort the samples that arrays (N, ...) describe; return their order (N,) and where each run of equals begins."""
-    order, run = np.arange(len(arrays[0])), np.zeros(len(arrays[0]), dtype=int)
-    tied = order.copy()  # places whose samples agree in the numbers read so far with those of other places
-    for read in _numbers(*arrays):
-        rows, runs = order[tied], run[tied]
-        values = read(rows)
-        inner = np.lexsort((values, runs))  # stable
-        order[tied], values = rows[inner], values[inner]
-        begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
-        begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
-        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]
-        tied = tied[~(begins & np.append(begins[1:], True))]
-        if not len(tied):
-            break
-    return order, run
+def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[slice, Array]]:
+    for rows in parts_of(points):
+        try:
+            yield rows, np.asarray(manifold.encode(points[rows]))
+        except PointError as error:
+            raise error.shifted(rows.start) from None
 
 
-def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:
-    """Yield one reader per number of a sample; a reader takes rows (M,) and returns real numbers (M,).
-
-    A few numbers tell most samples apart, so the others are never read or copied.
-    """
-
-    def reader(values: Array, place: tuple[int, ...], part: str) -> Callable[[Array], Array]:
-        return lambda rows: np.asarray(getattr(values[(rows, *place)], part))
-
-    for values in arrays:
-        for place in np.ndindex(values.shape[1:]):
-            for part in ("real", "imag") if np.iscomplexobj(values) else ("real",):
-                yield reader(values, place, part)
+def _is_same(codes: Array, points: Array) -> bool:
+    """Whether two arrays are the same memory, read in the same way."""
+    ours, theirs = codes.__array_interface__, points.__array_interface__
+    same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
+    return same and codes.strides == points.strides

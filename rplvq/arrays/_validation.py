@@ -1,4 +1,4 @@
-"""Checks of matrices that come from outside."""
+"""Checks of the matrices that users pass."""
 
 from __future__ import annotations
 
@@ -11,23 +11,12 @@ from rplvq.arrays._linalg import adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
-__all__ = [
-    "as_number_array",
-    "check_definite",
-    "check_hermitian",
-    "check_positive",
-    "first_bad",
-    "precision_of",
-    "rank_tolerance",
-    "require_finite",
-]
-
 
 def as_number_array(points: Any, ndim: int, what: str) -> Array:
-    """Return points as a plain float64 or complex128 array with ``ndim`` axes, or raise ValueError.
+    """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
-    A complex array without imaginary part becomes real. The input is never written to and is only
-    copied where its type demands it.
+    A complex array without imaginary part becomes real. The input is never written to, and is copied only where its
+    type demands it.
     """
     if sparse.issparse(points):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
@@ -54,7 +43,7 @@ def as_number_array(points: Any, ndim: int, what: str) -> Array:
 
 
 def precision_of(points: Any) -> float:
-    """Relative spacing of the numbers in which points came: coarser for float32 and float16."""
+    """Return the relative spacing of the numbers in which points were passed: coarser for float32 and float16."""
     dtype = getattr(points, "dtype", None)
     if dtype is None or np.dtype(dtype).kind not in "fc":
         return float(np.finfo(float).eps)
@@ -62,7 +51,7 @@ def precision_of(points: Any) -> float:
 
 
 def check_hermitian(points: Any) -> Array:
-    """Check a stack of Hermitian matrices that comes from outside.
+    """Check a stack of Hermitian matrices that a user passes.
 
     Parameters
     ----------
@@ -77,8 +66,8 @@ def check_hermitian(points: Any) -> Array:
     Raises
     ------
     ValueError
-        If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate
-        transpose by more than rounding: 1e-10 of its largest entry, 32 eps for float32 and float16.
+        If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate transpose by more
+        than rounding, which is 1e-10 of its largest entry, or 32 eps for float32 and float16.
     """
     array = as_number_array(points, 3, "(n_matrices, n, n)")
     n_rows, n_columns = array.shape[1:]
@@ -104,12 +93,20 @@ def check_hermitian(points: Any) -> Array:
     return hermitian_part(array)
 
 
-def check_definite(matrices: Array, precision: float) -> None:
-    """Raise what :func:`check_positive` raises for the eigenvalues of matrices (N, n, n), mostly without them.
+def check_positive_definite(points: Any) -> Array:
+    """Return matrices (N, n, n) that pass :func:`check_hermitian` and :func:`check_definite`, as the former does."""
+    matrices = check_hermitian(points)
+    check_definite(matrices, precision_of(points))
+    return matrices
 
-    A matrix that still has a Cholesky factor after twice the tolerance times its trace is taken off its diagonal
-    has a smallest eigenvalue well above the tolerance. Only where one has none, eigenvalues decide.
+
+def check_definite(matrices: Array, precision: float) -> None:
+    """Raise PointError at the first of the matrices (N, n, n) that is not positive definite beyond rounding.
+
+    ``precision`` is the relative rounding of the input, from :func:`precision_of`.
     """
+    # A matrix that still has a Cholesky factor after twice the tolerance times its trace was subtracted from its
+    # diagonal has a smallest eigenvalue well above the tolerance. Only where a factor is missing, eigenvalues decide.
     n = matrices.shape[-1]
     shifted = matrices.copy()
     diagonal = np.einsum("...ii->...i", shifted)
@@ -121,25 +118,15 @@ def check_definite(matrices: Array, precision: float) -> None:
 
 
 def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
-    """Share of the largest eigenvalue of an n x n matrix below which another one is rounding."""
+    """Return the share of the largest eigenvalue of an n x n matrix below which another eigenvalue is rounding."""
     return min(10 * n * precision, 1e-6)
 
 
 def check_positive(eigenvalues: Array, precision: float) -> None:
-    """Raise PointError at the first matrix that is not positive definite beyond rounding.
+    """Raise PointError at the first matrix that is not positive definite, given ascending eigenvalues (N, n).
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (N, n)
-        In ascending order.
-    precision : float
-        Relative rounding of the input, from :func:`precision_of`.
-
-    Raises
-    ------
-    PointError
-        If a smallest eigenvalue is at most ``min(10 n precision, 1e-6)`` times the largest: below that
-        it is rounding, and its logarithm means nothing.
+    The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest. Below that it is rounding, and
+    its logarithm has no meaning.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
@@ -169,7 +156,7 @@ def require_finite(points: Array) -> None:
 
 
 def first_bad(bad: Array) -> int | None:
-    """Index of the first True in a boolean array of shape (N,), or None."""
+    """Return the index of the first True in a boolean array (N,), or None."""
     return int(np.argmax(bad)) if bad.any() else None
 
 

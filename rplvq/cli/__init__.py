@@ -1,4 +1,4 @@
-"""The command line: options, data, and the command itself."""
+"""The command line. It only reads arguments and files, calls the library, and prints."""
 
 from rplvq.cli._command import main
 

@@ -27,13 +27,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments; those of the process by default.
+        Arguments; by default those of the process.
 
     Returns
     -------
     int
-        Exit status: 0, 1 if training failed, 2 if an argument or a file is wrong. Then one line on standard
-        error says why.
+        Exit status: 0 for success, 1 if training failed, and 2 if an argument or a file is invalid. One line on
+        standard error then says why.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> main(["compare", "--metrics", "euclid", "--epochs", "0", "--splits", "2", "--jobs", "1", "--quiet"])
     ... # doctest: +ELLIPSIS
     syn1: 1000 samples of shape (10, 10)
-    2 estimators, 2 folds: mean +- standard deviation of the scores, mean seconds a fold
+    2 estimators, 2 folds: mean +- standard deviation of the scores, mean seconds per fold
     ...
     0
     """
@@ -75,17 +75,10 @@ def _compare(arguments: argparse.Namespace) -> None:
         sigma2=arguments.sigma2,
     )
     cv = RepeatedStratifiedKFold(n_splits=arguments.splits, n_repeats=arguments.repeats, random_state=arguments.seed)
-    # Small matrices gain nothing from threads inside BLAS, and with a process a core they only get in the way.
+    # Threads inside BLAS do not speed up small matrices, and they compete with the processes for the cores.
     with threadpool_limits(1, user_api="blas"), parallel_config("loky", inner_max_num_threads=1):
-        result = compare(
-            X,
-            y,
-            estimators,
-            cv=cv,
-            n_jobs=arguments.jobs,
-            verbose=not arguments.quiet,
-            random_state=arguments.seed,
-        )
+        settings = {"cv": cv, "n_jobs": arguments.jobs, "verbose": not arguments.quiet}
+        result = compare(X, y, estimators, random_state=arguments.seed, **settings)
     if arguments.json:
         write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": _tests(result)})
     else:
@@ -97,7 +90,7 @@ def _compare(arguments: argparse.Namespace) -> None:
 
 
 def _make_folder(name: str | None) -> Path | None:
-    """Make the folder of the report before the work, so that a wrong name is found at once."""
+    """Make the folder of the report before training, so that an invalid name is reported at once."""
     if name is None:
         return None
     try:
@@ -108,7 +101,7 @@ def _make_folder(name: str | None) -> Path | None:
 
 
 def _tests(result: Comparison) -> list[dict[str, Any]]:
-    """Wilcoxon's p-values, corrected by Holm, of all pairs by the first metric."""
+    """Return the p-values of all pairs by the first metric (Wilcoxon, with Holm's correction)."""
     if min(len(result.names), len(result.folds)) < 2:
         return []
     return [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]

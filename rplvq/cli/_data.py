@@ -1,4 +1,7 @@
-"""Data for the command line: the bundled sets by name, and .npz files that are not trusted."""
+"""Data for the command line: the bundled sets by name, and files, which are not trusted.
+
+Nothing in a file is ever unpickled. Whatever is wrong with a file becomes one ValueError.
+"""
 
 from __future__ import annotations
 
@@ -23,78 +26,30 @@ DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
     "syn2": lambda seed: make_syn2(random_state=seed),
     "digits": lambda _: load_digits_covariances(),
 }
-"""Name -> function of a seed that gives X and y."""
+"""Functions of a seed that return X and y, by name."""
 
-# All that numpy and zipfile were seen to raise at damaged or hostile files.
+# All exceptions that numpy and zipfile were observed to raise at damaged or hostile files.
 BAD_FILE = (
-    ValueError,
-    OSError,
-    EOFError,
-    KeyError,
-    MemoryError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    OverflowError,
-    struct.error,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(ValueError, OSError, EOFError, KeyError, MemoryError, RuntimeError, SyntaxError, TypeError, OverflowError),
+    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
 )
 
 
 def load_data(source: str, seed: int) -> tuple[Array, Array]:
-    """Return samples (N, n, n) and labels (N,) of a bundled set, or of a .npz file.
-
-    Raises
-    ------
-    ValueError
-        If the file is missing, is not a .npz file, or lacks a usable X or y.
-    """
+    """Return samples (N, ...) and labels (N,) or (N, C) of a bundled set, or of a .npz file."""
     return DATASETS[source](seed) if source in DATASETS else load_npz(source)
 
 
 def load_npz(path: str) -> tuple[Array, Array]:
-    """Read X (N, ...) and y (N,) or (N, C) from a .npz file; nothing in it is ever unpickled.
-
-    Parameters
-    ----------
-    path : str
-        Of a file with numeric X and y of numbers or strings, as ``numpy.savez(path, X=X, y=y)`` writes.
-
-    Returns
-    -------
-    X : ndarray of shape (N, ...)
-    y : ndarray of shape (N,) or (N, C)
-
-    Raises
-    ------
-    ValueError
-        If the file is missing or damaged, is no .npz file, lacks X or y, or these have another dtype or length.
-    """
+    """Read X (N, ...) and y (N,) or (N, C) from a file that ``numpy.savez(path, X=X, y=y)`` wrote."""
     found = _read(path, lambda file: _read_archive(file, ("X", "y")))
     return _checked(found, path), _checked_labels(found, path)
 
 
 def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
-    """Return samples (N, ...) to predict, and their labels where the source has them.
+    """Return samples (N, ...) and their labels if the source has any.
 
-    Parameters
-    ----------
-    source : str
-        Name of a bundled set, a .npz file with X and perhaps y, or a .npy file with X alone.
-    seed : int, default=0
-        Seed of the bundled sets.
-
-    Returns
-    -------
-    X : ndarray of shape (N, ...)
-    y : ndarray of shape (N,) or (N, C), or None
-
-    Raises
-    ------
-    ValueError
-        As for :func:`load_npz`.
+    The source is a bundled set, a .npz file with X and perhaps y, or a .npy file with X.
     """
     if source in DATASETS:
         return DATASETS[source](seed)
@@ -121,7 +76,7 @@ def _checked_labels(found: dict[str, Array], path: str) -> Array:
 
 
 def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:
-    """Arrays of a file by name; whatever is wrong with it becomes one ValueError."""
+    """Read the arrays of a file, by name."""
     if not Path(path).is_file():
         raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
     try:
@@ -156,15 +111,9 @@ def _reason(error: BaseException) -> str:
 
 
 def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> None:
-    """Check samples (N, ...) against the metrics, and labels against the number of folds.
+    """Check that X suits all metrics, and that each of at least two classes has a sample per fold.
 
-    Checking all at once, before training, names the row of the file instead of that of a fold.
-
-    Raises
-    ------
-    ValueError
-        If X does not suit a metric, there are fewer than two classes, or the smallest class has fewer
-        samples than there are folds.
+    Checking everything before training lets the error name the row of the file instead of the row of a fold.
     """
     for metric in metrics:
         try:

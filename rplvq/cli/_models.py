@@ -1,4 +1,4 @@
-"""The commands about one model: train it, use it, look at its file."""
+"""The commands for one model: train it, predict with it, describe its file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["fit", "info", "predict", "write_json"]
 
 
 def write_json(value: Any) -> None:
-    """Print a value of plain types and arrays as one JSON document; what is not finite becomes null."""
+    """Print a value of plain types and arrays as one JSON document; numbers that are not finite become null."""
     sys.stdout.write(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
 
@@ -47,7 +47,7 @@ def fit(arguments: argparse.Namespace) -> None:
 
 
 def predict(arguments: argparse.Namespace) -> None:
-    """Predict the labels of samples, as CSV or JSON; the accuracy goes to standard error where labels are known."""
+    """Predict labels as CSV or JSON, and print the accuracy to standard error if the true labels are known."""
     model = load_model(arguments.model)
     X, y = load_samples(arguments.data)
     model.set_params(n_jobs=arguments.jobs)
@@ -65,12 +65,12 @@ def predict(arguments: argparse.Namespace) -> None:
 
 
 def info(arguments: argparse.Namespace) -> None:
-    """Say what a model's file holds."""
+    """Print a description of a model file."""
     _say(arguments.json, describe(load_model(arguments.model)))
 
 
 def describe(model: RiemannianLVQ) -> dict[str, Any]:
-    """Answer what a user asks first of a fitted model: parts, classes, sizes, how training ended."""
+    """Return the parameters, classes and sizes of a fitted model, and the last epoch of its training."""
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "callbacks"}
     return {
         "parameters": {name: value if _is_plain(value) else repr(value) for name, value in parameters.items()},
@@ -84,7 +84,7 @@ def describe(model: RiemannianLVQ) -> dict[str, Any]:
 
 
 def _accuracy(model: RiemannianLVQ, predicted: Any, y: Any) -> float:
-    """Share of right labels (N,) among those predicted; of soft labels y, the most probable counts."""
+    """Return the accuracy of predicted labels (N,); of soft labels y (N, C) the most probable class counts."""
     if y.ndim == 2 and y.shape[1] not in (1, len(model.classes_)):
         raise ValueError(f"y has {y.shape[1]} columns, the model {len(model.classes_)} classes: one column for each")
     missing = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else np.empty((0, 1))
@@ -121,7 +121,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Turn arrays and their numbers into Python's, and numbers that JSON does not know into None."""
+    """Turn arrays into lists and numbers of Python, and numbers that are not finite into None."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Options of the command line, and the types of their values."""
+"""The options of the command line, and the parsers of their values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ examples:
       your own: numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,)
 
 Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
-training starts from. Seconds are wall time; with several processes they share the cores.
+training starts from. Seconds are wall time; several processes share the cores.
 """,
     "fit": """\
 examples:
@@ -32,14 +32,14 @@ examples:
   python -m rplvq fit --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
 
 mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
-rplvq.load_model reads the model's file in Python.
+rplvq.load_model reads the model file in Python.
 """,
     "predict": """\
 examples:
   python -m rplvq predict --model digits.npz --data digits
   python -m rplvq predict --model digits.npz --data new.npy --proba --out labels.csv
 
-Prints CSV with a header: label, then with --proba one column a class.
+Prints CSV with a header: label, then with --proba one column per class.
 """,
     "info": """\
 examples:
@@ -50,7 +50,7 @@ examples:
 
 
 class UsageError(ValueError):
-    """A wrong argument or a file that can't be used: one line to the user."""
+    """An invalid argument, or a file that cannot be used; the user sees one line."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,28 +59,22 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Flat(argparse.Action):
-    """Joins the lists of several values, without repetitions."""
+    """Join the lists of several values, without repetitions."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, _: Any, namespace: argparse.Namespace, values: Any, __: str | None = None) -> None:
         setattr(namespace, self.dest, list(dict.fromkeys(name for part in values for name in part)))
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of ``python -m rplvq``; it raises UsageError at wrong arguments."""
+    """Make the parser of ``python -m rplvq``, which raises UsageError at invalid arguments."""
     parser = _Parser(
         prog="python -m rplvq", description="Prototype learning on Riemannian manifolds.", allow_abbrev=False
     )
     commands = parser.add_subparsers(dest="command", metavar="{compare,fit,predict,info}", required=True)
     _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
     _add_fit(_command(commands, "fit", "train one model and write it to a file"))
-    _add_predict(_command(commands, "predict", "predict the labels of samples by a model's file"))
-    _add_info(_command(commands, "info", "say what a model's file holds"))
+    _add_predict(_command(commands, "predict", "predict the labels of samples by a model file"))
+    _add_info(_command(commands, "info", "describe a model file"))
     return parser
 
 
@@ -98,54 +92,34 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
-    _add_data_options(command)
-    command.add_argument(
-        "--out", metavar="DIR", help="folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
-    )
-    metrics, costs = _one_of(MANIFOLDS), _one_of(COSTS)
-    known, shown = ", ".join(MANIFOLDS), ",".join(METRICS)
-    command.add_argument(
-        "--metrics",
-        type=metrics,
-        nargs="+",
-        action=_Flat,
-        default=list(METRICS),
-        metavar="NAME",
-        help=f"separated by commas or spaces: {known}; default: {shown}",
-    )
-    command.add_argument(
-        "--costs",
-        type=costs,
-        nargs="+",
-        action=_Flat,
-        default=["rslvq"],
-        metavar="NAME",
-        help=f"likewise: {', '.join(COSTS)} (default: rslvq)",
-    )
+    add, folder = command.add_argument, "folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
+    _add_data_option(command)
+    add("--out", metavar="DIR", help=folder)
+    for option, known, default in (("--metrics", MANIFOLDS, list(METRICS)), ("--costs", COSTS, ["rslvq"])):
+        names = f"separated by commas or spaces: {', '.join(known)} (default: {','.join(default)})"
+        add(option, type=_one_of(known), nargs="+", action=_Flat, default=default, metavar="NAME", help=names)
     _add_model_options(command)
-    _add_run_options(command)
+    add("--splits", type=_integer(2), default=10, metavar="F", help="folds, stratified by class (default: 10)")
+    add("--repeats", type=_integer(1), default=1, metavar="R", help="repetitions with other folds (default: 1)")
+    add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
+    _add_seed_and_quiet(command, "seed of data, folds and training (default: 0)")
 
 
 def _add_fit(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    _add_data_options(command)
-    add("--model", required=True, metavar="FILE.npz", help="file to write; an old one is replaced")
+    _add_data_option(command)
+    add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
     add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
     add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
     _add_model_options(command)
-    add("--seed", type=_integer(0, 2**32 - 1), default=0, help="seed of the bundled data and of training (default: 0)")
-    add("--quiet", action="store_true", help="no progress bar")
+    _add_seed_and_quiet(command, "seed of the bundled data and of training (default: 0)")
 
 
 def _add_predict(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
+    data = f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is printed, too"
     add("--model", required=True, metavar="FILE.npz", help="file that fit wrote")
-    add(
-        "--data",
-        required=True,
-        metavar="NAME|FILE",
-        help=f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is told too",
-    )
+    add("--data", required=True, metavar="NAME|FILE", help=data)
     add("--proba", action="store_true", help="class probabilities beside the labels")
     add("--out", metavar="FILE", help="file to write instead of standard output")
     add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
@@ -155,40 +129,21 @@ def _add_info(command: argparse.ArgumentParser) -> None:
     command.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
 
 
-def _add_data_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data",
-        default="syn1",
-        metavar="NAME|FILE.npz",
-        help=f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)",
-    )
+def _add_data_option(command: argparse.ArgumentParser) -> None:
+    names = f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)"
+    command.add_argument("--data", default="syn1", metavar="NAME|FILE.npz", help=names)
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes a class (default: 1)")
+    add, sigma2 = command.add_argument, "variance of the mixture: a positive number or auto (default: auto)"
+    add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes per class (default: 1)")
     add("--epochs", type=_integer(0), default=20, metavar="T", help="sweeps over the training data (default: 20)")
-    add(
-        "--sigma2",
-        type=_sigma2,
-        default="auto",
-        help="variance of the mixture: a positive number or auto (default: auto)",
-    )
+    add("--sigma2", type=_sigma2, default="auto", help=sigma2)
 
 
-def _add_run_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--splits",
-        type=_integer(2),
-        default=10,
-        metavar="F",
-        help="folds of the stratified cross-validation (default: 10)",
-    )
-    add("--repeats", type=_integer(1), default=1, metavar="R", help="repetitions of it with other folds (default: 1)")
-    add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
-    add("--seed", type=_integer(0, 2**32 - 1), default=0, help="seed of data, folds and training (default: 0)")
-    add("--quiet", action="store_true", help="no progress bar")
+def _add_seed_and_quiet(command: argparse.ArgumentParser, seed: str) -> None:
+    command.add_argument("--seed", type=_integer(0, 2**32 - 1), default=0, help=seed)
+    command.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:

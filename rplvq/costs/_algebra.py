@@ -12,11 +12,9 @@ from rplvq.costs._mixture import log_proba_of
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["Combinable", "ScaledCost", "SummedCost", "restrict_to_classes"]
-
 
 def restrict_to_classes(cost: Any, classes: Array) -> Any:
-    """Return a cost for some of its classes, given by index (M,): by its own method, if it is not the same for all.
+    """Return a cost for the classes with these indices (M,), by its own method if it has one.
 
     Examples
     --------
@@ -29,9 +27,9 @@ def restrict_to_classes(cost: Any, classes: Array) -> Any:
 
 
 class Combinable:
-    """Gives a cost the operators: sums with any other cost, multiples by positive numbers.
+    """Base class that gives a cost the operators ``+`` and ``*``: sums with any cost, multiples by positive numbers.
 
-    Costs of your own may inherit it. They need not: a sum takes any cost as long as one side knows the operator.
+    A cost of your own may inherit it, but need not: a sum takes any cost if one of the two sides has the operators.
 
     Examples
     --------
@@ -72,14 +70,14 @@ def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 @library_part
 @attrs.frozen(repr=False)
 class ScaledCost(Combinable):
-    """A cost times a positive number: loss and slope are multiplied by it; written ``0.1 * cost``.
+    """A cost times a positive number, written ``0.1 * cost``: its loss and its slope are multiplied by this number.
 
     Parameters
     ----------
     factor : float
         Positive and finite.
     cost : Cost
-        What is scaled.
+        The cost that is multiplied.
 
     Examples
     --------
@@ -93,21 +91,21 @@ class ScaledCost(Combinable):
     cost: Any = attrs.field(validator=_cost)
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate loss (B,) and slope (B, K); targets as the scaled cost takes them."""
+        """Evaluate loss (B,) and slope (B, K) at targets that the scaled cost accepts."""
         loss, slope = self.cost(sqdist, targets, labels, sigma2)
         return Evaluation(self.factor * loss, self.factor * slope)
 
     @property
     def priors(self) -> tuple[float, ...] | None:
-        """Class priors of the scaled cost, None for equal ones."""
+        """Class priors of the scaled cost, None for equal priors."""
         return getattr(self.cost, "priors", None)
 
     def restrict_to_classes(self, classes: Array) -> ScaledCost:
-        """Return the cost for some of its classes, given by index (M,)."""
+        """Return the same cost for the classes with these indices (M,) only."""
         return ScaledCost(self.factor, restrict_to_classes(self.cost, classes))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Class log-posterior of the scaled cost, shape (B, C)."""
+        """Return the class log-posterior (B, C) of the scaled cost."""
         return log_proba_of(self.cost, sqdist, labels, sigma2)
 
     def __repr__(self) -> str:
@@ -116,21 +114,22 @@ class ScaledCost(Combinable):
 
 
 def _flat(terms: Any) -> tuple[Any, ...]:
-    """Make one sum of sums of sums."""
+    """Attrs converter: replace each sum among the terms by its own terms."""
     return tuple(inner for term in terms for inner in (term.terms if isinstance(term, SummedCost) else (term,)))
 
 
 @library_part
 @attrs.frozen(repr=False)
 class SummedCost(Combinable):
-    """A sum of costs: losses and slopes add up; written ``a + b``.
+    """A sum of costs, written ``a + b``: the losses and the slopes of its terms add up.
 
-    Probabilities are those of the first term that has a ``log_proba``, else those of the plain mixture.
+    Class probabilities are those of the first term that has a ``log_proba``; without one, they are those of the mixture
+    with equal weights.
 
     Parameters
     ----------
     terms : sequence of Cost
-        What is added.
+        The costs that are added.
 
     Examples
     --------
@@ -143,26 +142,26 @@ class SummedCost(Combinable):
     terms: tuple[Any, ...] = attrs.field(converter=_flat, validator=[attrs.validators.min_len(1), _cost])
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate loss (B,) and slope (B, K); targets must suit every term."""
+        """Evaluate loss (B,) and slope (B, K) at targets that every term accepts."""
         found = [term(sqdist, targets, labels, sigma2) for term in self.terms]
         return Evaluation(sum(loss for loss, _ in found), sum(slope for _, slope in found))
 
     def restrict_to_classes(self, classes: Array) -> SummedCost:
-        """Return the cost for some of its classes, given by index (M,)."""
+        """Return the same cost for the classes with these indices (M,) only."""
         return SummedCost(tuple(restrict_to_classes(term, classes) for term in self.terms))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Class log-posterior of the first term that has one, shape (B, C)."""
+        """Return the class log-posterior (B, C) of the first term that has one."""
         return log_proba_of(self._probabilistic, sqdist, labels, sigma2)
 
     @property
     def priors(self) -> tuple[float, ...] | None:
-        """Class priors of the first term that has a ``log_proba``, None for equal ones."""
+        """Class priors of the first term that has a ``log_proba``, None for equal priors."""
         return getattr(self._probabilistic, "priors", None)
 
     @property
     def _probabilistic(self) -> Any:
-        """First term that has a ``log_proba``, or None."""
+        """The first term that has a ``log_proba``, or None."""
         return next((term for term in self.terms if hasattr(term, "log_proba")), None)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Generalized LVQ: a smooth margin."""
+"""Generalized LVQ: a cost that compares the nearest prototype of the own class with the nearest of another one."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from rplvq.costs._algebra import Combinable
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["GLVQ"]
-
 COINCIDENT = 1e-290
-"""Sum of both distances below which a sample lies on both prototypes: no direction is better than another."""
+"""If both squared distances add up to less than this, the sample is at both prototypes, and neither is moved."""
 
 
 @library_part
@@ -22,19 +20,20 @@ class GLVQ(Combinable):
     """Margin cost of generalized learning vector quantization.
 
     With d+ the squared distance to the nearest prototype of the sample's class and d- that to the nearest of any other,
-    ``mu = (d+ - d-) / (d+ + d-)`` lies between -1 (right and sure) and 1, and ``loss = 1 / (1 + exp(-steepness mu))``.
+    ``mu = (d+ - d-) / (d+ + d-)`` lies between -1 (clearly right) and 1 (clearly wrong), and
+    ``loss = 1 / (1 + exp(-steepness mu))``.
     Only these two prototypes move: ``d loss / d d+ = f' 2 d- / (d+ + d-)^2`` and
     ``d loss / d d- = -f' 2 d+ / (d+ + d-)^2`` with ``f' = steepness loss (1 - loss)`` (Sato and Yamada 1996,
     "Generalized learning vector quantization", NIPS 8). On the affine-invariant manifold this is GLRSQ (Tang, Fan
     and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS).
 
-    The cost has no scale: multiplying all distances by a number changes nothing, and sigma2 is not used in
-    training. Class probabilities are those of the mixture at sigma2.
+    Multiplying all distances by a number does not change the cost, and training does not use sigma2. Class
+    probabilities are those of the mixture at sigma2.
 
     Parameters
     ----------
     steepness : float, default=1
-        Of the sigmoid; larger values let only samples near the border count.
+        Steepness of the sigmoid; with a larger value only samples near the border between classes count.
 
     Examples
     --------
@@ -49,21 +48,18 @@ class GLVQ(Combinable):
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices ``targets`` (B,).
 
-        Raises
-        ------
-        ValueError
-            If targets are class probabilities, or every prototype has one class.
+        ValueError is raised if targets are class probabilities, or if all prototypes have the same class.
         """
         if targets.ndim != 1:
-            raise ValueError("cost GLVQ learns from one class a sample; for soft labels use cost='plvq'")
+            raise ValueError("cost GLVQ learns from one class per sample; for soft labels use cost='plvq'")
         own = labels == targets[:, None]
         if own.all(axis=1).any():
-            raise ValueError("cost GLVQ compares classes, and all prototypes have one class")
+            raise ValueError("cost GLVQ compares classes, but all prototypes have the same class")
         rows = np.arange(len(sqdist))
         right = np.where(own, sqdist, np.inf).argmin(axis=1)
         wrong = np.where(own, np.inf, sqdist).argmin(axis=1)
         ahead, behind = sqdist[rows, right], sqdist[rows, wrong]
-        # Shares of the sum instead of the sum's square, which would overflow before the distances do.
+        # Quotients by the sum, because the square of the sum overflows before the distances do.
         inverse = 1.0 / np.maximum(ahead + behind, COINCIDENT)
         share = ahead * inverse
         loss = expit(self.steepness * (share - behind * inverse))

@@ -1,8 +1,8 @@
-"""The Gaussian mixture behind the probabilistic costs, in logarithms throughout.
+"""The Gaussian mixture behind the probabilistic costs, and the sigma2 that fits its posterior best.
 
-Component k has the logit ``log pi_k - d_k / (2 sigma2)``; the normaliser of a shared sigma2 cancels. Sums
-over a class run over prototypes sorted by label, with their own maximum taken out, so that a class whose
-probability underflows still has an exact logarithm and an exact slope.
+Component k has the logit ``log pi_k - d_k / (2 sigma2)``; the normaliser of a shared sigma2 cancels. Everything is
+computed in logarithms: the sum over a class is divided by its own largest term, so that a class whose probability
+underflows still has an exact logarithm and an exact slope.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from rplvq.protocols import Array
+from rplvq.arrays import by_block
+from rplvq.protocols import Array, Cost
 
-__all__ = ["Groups", "as_soft", "class_groups", "class_log_proba", "log_prior", "log_proba_of", "mixture_logits"]
+SPAN = np.log(1e4)
+"""The calibrated sigma2 is searched within this distance of the given one, in logarithms."""
 
 
 class Groups(NamedTuple):
-    """How K prototypes fall into C classes: sorted by label, where each class starts, how many."""
+    """The prototypes of each of C classes: those of class c are ``order[starts[c] : starts[c] + counts[c]]``."""
 
     order: Array  # (K,)
     starts: Array  # (C,)
@@ -26,13 +29,7 @@ class Groups(NamedTuple):
 
 
 def class_groups(labels: Array) -> Groups:
-    """Group prototypes by label (K,).
-
-    Raises
-    ------
-    ValueError
-        If a class between 0 and the largest label has no prototype.
-    """
+    """Group prototypes by label (K,); raise ValueError if a class up to the largest label has no prototype."""
     return _class_groups(labels.tobytes(), labels.dtype.str)
 
 
@@ -47,12 +44,9 @@ def _class_groups(buffer: bytes, dtype: str) -> Groups:
 
 
 def log_prior(priors: tuple[float, ...] | None, labels: Array) -> Array | None:
-    """Logarithm of each prototype's prior (K,): its class's, shared evenly; None for equal weights.
+    """Return the log-priors (K,) of prototypes, which share the prior of their class evenly; None for equal weights.
 
-    Raises
-    ------
-    ValueError
-        If the number of priors is not the number of classes.
+    Raise ValueError if the number of priors is not the number of classes.
     """
     if priors is None:
         return None
@@ -63,24 +57,21 @@ def log_prior(priors: tuple[float, ...] | None, labels: Array) -> Array | None:
 
 
 def mixture_logits(sqdist: Array, sigma2: float, log_priors: Array | None = None) -> Array:
-    """Logits -d / (2 sigma2) + log prior, shape (B, K).
-
-    The smallest distance of each sample is taken out first: softmax does not see it, and distances
-    beyond 1e16 times sigma2 keep their differences.
-    """
+    """Return the logits ``-d / (2 sigma2) + log prior`` (B, K), up to a constant per sample."""
+    # Subtracting the smallest distance does not change a softmax, and distances beyond 1e16 sigma2 keep differences.
     nearest = np.minimum.reduce(sqdist, axis=1, keepdims=True)
     logits = (nearest - sqdist) * (0.5 / sigma2)
     return logits if log_priors is None else logits + log_priors
 
 
 def log_sum_exp(logits: Array) -> Array:
-    """Log of the summed exponentials over the last axis, kept as length 1."""
+    """Return the logarithm of the summed exponentials over the last axis, which keeps the length 1."""
     top = np.maximum.reduce(logits, axis=-1, keepdims=True)
     return np.asarray(np.log(np.add.reduce(np.exp(logits - top), axis=-1, keepdims=True)) + top)
 
 
 def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
-    """Log of the summed exponentials within each class: logits (B, K) -> (B, C)."""
+    """Return the logarithm of the summed exponentials of logits (B, K) within each class, shape (B, C)."""
     ordered = logits[:, groups.order]
     top = np.maximum.reduceat(ordered, groups.starts, axis=1)
     shifted = np.exp(ordered - np.repeat(top, groups.counts, axis=1))
@@ -88,25 +79,9 @@ def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
 
 
 def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Array | None = None) -> Array:
-    """Class log-posterior of the mixture.
+    """Return the class log-posterior (B, C) of the mixture, ``log p(c | X) = log sum_{c_k = c} p_k``.
 
-    ``log p(c | X) = log sum_{c_k = c} p_k``, p = softmax of the logits (Tang et al., section on RSLVQ).
-
-    Parameters
-    ----------
-    sqdist : ndarray of shape (B, K)
-        Squared distances.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    sigma2 : float
-        Shared variance, in the units of ``sqdist``.
-    log_priors : ndarray of shape (K,), optional
-        Logarithm of each prototype's prior; equal if not given.
-
-    Returns
-    -------
-    ndarray of shape (B, C)
-        Logarithms of probabilities; rows of their exponentials sum to one.
+    p is the softmax of the logits of squared distances (B, K) (Tang et al., section on RSLVQ).
     """
     logits = mixture_logits(sqdist, sigma2, log_priors)
     by_class = class_log_sum_exp(logits, class_groups(labels))
@@ -114,20 +89,64 @@ def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Arr
 
 
 def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
-    """Class log-posterior (B, C) of a cost, that of the plain mixture where it has none."""
+    """Return the class log-posterior (B, C) of a cost, or that of the mixture with equal weights if it has none."""
     return np.asarray(getattr(cost, "log_proba", class_log_proba)(sqdist, labels, sigma2))
 
 
 def as_soft(targets: Array, n_classes: int) -> Array:
-    """Class probabilities (B, C) of class indices (B,), or targets as they are.
-
-    Raises
-    ------
-    ValueError
-        If the number of columns is not ``n_classes``.
-    """
+    """Return class probabilities (B, C) of class indices (B,); raise ValueError at another number of columns."""
     if targets.ndim == 1:
         return np.asarray(np.eye(n_classes)[targets])
     if targets.shape[1] != n_classes:
         raise ValueError(f"soft labels have {targets.shape[1]} columns for {n_classes} classes")
     return targets
+
+
+def calibrated_loss(
+    cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None
+) -> tuple[float, float]:
+    """Minimise the mean negative log-posterior of the true class over sigma2.
+
+    Parameters
+    ----------
+    cost : Cost
+        The cost whose posterior counts; without one, that of the mixture with equal weights counts.
+    sqdist : ndarray of shape (M, K)
+        Squared distances.
+    targets : ndarray of shape (M,) or (M, C)
+        Class indices or class probabilities.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    sigma2 : float
+        Center of the search, which goes up and down by a factor of 1e4.
+    sample_weight : ndarray of shape (M,), optional
+        Multiplicity of each sample.
+
+    Returns
+    -------
+    loss : float
+        The smallest mean loss.
+    sigma2 : float
+        The sigma2 at which it is reached.
+
+    Examples
+    --------
+    >>> from rplvq import RSLVQ
+    >>> sqdist = np.array([[0.0, 4.0], [1.0, 3.0], [3.0, 1.0], [1.0, 2.0], [2.0, 1.5]])
+    >>> loss, sigma2 = calibrated_loss(RSLVQ(), sqdist, np.array([0, 0, 1, 1, 1]), np.array([0, 1]), 1.0)
+    >>> round(loss, 3), round(sigma2, 2)
+    (0.412, 0.5)
+    """
+    n_classes = int(labels.max()) + 1
+
+    def loss(log_sigma2: float) -> float:
+        def of(sqdist: Array, targets: Array) -> Array:
+            soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, float(np.exp(log_sigma2)))
+            # A class of probability 0 adds no loss, even where its logarithm is infinite.
+            return np.asarray(np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
+
+        return -float(np.average(by_block(of, sqdist, targets), weights=sample_weight))
+
+    center = np.log(sigma2)
+    best = minimize_scalar(loss, bounds=(center - SPAN, center + SPAN), method="bounded", options={"xatol": 1e-6})
+    return float(best.fun), float(np.exp(best.x))

@@ -1,4 +1,4 @@
-"""Normalisers of Gaussians on manifolds: what a cost needs where classes differ in their spread."""
+"""Normalisers of Gaussians on manifolds, which a cost needs if the classes have different variances."""
 
 from __future__ import annotations
 
@@ -12,34 +12,30 @@ from numpy.polynomial import chebyshev
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from rplvq.parts import library_part
+from rplvq.parts import count_from, library_part
 from rplvq.protocols import Array
-
-__all__ = ["FlatGaussian", "Normaliser", "RiemannianGaussian", "likeliest_variance"]
 
 LARGEST_TABLED = 32
 
 
 @lru_cache(maxsize=1)
 def _table() -> tuple[Array, float]:
-    """Chebyshev coefficients (31, 65) for n = 2..32 and the largest sigma; see tools/normaliser_table.py."""
+    """Return the Chebyshev coefficients (31, 65) for n = 2..32 and the largest sigma of the table.
+
+    The program tools/normaliser_table.py has computed them.
+    """
     with files("rplvq.costs").joinpath("normaliser.npz").open("rb") as stream, np.load(stream) as stored:
         return stored["table"], float(stored["largest_sigma"])
 
 
 class Normaliser(Protocol):
-    """The integral Z of exp(-d^2 / (2 variance)) over a manifold, the same around every centre."""
+    """The integral Z of ``exp(-d^2 / (2 variance))`` over a manifold on which it does not depend on the centre."""
 
     def log_z(self, variance: Any) -> Array:
-        """Logarithm of Z at variances of any shape, up to a constant."""
+        """Return the logarithm of Z at variances of any shape, up to a constant."""
 
     def mean_sqdist(self, variance: Any) -> Array:
         """Return the expected squared distance to the centre, ``2 variance^2 d log Z / d variance``."""
-
-
-def _check_size(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{attribute.name} must be an integer above 0, got {value!r}")
 
 
 def check_variances(argument: str, value: Any) -> Array:
@@ -63,7 +59,7 @@ class FlatGaussian:
     Parameters
     ----------
     dimension : int
-        Of the space.
+        Dimension of the space.
 
     Examples
     --------
@@ -73,14 +69,14 @@ class FlatGaussian:
     array([3., 6.])
     """
 
-    dimension: int = attrs.field(validator=_check_size)
+    dimension: int = attrs.field(validator=count_from(1))
 
     def log_z(self, variance: Any) -> Array:
-        """Logarithm of Z, in the shape of ``variance``; ValueError at one that is not positive."""
+        """Return the logarithm of Z at variances (...); raise ValueError at one that is not positive."""
         return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * check_variances("variance", variance)))
 
     def mean_sqdist(self, variance: Any) -> Array:
-        """Return the expected squared distance to the centre, ``dimension * variance``."""
+        """Return the expected squared distance to the centre, ``dimension * variance``, at variances (...)."""
         return np.asarray(self.dimension * check_variances("variance", variance))
 
 
@@ -92,13 +88,13 @@ class RiemannianGaussian:
     ``log Z = (dim / 2) log(2 pi v) + excess(v)`` for a variance v. The excess vanishes at v = 0 and grows as
     ``v n (n^2 - 1) / 24``, because volume grows exponentially with distance (Said, Bombrun, Berthoumieu and Manton
     2017, "Riemannian Gaussian distributions on the space of symmetric positive definite matrices", IEEE Transactions on
-    Information Theory, arXiv:1507.01760). For real matrices, of dim = n (n + 1) / 2, ``log Z`` holds a
-    Pfaffian of error functions (de Bruijn) that no float64 arithmetic survives; it is read from a table of n = 2..32
-    that was made with up to 700 digits. For Hermitian ones, of dim = n^2, with the Stieltjes-Wigert determinant,
+    Information Theory, arXiv:1507.01760). For real matrices, with dim = n (n + 1) / 2, ``log Z`` contains a Pfaffian of
+    error functions (de Bruijn) that cannot be computed in float64. It is read from a table for n = 2..32 that was
+    computed with up to 700 digits. For Hermitian matrices, with dim = n^2 and the Stieltjes-Wigert determinant,
     ``excess = v n (n^2 - 1) / 12 + sum_{m < n} (n - m) log(sinh(m v / 2) / (m v / 2))``.
 
-    Any positive variance is taken: beyond 144, where the table ends, the error functions are 1 to rounding. The
-    error of ``log Z`` from the table was at most 2e-11 at random places; a test asks for 1e-9.
+    Every positive variance is allowed: beyond 144, where the table ends, the error functions are 1 to rounding. The
+    error of ``log Z`` from the table was at most 2e-11 at random places.
 
     Parameters
     ----------
@@ -114,7 +110,7 @@ class RiemannianGaussian:
     array([ 0.225, 26.2  ])
     """
 
-    n: int = attrs.field(validator=_check_size)
+    n: int = attrs.field(validator=count_from(1))
     hermitian: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool))
 
     def __attrs_post_init__(self) -> None:
@@ -126,28 +122,28 @@ class RiemannianGaussian:
 
     @property
     def dimension(self) -> int:
-        """Of the manifold."""
+        """Dimension of the manifold."""
         return self.n**2 if self.hermitian else self.n * (self.n + 1) // 2
 
     def log_z(self, variance: Any) -> Array:
-        """Logarithm of Z, in the shape of ``variance``; ValueError at one that is not positive."""
+        """Return the logarithm of Z at variances (...); raise ValueError at one that is not positive."""
         v = check_variances("variance", variance)
         excess = self._hermitian(v)[0] if self.hermitian else self._real(v)[0]
         return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * v) + excess)
 
     def mean_sqdist(self, variance: Any) -> Array:
-        """Return the expected squared distance to the centre, ``v dim + 2 v^2 d excess / dv``."""
+        """Return the expected squared distance to the centre, ``v dim + 2 v^2 d excess / dv``, at variances (...)."""
         v = check_variances("variance", variance)
         rate = self._hermitian(v)[1] if self.hermitian else self._real(v)[1]
         return np.asarray(v * (self.dimension + 2 * v * rate))
 
     def _hermitian(self, v: Array) -> tuple[Array, Array]:
-        """Excess and its derivative by the variance."""
+        """Return the excess and its derivative with respect to the variance."""
         m = np.arange(1, self.n)
         half = 0.5 * m * v[..., None]
         tiny = half < 1e-3
         safe = np.where(tiny, 1.0, half)
-        # log(sinh(h) / h) without overflow, and by its series where the fraction is 1 to rounding.
+        # log(sinh(h) / h) in a form without overflow, and its series where the fraction is 1 to rounding.
         exact = safe + np.log1p(-np.exp(-2 * safe)) - np.log(2 * safe)
         log_ratio = np.where(tiny, half**2 / 6 * (1 - half**2 / 30), exact)
         rate = np.where(tiny, half / 3 * (1 - half**2 / 15), 1 / np.tanh(safe) - 1 / safe)
@@ -155,7 +151,7 @@ class RiemannianGaussian:
         return growth * v + log_ratio @ (self.n - m), growth + rate @ (0.5 * m * (self.n - m))
 
     def _real(self, v: Array) -> tuple[Array, Array]:
-        """Excess and its derivative by the variance: ``v n (n^2 - 1) / 24`` less what the table holds."""
+        """Return the excess, ``v n (n^2 - 1) / 24`` minus the value of the table, and its derivative."""
         n = self.n
         if n == 1:
             return np.zeros_like(v), np.zeros_like(v)
@@ -181,15 +177,15 @@ def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
 
     Parameters
     ----------
-    normaliser : Normaliser
-        Of the manifold.
+    normaliser : FlatGaussian or RiemannianGaussian
+        The normaliser of the manifold.
     mean_sqdist : float
         Mean squared distance, positive.
 
     Returns
     -------
     float
-        In the units of squared distances.
+        The variance, in the units of squared distances.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Representability: prototypes stay with the data they stand for."""
+"""Representability: a cost that keeps prototypes near the data of their class."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, mixtu
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["Representability"]
-
 
 @library_part
 @attrs.frozen
 class Representability(Combinable):
-    """Pulls each prototype to the data it stands for: minus the log-likelihood of a class's own mixture.
+    """Negative log-likelihood of a sample under the mixture of its own class, which pulls prototypes to their data.
 
-    ``loss = -log (1 / K_y) sum_{c_k = y} exp(-d_k / (2 sigma2))`` up to the normaliser, which a shared sigma2 does not
-    change, with K_y prototypes of the sample's class y. ``slope_k = P_k / (2 sigma2)`` with P the softmax within the
-    class: prototypes of one class share a sample by their posterior, the others do not see it. For soft labels the loss
-    is the expectation over classes. With one prototype a class its minimum is the class mean.
+    ``loss = -log (1 / K_y) sum_{c_k = y} exp(-d_k / (2 sigma2))``, with K_y prototypes of the sample's class y and
+    without the normaliser, which is constant, because all classes share sigma2. ``slope_k = P_k / (2 sigma2)``, where P
+    is the softmax within the class: the prototypes of this class share the sample by their posterior, and the others
+    are not moved. For soft labels the loss is the expectation over classes. With one prototype per class its minimum is
+    the class mean.
 
     It is the generative term that Hammer, Nebel, Riedel and Villmann ("Generative versus discriminative prototype based
-    classification", WSOM 2014) add to discriminative LVQ costs: ``RSLVQ() + 0.1 * Representability()``. In the
-    units of RSLVQ's loss, so that the factor means the same for all data.
+    classification", WSOM 2014) add to discriminative LVQ costs: ``RSLVQ() + 0.1 * Representability()``. Its loss has
+    the units of the loss of RSLVQ, so that the factor means the same for all data.
 
     Examples
     --------
@@ -36,18 +35,12 @@ class Representability(Combinable):
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C).
-
-        Raises
-        ------
-        ValueError
-            If the number of columns is not the number of classes with a prototype.
-        """
+        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
         groups = class_groups(labels)
         soft = as_soft(targets, len(groups.starts))
         logits = mixture_logits(sqdist, sigma2)
         by_class = class_log_sum_exp(logits, groups)
-        nearest = sqdist.min(axis=1) * (0.5 / sigma2)  # what mixture_logits has taken out
+        nearest = sqdist.min(axis=1) * (0.5 / sigma2)  # mixture_logits has subtracted it
         loss = np.vecdot(soft, np.log(groups.counts) - by_class) + soft.sum(axis=1) * nearest
         slope = soft[:, labels] * np.exp(logits - by_class[:, labels]) * (0.5 / sigma2)
         return Evaluation(loss, slope)

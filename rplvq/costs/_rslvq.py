@@ -1,4 +1,4 @@
-"""Robust soft LVQ: the likelihood-ratio cost."""
+"""Robust soft LVQ (the likelihood ratio) and probabilistic LVQ (the cross-entropy to soft labels)."""
 
 from __future__ import annotations
 
@@ -9,46 +9,51 @@ import attrs
 import numpy as np
 
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import class_log_proba, log_prior, log_sum_exp, mixture_logits
+from rplvq.costs._mixture import (
+    as_soft,
+    class_groups,
+    class_log_proba,
+    class_log_sum_exp,
+    log_prior,
+    log_sum_exp,
+    mixture_logits,
+)
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["RSLVQ", "check_priors"]
-
 SMALLEST_SUM = 1e-280
-"""Sum over the own class below which plain exponentials would lose digits to underflow."""
+"""If the exponentials of the own class add up to less than this, underflow has cost them digits."""
 FEW_PROTOTYPES = 24
-"""Up to here one sample is faster in plain floats: NumPy's call overhead outweighs K exponentials."""
+"""Up to this number of prototypes plain floats evaluate one sample faster than NumPy, whose calls have overhead."""
 
 
 def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
-    """Return -log p(y | X) of shape (B,), and P_k - p_k of shape (B, K).
+    """Return ``-log p(y | X)`` (B,) and ``P_k - p_k`` (B, K), where ``own`` (B, K) marks prototypes of the class y.
 
-    Parameters
-    ----------
-    logits : ndarray of shape (B, K)
-        Logits of the prototypes.
-    own : ndarray of bool of shape (B, K)
-        Whether the prototype has the sample's class.
+    p is the softmax of the logits (B, K) over all prototypes, and P the softmax over those of the class y.
     """
     logits_own = np.where(own, logits, -np.inf)
     log_all, log_own = log_sum_exp(logits), log_sum_exp(logits_own)
     return (log_all - log_own)[:, 0], np.exp(logits_own - log_own) - np.exp(logits - log_all)
 
 
-def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
-    """Evaluate one sample with equal priors in plain floats, or return None where they would underflow.
+def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, Array]:
+    """Return ``-sum_c t_c log p(c | X)`` (B,) and ``t_{c_k} P_k - p_k`` (B, K).
 
-    Parameters
-    ----------
-    sqdist : list of K floats
-        Squared distances.
-    target : int
-        Class index of the sample.
-    labels : list of K ints
-        Class index of each prototype.
-    scale : float
-        1 / (2 sigma2).
+    p is the softmax of the logits (B, K), P the softmax within each class, and t the class probabilities (B, C).
+    """
+    by_class = class_log_sum_exp(logits, class_groups(labels))
+    log_all = log_sum_exp(by_class)
+    total = targets.sum(axis=1, keepdims=True)
+    within = np.exp(logits - by_class[:, labels])
+    difference = targets[:, labels] * within - total * np.exp(logits - log_all)
+    return np.vecdot(targets, log_all - by_class), difference
+
+
+def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
+    """Evaluate one sample in plain floats with equal priors, or return None where they would underflow.
+
+    ``sqdist`` and ``labels`` hold K numbers each, and ``scale`` is 1 / (2 sigma2).
     """
     joint = [math.exp(-scale * distance) for distance in sqdist]
     total = sum(joint)
@@ -62,7 +67,7 @@ def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: flo
 
 
 def check_priors(_: Any, __: attrs.Attribute[Any], value: tuple[float, ...] | None) -> None:
-    """Attrs validator: None, or positive numbers that sum to one."""
+    """Attrs validator: accept None, or positive numbers that sum to one."""
     if value is None:
         return
     for index, prior in enumerate(value):
@@ -73,12 +78,12 @@ def check_priors(_: Any, __: attrs.Attribute[Any], value: tuple[float, ...] | No
 
 
 def to_priors(value: Any) -> tuple[float, ...] | None:
-    """Attrs converter: any sequence of numbers becomes a tuple, which compares and pickles."""
+    """Attrs converter: turn any sequence of numbers into a tuple, which can be compared and pickled."""
     return None if value is None else tuple(float(prior) for prior in value)
 
 
 def some_priors(priors: tuple[float, ...], classes: Array) -> tuple[float, ...]:
-    """Priors of some classes, given by index (M,), scaled to sum to one; ValueError if one has none."""
+    """Return the priors of the classes with these indices (M,), scaled to sum to one; ValueError if one is missing."""
     if (missing := classes[classes >= len(priors)]).size:
         raise ValueError(f"priors has {len(priors)} entries, none for class index {missing[0]}")
     chosen = np.array(priors)[classes]
@@ -91,15 +96,15 @@ class RSLVQ(Combinable):
     """Likelihood-ratio cost of robust soft learning vector quantization.
 
     With ``p = softmax(-d / (2 sigma2))`` over all prototypes and P the same over those of the sample's
-    class y, ``loss = -log p(y | X)`` and ``slope_k = (P_k - p_k) / (2 sigma2)``: prototypes of the class attract,
-    the others repel (Seo and Obermayer 2003, doi:10.1162/089976603321891819; on SPD matrices Tang et al.,
+    class y, ``loss = -log p(y | X)`` and ``slope_k = (P_k - p_k) / (2 sigma2)``: the sample attracts prototypes of its
+    class and repels the others (Seo and Obermayer 2003, doi:10.1162/089976603321891819; on SPD matrices Tang et al.,
     "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices").
 
     Parameters
     ----------
     priors : sequence of float, optional
-        Prior of each class, in the order of ``classes_``, shared evenly by its prototypes. By default
-        every prototype weighs the same.
+        Prior of each class, in the order of ``classes_``; its prototypes share it evenly. By default all prototypes
+        have the same weight.
 
     Examples
     --------
@@ -113,16 +118,10 @@ class RSLVQ(Combinable):
     priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate loss (B,) and slope (B, K) at class indices ``targets`` (B,).
-
-        Raises
-        ------
-        ValueError
-            If targets are class probabilities: PLVQ learns from those.
-        """
+        """Evaluate loss (B,) and slope (B, K) at class indices (B,); raise ValueError at class probabilities."""
         if targets.ndim != 1:
             raise ValueError(
-                "cost RSLVQ learns from one class a sample; for soft labels use cost='plvq', or pass y.argmax(axis=1)"
+                "cost RSLVQ learns from one class per sample; for soft labels use cost='plvq', or pass y.argmax(axis=1)"
             )
         scale = 0.5 / sigma2
         if len(sqdist) == 1 and len(labels) <= FEW_PROTOTYPES and self.priors is None:
@@ -134,9 +133,52 @@ class RSLVQ(Combinable):
         return Evaluation(loss, difference * scale)
 
     def restrict_to_classes(self, classes: Array) -> RSLVQ:
-        """Return the cost for some of its classes, given by index (M,): their priors, summing to one."""
+        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
         return self if self.priors is None else RSLVQ(some_priors(self.priors, classes))
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Class log-posterior, shape (B, C)."""
+        """Return the class log-posterior, shape (B, C)."""
+        return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))
+
+
+@library_part
+@attrs.frozen
+class PLVQ(Combinable):
+    """Cross-entropy between soft labels t and the class posterior of the mixture.
+
+    ``loss = -sum_c t_c log p(c | X)`` and ``slope_k = p_k (t_{c_k} / p(c_k) - 1) / (2 sigma2)`` (Tang et al.,
+    "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", the
+    method PLVQ). With one-hot t it equals :class:`RSLVQ`; class indices count as one-hot t.
+
+    Parameters
+    ----------
+    priors : sequence of float, optional
+        As for RSLVQ.
+
+    Examples
+    --------
+    >>> from rplvq import PLVQ
+    >>> unsure = np.array([[0.5, 0.5]])
+    >>> loss, slope = PLVQ()(np.array([[0.0, 2.0]]), unsure, np.array([0, 1]), sigma2=1.0)
+    >>> loss.round(4), slope.round(4)
+    (array([0.8133]), array([[-0.1155,  0.1155]]))
+    """
+
+    priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
+
+    def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
+        if targets.ndim == 1:
+            return RSLVQ(self.priors)(sqdist, targets, labels, sigma2)
+        soft = as_soft(targets, len(class_groups(labels).starts))
+        logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
+        loss, difference = cross_entropy(logits, soft, labels)
+        return Evaluation(loss, difference * (0.5 / sigma2))
+
+    def restrict_to_classes(self, classes: Array) -> PLVQ:
+        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
+        return self if self.priors is None else PLVQ(some_priors(self.priors, classes))
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Return the class log-posterior, shape (B, C)."""
         return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))

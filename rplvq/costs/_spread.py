@@ -1,4 +1,4 @@
-"""Robust soft LVQ with a variance of its own for each class."""
+"""Robust soft LVQ in which each class has its own variance."""
 
 from __future__ import annotations
 
@@ -11,31 +11,30 @@ import numpy as np
 from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, log_sum_exp
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
-from rplvq.costs._plvq import cross_entropy
-from rplvq.costs._rslvq import likelihood_ratio
+from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["SpreadRSLVQ"]
-
 
 def _to_variances(value: Any) -> tuple[float, ...]:
-    """Attrs converter: positive numbers as a tuple, which compares and pickles."""
+    """Attrs converter: turn positive numbers into a tuple, which can be compared and pickled."""
     found = check_variances("variances", value)
     if found.ndim != 1 or len(found) < 1:
-        raise ValueError(f"variances must be a sequence of one number a class, got {value!r}")
+        raise ValueError(f"variances must be a sequence of one number per class, got {value!r}")
     return tuple(found.tolist())
 
 
 def _check_normaliser(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     missing = [name for name in ("log_z", "mean_sqdist") if not callable(getattr(value, name, None))]
     if isinstance(value, type) or missing:
-        raise ValueError(f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or alike, got {value!r}")
+        raise ValueError(
+            f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or a similar object, got {value!r}"
+        )
 
 
 @lru_cache(maxsize=64)
 def _offsets(normaliser: Normaliser, variances: tuple[float, ...]) -> tuple[Array, Array, float]:
-    """Half precisions (C,), log normalisers (C,) less their smallest, and the geometric mean of the variances."""
+    """Return half precisions (C,), log-normalisers (C,) minus the smallest, and the geometric mean of the variances."""
     values = np.array(variances)
     log_z = normaliser.log_z(values)
     return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))
@@ -44,25 +43,25 @@ def _offsets(normaliser: Normaliser, variances: tuple[float, ...]) -> tuple[Arra
 @library_part
 @attrs.frozen
 class SpreadRSLVQ(Combinable):
-    """RSLVQ where each class has its own variance: broad classes reach further, and count less at their centre.
+    """RSLVQ in which each class has its own variance: a broad class reaches further, with less density at its centre.
 
     Prototype k of class c has the logit ``-(m / sigma2) (d_k / (2 v_c) + log Z(v_c))`` for the variances v and their
     geometric mean m; ``p = softmax`` over all prototypes and P over those of the sample's class y. As for RSLVQ
     ``loss = -log p(y | X)``, the expectation over classes for soft labels, and
     ``slope_k = m (P_k - p_k) / (2 v_c sigma2)``. Z is the normaliser of a Gaussian on the manifold (Said et al. 2017,
-    arXiv:1507.01760); a variance that all classes share needs none, and the cost is then :class:`RSLVQ`.
+    arXiv:1507.01760). It cancels if all classes have the same variance, and the cost is then :class:`RSLVQ`.
 
-    sigma2 keeps its meaning, the variance of a class of middling spread. At ``sigma2 = m`` the probabilities are those
-    of the Gaussians; above, they are flatter, by the power m / sigma2 of every density. The variances do not change in
-    training. Nearest prototypes know nothing of spread, and after training may be wrong on most samples: give the model
-    ``decision="posterior"``.
+    As in RSLVQ, sigma2 is the variance of a class of middling spread. At ``sigma2 = m`` the probabilities are those of
+    the Gaussians; a larger sigma2 makes them flatter, because every density is raised to the power m / sigma2. The
+    variances do not change in training. The nearest prototype ignores the spread of its class, and after training may
+    be wrong for most samples; so give the model ``decision="posterior"``.
 
     Parameters
     ----------
     variances : sequence of float
         Variance of each class, in the order of ``classes_``, in the units of squared distances.
-    normaliser : FlatGaussian, RiemannianGaussian or alike
-        Of the manifold; must be hashable.
+    normaliser : FlatGaussian or RiemannianGaussian
+        The normaliser of the manifold; another hashable object with the same methods will do.
 
     Examples
     --------
@@ -89,8 +88,7 @@ class SpreadRSLVQ(Combinable):
     ) -> Self:
         """Estimate the variance of each class from the distances of its samples to its nearest prototype.
 
-        The variance of largest likelihood, at which the expected squared distance is the mean one (see
-        :func:`rplvq.costs.likeliest_variance`).
+        The variances have the largest likelihood, see :func:`rplvq.costs.likeliest_variance`.
 
         Parameters
         ----------
@@ -100,15 +98,15 @@ class SpreadRSLVQ(Combinable):
             Class indices or class probabilities.
         labels : ndarray of int of shape (K,)
             Class index of each prototype.
-        normaliser : FlatGaussian, RiemannianGaussian or alike
-            Of the manifold.
+        normaliser : FlatGaussian or RiemannianGaussian
+            The normaliser of the manifold.
         sample_weight : ndarray of shape (N,), optional
-            Multiplicities.
+            Multiplicity of each sample.
 
         Returns
         -------
         SpreadRSLVQ
-            With absolute variances.
+            The cost with these variances.
 
         Raises
         ------
@@ -141,13 +139,7 @@ class SpreadRSLVQ(Combinable):
         return cls(variances, normaliser)
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C).
-
-        Raises
-        ------
-        ValueError
-            If the number of variances or of columns is not the number of classes with a prototype.
-        """
+        """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
         logits, scale = self._logits(sqdist, labels, sigma2)
         if targets.ndim == 1:
             loss, difference = likelihood_ratio(logits, labels == targets[:, None])
@@ -156,36 +148,30 @@ class SpreadRSLVQ(Combinable):
         return Evaluation(loss, difference * scale)
 
     def restrict_to_classes(self, classes: Array) -> SpreadRSLVQ:
-        """Return the cost for some of its classes, given by index (M,).
-
-        Raises
-        ------
-        ValueError
-            If a class has no variance.
-        """
+        """Return the same cost for the classes with these indices (M,) only; raise ValueError if one is missing."""
         if (missing := classes[classes >= len(self.variances)]).size:
             raise ValueError(f"variances has {len(self.variances)} entries, none for class index {missing[0]}")
         return SpreadRSLVQ([self.variances[index] for index in classes.tolist()], self.normaliser)
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Class log-posterior, shape (B, C)."""
+        """Return the class log-posterior, shape (B, C)."""
         by_class = class_log_sum_exp(self._logits(sqdist, labels, sigma2)[0], class_groups(labels))
         return np.asarray(by_class - log_sum_exp(by_class))
 
     def _logits(self, sqdist: Array, labels: Array, sigma2: float) -> tuple[Array, Array]:
-        """Logits (B, K), and minus their derivative by the distances (K,)."""
+        """Return the logits (B, K), and minus their derivatives (K,) with respect to the squared distances."""
         n_classes = len(class_groups(labels).starts)
         if len(self.variances) != n_classes:
             raise ValueError(f"variances has {len(self.variances)} entries for {n_classes} classes")
         half_precision, log_z, middle = _offsets(self.normaliser, self.variances)
         power = middle / sigma2
         scaled = sqdist * half_precision[labels]
-        nearest = np.minimum.reduce(scaled, axis=1, keepdims=True)  # out first: differences survive large distances
+        nearest = np.minimum.reduce(scaled, axis=1, keepdims=True)  # so that large distances keep differences
         return power * (nearest - scaled - log_z[labels]), power * half_precision[labels]
 
 
 def _check_indices(targets: Array, n_classes: int) -> None:
-    """Raise ValueError at the first target (N,) that is no class index; probabilities (N, C) pass."""
+    """Raise ValueError at the first target (N,) that is not a class index; accept class probabilities (N, C)."""
     if targets.ndim != 1:
         return
     known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)

@@ -1,4 +1,4 @@
-"""Handwritten digits as region covariances: real images that need no download."""
+"""Handwritten digits as region covariances; scikit-learn brings the images."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from rplvq.protocols import Array
 __all__ = ["load_digits_covariances"]
 
 FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
-# Largest value each can take in these images: 8x8 pixels from 0, intensities 0..16, Sobel masks
-# whose positive weights sum to 4.
+# The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
 FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
 
 
@@ -31,9 +30,9 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     Parameters
     ----------
     shrinkage : float in [0, 1], default=0.1
-        Weight s of the scaled identity, ``(1 - s) C + s tr(C) / 5 I``.
+        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / 5 I``.
     return_X_y : bool, default=True
-        Whether to return (X, y) alone, or everything in a Bunch.
+        Whether to return (X, y), or a :class:`sklearn.utils.Bunch`.
 
     Returns
     -------
@@ -42,18 +41,8 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     y : ndarray of int of shape (1797,)
         Digits 0 to 9.
 
-    With ``return_X_y=False``, a :class:`sklearn.utils.Bunch` of
-
-    data : ndarray of shape (1797, 5, 5)
-        X.
-    target : ndarray of int of shape (1797,)
-        y.
-    images : ndarray of shape (1797, 8, 8)
-        Intensities 0..16.
-    feature_names : list of str of length 5
-    target_names : ndarray of int of shape (10,)
-    DESCR : str
-        What the data set is.
+    With ``return_X_y=False``, the Bunch has X and y as ``data`` and ``target``, ``images`` (1797, 8, 8) of intensities
+    0..16, ``feature_names`` (5 strings), ``target_names`` (10,), and ``DESCR``, a description of the data set.
 
     Raises
     ------
@@ -62,17 +51,16 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
 
     Notes
     -----
-    *Scale.* In their own units the Sobel features carry 92 % of the variance. The affine-invariant
-    metric does not care, but Euclidean distances and shrinkage do. Nearest class mean, accuracy in
-    5-fold cross-validation, without shrinkage: affine-invariant .669 both ways; Log-Euclidean .632
-    raw, .672 scaled; Euclidean .410 raw, .676 scaled. The divisors are known constants, not
+    *Scale.* In their own units the Sobel features have 92 % of the variance. This changes nothing for the
+    affine-invariant metric, but it does for Euclidean distances and for shrinkage. The accuracies of the nearest class
+    mean in 5-fold cross-validation, without shrinkage, are .669 for affine-invariant both ways, .632 raw and .672
+    scaled for Log-Euclidean, and .410 raw and .676 scaled for Euclidean. The divisors are known constants and not
     estimates, so nothing leaks from test data.
 
-    *Shrinkage.* All 1797 matrices are positive definite without any: the smallest ratio of smallest
-    to largest eigenvalue is 0.0035 (median 0.20). Shrinkage by 0.1 raises it to 0.048, far from any
-    trouble, shortens the tail of the logarithms and lifts the accuracy of the class means to .703
-    (affine-invariant) and .701 (Log-Euclidean); Euclidean stays at .676. Raw features would lose by
-    it: .567, .522 and .409.
+    *Shrinkage.* All 1797 matrices are positive definite without shrinkage: the smallest ratio of smallest to largest
+    eigenvalue is 0.0035 (median 0.20). Shrinkage by 0.1 raises it to 0.048, shortens the tail of the logarithms and
+    raises the accuracy of the class means to .703 (affine-invariant) and .701 (Log-Euclidean); Euclidean stays at .676.
+    For raw features it would lower the accuracies, to .567, .522 and .409.
 
     References
     ----------
@@ -109,6 +97,6 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
 
 
 def _scaled_grey5(image: Array) -> Array:
-    """Features (8, 8, 5) of a digit, each within [0, 1]."""
+    """Compute the features (8, 8, 5) of a digit, each within [0, 1]."""
     scaled: Array = grey5(image) / FULL_SCALE
     return scaled

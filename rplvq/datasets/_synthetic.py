@@ -1,4 +1,4 @@
-"""SynI and SynII, the paper's synthetic problems, and the orthogonal bases they are built on."""
+"""The paper's synthetic problems SynI and SynII, and the orthogonal bases from which they are built."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["make_syn1", "make_syn2", "random_bases"]
 
 
 def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
-    """Draw random orthogonal bases: Gram-Schmidt of Gaussian matrices, columns in order.
+    """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.
 
     Parameters
     ----------
     n : int, default=10
-        Dimension.
+        Dimension of the space.
     n_bases : int, default=2
         Number of bases.
     random_state : int, RandomState instance or None, default=None
@@ -69,7 +69,7 @@ def make_syn1(
     Parameters
     ----------
     n_per_class : int, default=250
-        Matrices of each class.
+        Number of matrices per class.
     n : int, default=10
         Size of the matrices, at least 2; the paper's is 10.
     noise : float, default=0.3
@@ -77,8 +77,8 @@ def make_syn1(
     spread : float, default=0.1
         Half the width of the interval around each eigenvalue of the class's spectrum.
     bases : array-like of shape (2, n, n), default=None
-        Orthogonal matrices V1, V2. None draws them first, as ``random_bases(n, random_state=...)``
-        would from the same seed. Calls that are to share classes (train and test) need the same.
+        Orthogonal matrices V1 and V2. None draws them first, as ``random_bases(n, random_state=...)`` would from the
+        same seed. Training and test data need the same bases.
     shuffle : bool, default=True
         Whether to shuffle the samples; otherwise they come class after class.
     random_state : int, RandomState instance or None, default=None
@@ -94,24 +94,23 @@ def make_syn1(
     Raises
     ------
     ValueError
-        If a number is out of range, if ``bases`` has another shape or a basis is not orthogonal, or
-        if an eigenvalue could be zero or less (``spread`` too large for this ``n``).
+        If a number is out of range, if ``bases`` has another shape or a basis is not orthogonal, or if ``spread`` is so
+        large that an eigenvalue could be zero or less.
 
     Notes
     -----
-    With the spectra ``eta1_j = 13 - j``, ``eta2_j = 1 + 100 exp(-j / 2)``, j = 1..n, each scaled to
-    mean 1, a sample is ``X = sum_j lam_j u_j u_j^T``, where ``lam_j`` is uniform in
-    ``[eta_j - spread, eta_j + spread]`` and the ``u_j`` are the columns of the Gram-Schmidt
-    orthogonalisation of ``V + noise * N(0, 1)``.
+    The spectra are ``eta1_j = 13 - j`` and ``eta2_j = 1 + 100 exp(-j / 2)`` for j = 1..n, each scaled to mean 1. A
+    sample is ``X = sum_j lam_j u_j u_j^T``, where ``lam_j`` is uniform in ``[eta_j - spread, eta_j + spread]`` and the
+    ``u_j`` are the columns of the Gram-Schmidt orthogonalisation of ``V + noise * N(0, 1)``.
 
     References
     ----------
-    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
-    Definite Matrices", experiments on synthetic data, SynI.
+    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices",
+    experiments on synthetic data.
 
     Examples
     --------
-    Train and test data of the same problem share the bases:
+    Training and test data of the same problem share the bases:
 
     >>> from rplvq.datasets import make_syn1, random_bases
     >>> bases = random_bases(10, random_state=0)
@@ -139,20 +138,10 @@ def make_syn2(
     Parameters
     ----------
     n_per_class : int, default=250
-        Matrices of each class.
-    n : int, default=10
-        Size of the matrices, at least 2; the paper's is 10.
-    noise : float, default=0.3
-        Standard deviation of the Gaussian noise on every entry of a basis.
-    spread : float, default=0.1
-        Half the width of the interval around each eigenvalue of the class's spectrum.
+        Number of matrices per class. This, n, noise, spread, shuffle and random_state are as for :func:`make_syn1`.
     bases : array-like of shape (m, n, n), m >= 1, default=None
-        Orthogonal matrices, of which the first, V1, is used, so that SynI and SynII can share
-        theirs. None draws them as in :func:`make_syn1`.
-    shuffle : bool, default=True
-        Whether to shuffle the samples; otherwise they come class after class.
-    random_state : int, RandomState instance or None, default=None
-        Seed, as in scikit-learn; the same seed gives the same data.
+        Orthogonal matrices, of which the first one, V1, is used, so that SynI and SynII can share their bases. None
+        draws them as in :func:`make_syn1`.
 
     Returns
     -------
@@ -164,18 +153,13 @@ def make_syn2(
     Raises
     ------
     ValueError
-        As :func:`make_syn1`.
+        As for :func:`make_syn1`.
 
     Notes
     -----
-    As :func:`make_syn1`, with the further spectra ``eta3_j = 13 - j / 2`` and ``eta4_j = 1 / j``,
-    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about .003 to .2: its tail in
-    the affine-invariant metric is long.
-
-    References
-    ----------
-    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive
-    Definite Matrices", experiments on synthetic data, SynII.
+    Samples are drawn as by :func:`make_syn1`, with two more spectra, ``eta3_j = 13 - j / 2`` and ``eta4_j = 1 / j``,
+    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about .003 to .2, so this class has a long tail
+    in the affine-invariant metric.
 
     Examples
     --------
@@ -200,7 +184,7 @@ def _make(
     shuffle: bool,
     random_state: Any,
 ) -> tuple[Array, Array]:
-    """Draw n_per_class matrices of each class (spectrum, basis) of ``pairing``."""
+    """Draw n_per_class matrices of each class; ``pairing`` has the indices (spectrum, basis) of each class."""
     require_count("n_per_class", n_per_class, 1)
     require_count("n", n, 2)
     _check_not_negative("noise", noise)
@@ -230,7 +214,7 @@ def _spectra(n: int) -> Array:
 
 
 def _gram_schmidt(matrices: Array) -> Array:
-    """Orthonormalise columns in order, shape (..., n, n): QR whose R has a positive diagonal."""
+    """Orthonormalise columns in order, shape (..., n, n), by the QR decomposition with a positive diagonal of R."""
     q, r = np.linalg.qr(matrices)
     negative = np.diagonal(r, axis1=-2, axis2=-1) < 0
     oriented: Array = np.where(negative[..., None, :], -q, q)

@@ -1,4 +1,7 @@
-"""Training on data that no machine holds, by Dask (extra ``dask``): :class:`DistributedLVQ`."""
+"""Training on Dask arrays that no single machine holds; needs the extra ``dask``.
+
+Nothing here decides how prototypes learn: this room only runs the steps and the initializers of the library on workers.
+"""
 
 from rplvq.distributed._estimator import DistributedLVQ
 from rplvq.distributed._initial import distributed_mean

@@ -1,4 +1,4 @@
-"""DistributedLVQ: RiemannianLVQ fitted from a Dask array, with lazy predictions."""
+"""DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
 from __future__ import annotations
 
@@ -34,35 +34,43 @@ from rplvq.training import Origin, Progress, edge_trouble, step_trouble, warn_of
 __all__ = ["DistributedLVQ"]
 
 SAMPLE = 100_000
-"""Samples, evenly spaced, from which sigma2="auto" ("blended" here) and the default step size are set."""
+"""Number of evenly spaced samples that set sigma2="auto", which is "blended" here, and the default step size."""
 
 
 class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
-    Every step sends the K prototypes to the workers; each returns the sums of its tangents, losses and errors, and
-    one ``exp`` moves the prototypes: the bytes on the wire do not depend on the number of samples. With the same
+    In each step the K prototypes go to the workers. Each worker returns the sums of its tangents, losses and errors,
+    and one ``exp`` moves the prototypes, so the bytes on the wire do not depend on the number of samples. With the same
     batches the prototypes are those of :class:`rplvq.Trainer` up to rounding, whatever the number of partitions and
-    workers. Which engine computes is Dask's business: threads without a client, the cluster of a
-    ``dask.distributed.Client`` with one. A worker that dies is replaced by Dask, and its sums are computed again.
+    workers. Dask decides where to compute: in threads, or in the cluster of a ``dask.distributed.Client`` if there is
+    one. If a worker dies, Dask replaces it and computes its sums again.
 
     Parameters
     ----------
     estimator : RiemannianLVQ, optional
-        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches;
-        a number draws mini-batches over all partitions, from one permutation an epoch held by the caller (8 bytes a
-        sample). Early stopping, ``growth``, ``init`` of your own and manifolds without ``pull`` and ``exp`` are not
-        supported.
+        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches. A
+        number draws mini-batches over all partitions, from one permutation per epoch that the caller holds (8 bytes per
+        sample). Early stopping, ``growth``, adaptive step sizes, initializers of your own and manifolds without
+        ``pull`` and ``exp`` are not supported.
     persist : bool, default=True
-        Whether the encoded samples stay in the workers' memory (Dask spills what does not fit); False reads
-        and encodes them in every step again.
+        Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
+        encodes them again in every step.
 
     Attributes
     ----------
     estimator_ : RiemannianLVQ
-        The fitted classifier, an ordinary one: save it, predict with it without Dask.
+        The fitted classifier. It is an ordinary one, which can be saved and predicts without Dask.
     classes_, prototypes_, prototype_labels_, sigma2_, n_epochs_, history_
-        As of :class:`rplvq.RiemannianLVQ`.
+        As for :class:`rplvq.RiemannianLVQ`.
+
+    Notes
+    -----
+    The methods after fit raise NotFittedError before fit, and ValueError if X has partitions of unknown size or a
+    sample is invalid; invalid samples are found when the result is computed. They take
+
+    X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+        Samples; a NumPy array is converted.
 
     Examples
     --------
@@ -90,12 +98,12 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array becomes one of Dask.
+            Samples; a NumPy array is converted.
         y : dask.array.Array or ndarray of shape (N,) or (N, C)
             Labels, or class probabilities.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
-            seed; training goes on from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
+            seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
 
         Returns
         -------
@@ -104,8 +112,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid, at the first offending index of the whole array, or the
-            checkpoint is damaged or of another fit; nothing is changed then.
+            If an argument or a parameter is invalid; the message names the first such index of the whole array. Also
+            if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
         FloatingPointError
             If training diverges.
         OSError
@@ -140,76 +148,38 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Predict labels, lazily.
 
-        Parameters
-        ----------
-        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array becomes one of Dask.
-
         Returns
         -------
         dask.array.Array of shape (N,)
             Labels, in the partitions of X.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If X has partitions of unknown size; at samples that are invalid, when it is computed.
         """
-        return self._lazily(X, "predict", ())
+        return self._lazily(X, "predict", None)
 
     def predict_proba(self, X: Any) -> Any:
-        """Class probabilities, lazily.
-
-        Parameters
-        ----------
-        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array becomes one of Dask.
+        """Compute class probabilities, lazily.
 
         Returns
         -------
         dask.array.Array of shape (N, C)
             Columns in the order of ``classes_``; rows sum to one.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If X has partitions of unknown size; at samples that are invalid, when it is computed.
         """
-        return self._lazily(X, "predict_proba", (len(self.classes_),))
+        return self._lazily(X, "predict_proba", "classes_")
 
     def transform(self, X: Any) -> Any:
-        """Distances, not squared, of samples to the prototypes, lazily.
-
-        Parameters
-        ----------
-        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array becomes one of Dask.
+        """Compute the distances, not squared, of samples to the prototypes, lazily.
 
         Returns
         -------
         dask.array.Array of shape (N, K)
             In the order of ``prototype_labels_``.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If X has partitions of unknown size; at samples that are invalid, when it is computed.
         """
-        return self._lazily(X, "transform", (len(self.prototype_labels_),))
+        return self._lazily(X, "transform", "prototype_labels_")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy; of the predicting methods the one that computes at once.
+        """Compute the accuracy at once.
 
         Parameters
         ----------
-        X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array becomes one of Dask.
         y : dask.array.Array or ndarray of shape (N,)
             Labels.
         sample_weight : dask.array.Array or ndarray of shape (N,), optional
@@ -219,31 +189,24 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         -------
         float
             Share of the samples whose label is predicted.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If a sample is invalid, or X has partitions of unknown size.
         """
         weights = None if sample_weight is None else np.asarray(sample_weight)
         return float(np.average(np.asarray(self.predict(X)) == np.asarray(y), weights=weights))
 
-    def _lazily(self, X: Any, method: str, columns: tuple[int, ...]) -> Any:
+    def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
+        """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
-        samples = in_blocks(X)
-        dropped = list(range(1, samples.ndim))
+        samples, widths = in_blocks(X), [] if columns is None else [(len(getattr(self, columns)),)]
         dtype = self.classes_.dtype if method == "predict" else np.dtype(float)
         return samples.map_blocks(
             _apply,
             self.estimator_,
             method,
             dtype=dtype,
-            drop_axis=dropped,
-            new_axis=[1] if columns else None,
-            chunks=(samples.chunks[0], *((size,) for size in columns)),
-            meta=np.empty((0,) * (1 + len(columns)), dtype=dtype),
+            drop_axis=list(range(1, samples.ndim)),
+            new_axis=[1] if widths else None,
+            chunks=(samples.chunks[0], *widths),
+            meta=np.empty((0,) * (1 + len(widths)), dtype=dtype),
         )
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
@@ -265,7 +228,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
 
 def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generator) -> Progress:
-    """Choose the first prototypes on all samples, and sigma2 and the default step size on some."""
+    """Choose the first prototypes from all samples, and sigma2 and the default step size from some of them."""
     trainer, partitions = training.trainer, training.partitions
     prototypes, labels = first_prototypes(trainer.initializer, trainer.manifold, partitions, n_classes, rng)
     rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))

@@ -1,4 +1,4 @@
-"""First prototypes of data in partitions: Karcher means and k-means by passes over the workers."""
+"""First prototypes of data in partitions: the initializers of one process, run by passes over the workers."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, canonical_order
-from rplvq.distributed._partitions import Partitions, partition, rows_of_class
+from rplvq.distributed._partitions import Partitions, partition
 from rplvq.estimators import resolve_manifold
-from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes, perturbed, prototype_counts
-from rplvq.manifolds import Look, Mean, descend
+from rplvq.initializers import Assignment, choose_by_class, prototype_counts
+from rplvq.manifolds import Look, descend
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 
 __all__ = ["distributed_mean", "first_prototypes"]
 
 
 def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
-    """Riemannian mean of a Dask array: Karcher's iteration, one pass over the workers a step.
+    """Riemannian mean of a Dask array, by one pass over the workers per step of Karcher's iteration.
 
-    Every worker returns the sum of its squared distances and of its logarithms; see
-    :func:`rplvq.manifolds.riemannian_mean` for formula and source.
+    Each worker returns the sum of its squared distances and the sum of its logarithms. The formula and its source are
+    in :func:`rplvq.manifolds.riemannian_mean`.
 
     Parameters
     ----------
     manifold : str or Manifold
-        The geometry, with ``pull`` and ``exp``.
+        The geometry, which must have ``pull`` and ``exp``.
     X : dask.array.Array of shape (N, n, n)
         Points.
     tol : float, default=1e-9
-        Where to stop, as for :func:`rplvq.manifolds.riemannian_mean`.
+        Tolerance, as for :func:`rplvq.manifolds.riemannian_mean`.
     max_iter : int, default=200
-        Steps at most; a warning tells if they were not enough.
+        Maximum number of passes; a warning tells if they were not enough.
 
     Returns
     -------
@@ -55,193 +55,132 @@ def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9
     """
     geometry = resolve_manifold(manifold)
     partitions, _ = partition(X, None, geometry, persist=True)
-    mean = _mean(geometry, partitions, None, None, tol=tol, max_iter=max_iter)
-    return np.array(geometry.decode(mean.code[None])[0])
+    members = DistributedMembers(geometry, partitions)
+    first = partitions.take(np.arange(1)).codes[0]
+    return np.array(geometry.decode(members.mean(first, tol, max_iter=max_iter)[None])[0])
 
 
 def first_prototypes(
     initializer: Initializer, manifold: Manifold[Any], partitions: Partitions, n_classes: int, rng: np.random.Generator
 ) -> tuple[Prototypes, Array]:
-    """Choose prototypes (K, ...) and labels (K,) as the initializer would on all samples in one place.
+    """Choose prototypes (K, ...) and labels (K,) as the initializer would on all samples in one process.
 
-    Raises
-    ------
-    ValueError
-        If a class has fewer samples than prototypes, or the initializer has no distributed version.
+    The initializer must offer ``choose``, as :class:`rplvq.ClassMeans` does, or ``place`` if it needs no samples.
     """
-    if isinstance(initializer, GivenPrototypes):
-        few = partitions.take(np.arange(1))
-        return initializer(manifold, few.codes, few.targets, n_classes, rng)
-    if not isinstance(initializer, (ClassMeans, ClassKMeans)):
+    if hasattr(initializer, "place"):
+        shape = partitions.take(np.arange(1)).codes.shape[1:]
+        return initializer.place(manifold, shape, n_classes)  # type: ignore[no-any-return]
+    if not hasattr(initializer, "choose"):
         raise ValueError(
             f"init={initializer!r} has no distributed version: use 'mean', 'kmeans' or (prototypes, labels)"
         )
-    counts = prototype_counts(initializer.per_class, n_classes)
-    chosen = []
-    for label in range(n_classes):
-        members = _Members.of(partitions, label)
-        if len(members) < counts[label]:
-            raise ValueError(f"class {label} has {len(members)} samples for {counts[label]} prototypes")
-        if isinstance(initializer, ClassKMeans):
-            chosen.append(_k_means(initializer, manifold, members, int(counts[label]), rng))
-        else:
-            chosen.append(_means(initializer, manifold, members, int(counts[label]), rng))
-    return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)
+    counts = prototype_counts(getattr(initializer, "per_class", None), n_classes)
+    classes = [DistributedMembers(manifold, partitions.of_class(label)) for label in range(n_classes)]
+    return choose_by_class(initializer.choose, counts, classes, rng)
 
 
 @attrs.frozen(eq=False)
-class _Members:
-    """The samples of one class in every partition."""
+class DistributedMembers:
+    """The samples of one class on the workers, as :class:`rplvq.initializers.Members`.
 
+    ``sqdist`` and ``owners`` are lists with one array per partition, which stays on the worker.
+    """
+
+    manifold: Manifold[Any]
     partitions: Partitions
-    label: int
-    sizes: Array
-
-    @classmethod
-    def of(cls, partitions: Partitions, label: int) -> _Members:
-        return cls(partitions, label, np.array(partitions.map(_count, label)))
 
     def __len__(self) -> int:
-        return int(self.sizes.sum())
+        return len(self.partitions)
 
-    def draw(self, totals: Array, weight: float) -> tuple[int, float]:
-        """Partition in which the running total of weights (P,) exceeds ``weight``, and what is left of it there."""
+    def mean(
+        self,
+        start: Array | None = None,
+        tol: float = 1e-9,
+        owners: Any = None,
+        center: int | None = None,
+        *,
+        max_iter: int = 200,
+    ) -> Array:
+        geometry: Any = self.manifold
+        own = [(owner, center) for owner in owners or [None] * len(self.partitions.blocks)]
+
+        def look(prototype: Prototypes) -> Look:
+            found = self.partitions.map(_look_at, geometry, prototype, each=own)
+            count, value, tangent = (sum(values) for values in zip(*found, strict=True))
+            return Look(prototype, value / count, lambda step: geometry.exp(prototype, step * (tangent / count)))
+
+        first = self._first() if start is None else start[None]
+        return descend(geometry, look, first, len(self), tol=tol, max_iter=max_iter).code
+
+    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
+        # The partition is drawn first, by its total, and then the sample in it, with the same random number.
+        totals = self.partitions.sizes.astype(float)
+        if sqdist is not None and any(found := self.partitions.map(_total, each=[(part,) for part in sqdist])):
+            totals = np.array(found)
+        else:
+            sqdist = None
         running = np.cumsum(totals)
-        part = int(np.searchsorted(running, weight, side="right").clip(max=len(totals) - 1))
-        return part, float(weight - (running[part] - totals[part]))
-
-    def take(self, part: int, row: int) -> Array:
-        """Code (1, ...) of the class's ``row`` in a partition."""
-        (code,) = Partitions([self.partitions.blocks[part]], self.sizes[[part]]).map(_member, self.label, row)
+        left = rng.uniform() * running[-1]
+        part = int(np.searchsorted(running, left, side="right").clip(max=len(totals) - 1))
+        weights, rest = None if sqdist is None else sqdist[part], float(left - (running[part] - totals[part]))
+        (code,) = self.partitions.only(part).map(_draw_one, each=[(weights, rest)])
         return np.asarray(code)
 
+    def nearest(self, seed: Array, sqdist: Any = None) -> list[Any]:
+        before = sqdist or [None] * len(self.partitions.blocks)
+        return self.partitions.keep(_nearest, self.manifold, seed, each=[(part,) for part in before])
 
-def _count(block: Samples, label: int) -> int:
-    return len(rows_of_class(block, label))
+    def assign(self, centers: Array, owners: Any = None) -> Assignment:
+        before = owners or [None] * len(self.partitions.blocks)
+        found = self.partitions.keep(_assign, self.manifold, centers)
+        changes = self.partitions.map(_compare, each=list(zip(found, before, strict=True)))
+        used = np.unique(np.concatenate([centers_used for centers_used, _ in changes]))
+        return Assignment(found, used, any(changed for _, changed in changes))
 
-
-def _member(block: Samples, label: int, row: int) -> Array:
-    return block.codes[rows_of_class(block, label)[[row]]]
-
-
-def _means(
-    initializer: ClassMeans, manifold: Manifold[Any], members: _Members, count: int, rng: np.random.Generator
-) -> Array:
-    mean = _mean(manifold, members.partitions, members.label, None, start=_first(members)).code
-    if count == 1 or initializer.perturbation == 0:
-        return np.repeat(mean[None], count, axis=0)
-    total = float(len(members))
-    rows = [members.draw(members.sizes, rng.uniform() * total) for _ in range(32)]
-    few = np.concatenate([members.take(part, int(left)) for part, left in rows])
-    return perturbed(manifold, mean, few, count, initializer.perturbation, rng)
-
-
-def _first(members: _Members) -> Array:
-    """Start of a mean, (1, ...): the first sample in the order of their values, whatever partition it is in."""
-    found = members.partitions.map(_first_of, members.label)
-    codes = np.concatenate([code for code in found if code is not None])
-    return codes[canonical_order(codes, np.zeros(len(codes)))[:1]]
-
-
-def _first_of(block: Samples, label: int) -> Array | None:
-    codes = block.codes[rows_of_class(block, label)]
-    return codes[canonical_order(codes, np.zeros(len(codes)))[:1]] if len(codes) else None
-
-
-def _mean(
-    manifold: Manifold[Any],
-    partitions: Partitions,
-    label: int | None,
-    owners: tuple[list[Any], int] | None,
-    *,
-    start: Array | None = None,
-    tol: float = 1e-9,
-    max_iter: int = 200,
-) -> Mean:
-    """Mean of a class, or of the members that ``owners`` give to one center."""
-    geometry: Any = manifold
-    own = [(owner, owners[1]) for owner in owners[0]] if owners else [(None, 0)] * len(partitions.blocks)
-
-    def look(prototype: Prototypes) -> Look:
-        found = partitions.map(_look_at, manifold, prototype, label, each=own)
-        count = sum(part[0] for part in found)
-        tangent = sum(part[2] for part in found) / count
-        value = sum(part[1] for part in found) / count
-        return Look(prototype, value, lambda step: geometry.exp(prototype, step * tangent))
-
-    first = partitions.take(np.arange(1)).codes if start is None else start
-    return descend(manifold, look, first, len(partitions), tol=tol, max_iter=max_iter)
+    def _first(self) -> Array:
+        """Start of a mean, (1, ...): the first sample in canonical order, whatever partition it is in."""
+        codes = np.concatenate([code for code in self.partitions.map(_first_of) if len(code)])
+        return codes[canonical_order(codes, np.zeros(len(codes)))[:1]]
 
 
 def _look_at(
-    block: Samples, manifold: Any, prototype: Prototypes, label: int | None, owner: Array | None, center: int
+    block: Samples, manifold: Any, prototype: Prototypes, owners: Array | None, center: int | None
 ) -> tuple[int, float, Array]:
-    """Return the number of members in a block, the sum of their squared distances and of their logarithms."""
-    rows = rows_of_class(block, label)
-    rows = rows if owner is None else rows[owner == center]
-    if not len(rows):
+    """Return the number of samples of a center, the sum of their squared distances and that of their logarithms."""
+    codes = block.codes[:] if owners is None else block.codes[owners == center]
+    if not len(codes):
         return 0, 0.0, np.zeros(1)
-    geodesics = manifold.connect(prototype, block.codes[rows])
-    return len(rows), float(geodesics.sqdist.sum()), manifold.pull(geodesics, np.ones((len(rows), 1)))
+    geodesics = manifold.connect(prototype, codes)
+    return len(codes), float(geodesics.sqdist.sum()), manifold.pull(geodesics, np.ones((len(codes), 1)))
 
 
-def _k_means(
-    initializer: ClassKMeans, manifold: Manifold[Any], members: _Members, count: int, rng: np.random.Generator
-) -> Array:
-    """k-means of one class, as :class:`rplvq.ClassKMeans` does it: the same draws, the same passes."""
-    partitions, label = members.partitions, members.label
-    if count == 1:
-        return _mean(manifold, partitions, label, None, start=_first(members)).code[None]
-    centers = _seeds(manifold, members, count, rng)
-    owners: list[Any] = [None] * len(partitions.blocks)
-    for _ in range(initializer.max_iter):
-        assigned = partitions.lazily(_assign, manifold, centers, label)
-        changed = partitions.map(_differ, each=list(zip(assigned, owners, strict=True)))
-        if not any(part[0] for part in changed):
-            break
-        owners = [part[1] for part in changed]
-        for k in np.unique(np.concatenate(owners)):
-            centers[k] = _mean(manifold, partitions, label, (owners, int(k)), start=centers[k][None], tol=1e-6).code
-    return centers
+def _first_of(block: Samples) -> Array:
+    return block.codes[canonical_order(block.codes, np.zeros(len(block)))[:1]]
 
 
-def _assign(block: Samples, manifold: Manifold[Any], centers: Array, label: int) -> Array:
-    rows = rows_of_class(block, label)
-    if not len(rows):
-        return np.empty(0, dtype=np.int32)
-    return np.asarray(manifold.sqdist(centers, block.codes[rows]).argmin(axis=1), dtype=np.int32)
+def _total(_: Samples, sqdist: Array) -> float:
+    return float(sqdist.sum())
 
 
-def _differ(_: Samples, assigned: Array, owner: Array | None) -> tuple[bool, Array]:
-    return owner is None or not np.array_equal(assigned, owner), assigned
+def _draw_one(block: Samples, sqdist: Array | None, rest: float) -> Array:
+    """Return the code (1, ...) where the running total of ``sqdist`` (N,), ones if None, exceeds ``rest``."""
+    total = np.cumsum(np.ones(len(block)) if sqdist is None else sqdist)
+    return block.codes[[int(np.searchsorted(total, rest, side="right").clip(max=len(total) - 1))]]
 
 
-def _seeds(manifold: Manifold[Any], members: _Members, count: int, rng: np.random.Generator) -> Array:
-    """k-means++ over the partitions: every draw asks each for its total first."""
-    part, left = members.draw(members.sizes, rng.uniform() * len(members))
-    seeds = [members.take(part, int(left))]
-    for _ in range(count - 1):
-        found = members.partitions.map(_nearest_total, manifold, np.concatenate(seeds), members.label)
-        totals = np.array(found) if any(found) else members.sizes.astype(float)
-        part, left = members.draw(totals, rng.uniform() * totals.sum())
-        block = Partitions([members.partitions.blocks[part]], members.sizes[[part]])
-        (row,) = block.map(_nearest_row, manifold, np.concatenate(seeds), members.label, left)
-        seeds.append(members.take(part, row))
-    return np.concatenate(seeds)
-
-
-def _nearest(block: Samples, manifold: Manifold[Any], seeds: Array, label: int) -> Array:
-    rows = rows_of_class(block, label)
-    if not len(rows):
+def _nearest(block: Samples, manifold: Manifold[Any], seed: Array, sqdist: Array | None) -> Array:
+    if not len(block):
         return np.empty(0)
-    return np.asarray(manifold.sqdist(seeds, block.codes[rows]).min(axis=1))
+    found = np.asarray(manifold.sqdist(seed, block.codes[:]))[:, 0]
+    return found if sqdist is None else np.minimum(sqdist, found)
 
 
-def _nearest_total(block: Samples, manifold: Manifold[Any], seeds: Array, label: int) -> float:
-    return float(_nearest(block, manifold, seeds, label).sum())
+def _assign(block: Samples, manifold: Manifold[Any], centers: Array) -> Array:
+    if not len(block):
+        return np.empty(0, dtype=np.int32)
+    return np.asarray(manifold.sqdist(centers, block.codes[:]).argmin(axis=1), dtype=np.int32)
 
 
-def _nearest_row(block: Samples, manifold: Manifold[Any], seeds: Array, label: int, left: float) -> int:
-    nearest = _nearest(block, manifold, seeds, label)
-    total = np.cumsum(nearest if nearest.any() else np.ones_like(nearest))
-    return int(np.searchsorted(total, left, side="right").clip(max=len(total) - 1))
+def _compare(_: Samples, owners: Array, before: Array | None) -> tuple[Array, bool]:
+    """Return the centers in use, and whether any sample changed its center."""
+    return np.unique(owners), before is None or not np.array_equal(owners, before)

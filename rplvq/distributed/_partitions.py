@@ -1,4 +1,4 @@
-"""Samples in partitions on the workers: encoded there, visited there; only sums and few samples travel."""
+"""Samples in partitions on the workers: encoded and read there, so that only sums and a few samples travel."""
 
 from __future__ import annotations
 
@@ -19,19 +19,15 @@ try:
 except ImportError as error:  # pragma: no cover - tested in an environment of its own
     raise ImportError("rplvq.distributed needs dask: pip install 'rplvq[dask]'") from error
 
-__all__ = ["Partitions", "in_blocks", "partition", "rows_of_class"]
+__all__ = ["Partitions", "in_blocks", "partition"]
 
 
 @attrs.frozen(eq=False)
 class Partitions:
-    """Blocks on the workers, in the order of the samples.
+    """Blocks of samples on the workers, in the order of the samples.
 
-    Parameters
-    ----------
-    blocks : sequence of dask.delayed.Delayed
-        One :class:`rplvq.arrays.Samples` each.
-    sizes : ndarray of int of shape (P,)
-        Their numbers of samples.
+    ``blocks`` holds P objects of Dask that yield one :class:`rplvq.arrays.Samples` each; ``sizes`` (P,) are their
+    numbers of samples.
     """
 
     blocks: Sequence[Any]
@@ -40,30 +36,31 @@ class Partitions:
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
-    @property
-    def starts(self) -> Array:
-        """Index of the first sample of each partition, and of the end, shape (P + 1,)."""
-        return np.concatenate([[0], np.cumsum(self.sizes)])
-
     def map(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
-        """Evaluate ``function(block, *shared, *each[p])`` where the blocks are; results in their order.
+        """Return ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
 
-        Parameters
-        ----------
-        function : callable
-            At the top level of a module.
-        *shared : object
-            The same for all blocks; sent once to every worker.
-        each : sequence of P tuples, optional
-            Arguments of each block's own.
+        ``function`` must be at the top level of a module. The shared arguments are sent once to every worker, and
+        ``each`` holds one tuple of further arguments per block.
         """
-        return list(dask.compute(*self.lazily(function, *shared, each=each)))
+        return list(dask.compute(*self._lazily(function, shared, each)))
 
-    def lazily(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
-        """As :meth:`map`, but return what Dask will compute."""
+    def keep(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
+        """Evaluate a function as :meth:`map` does, but leave the results on the workers."""
+        return list(dask.persist(*self._lazily(function, shared, each)))
+
+    def _lazily(self, function: Callable[..., Any], shared: Sequence[Any], each: Sequence[Sequence[Any]]) -> list[Any]:
         call, common = dask.delayed(function, pure=False), [dask.delayed(value, traverse=False) for value in shared]
         own = each or [()] * len(self.blocks)
         return [call(block, *common, *values) for block, values in zip(self.blocks, own, strict=True)]
+
+    def of_class(self, label: int) -> Partitions:
+        """Return the samples of one class, without copying them."""
+        blocks = self._lazily(_of_class, (label,), ())
+        return Partitions(blocks, np.array(Partitions(blocks, self.sizes).map(len)))
+
+    def only(self, part: int) -> Partitions:
+        """Return one block."""
+        return Partitions([self.blocks[part]], self.sizes[[part]])
 
     def take(self, rows: Array) -> Samples:
         """Bring a few samples here: those at global rows (M,), in this order."""
@@ -74,20 +71,19 @@ class Partitions:
         back = np.argsort(order, kind="stable")
         return Samples(codes[back], targets[back] if len(targets) else targets)
 
+    def split(self, rows: Array) -> list[Array]:
+        """Split sorted global rows (M,) into the rows of each partition."""
+        ends = np.cumsum(self.sizes)
+        parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+        return [part - start for part, start in zip(parts, ends - self.sizes, strict=True)]
+
     def digests(self) -> Array:
-        """SHA-256 of each partition's codes and targets, shape (P, 32): what a checkpoint knows the samples by."""
+        """SHA-256 of each partition's codes and targets, shape (P, 32): a checkpoint recognises the samples by them."""
         return np.frombuffer(b"".join(self.map(_digest_of)), dtype=np.uint8).reshape(-1, 32)
 
-    def split(self, rows: Array) -> list[Array]:
-        """Split sorted global rows (M,) into rows of each partition."""
-        starts = self.starts
-        cuts = np.searchsorted(rows, starts[1:-1])
-        return [part - start for part, start in zip(np.split(rows, cuts), starts, strict=False)]
 
-
-def rows_of_class(block: Samples, label: int | None) -> Array:
-    """Return the rows of one class, or all rows if ``label`` is None."""
-    return np.arange(len(block)) if label is None else np.flatnonzero(block.classes == label)
+def _of_class(block: Samples, label: int) -> Samples:
+    return block.subset(np.flatnonzero(block.classes == label))
 
 
 def _rows_of(block: Samples, rows: Array) -> tuple[Array, Array]:
@@ -99,13 +95,7 @@ def _digest_of(block: Samples) -> bytes:
 
 
 def in_blocks(X: Any, name: str = "X") -> Any:
-    """Return X as a Dask array that is cut along its first axis only, with known sizes.
-
-    Raises
-    ------
-    ValueError
-        If it has unknown sizes.
-    """
+    """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes by ValueError."""
     array = X if isinstance(X, da.Array) else da.from_array(np.asarray(X))
     if any(size != size for size in array.shape):
         raise ValueError(f"{name} has partitions of unknown size: call {name}.compute_chunk_sizes() first")
@@ -113,29 +103,10 @@ def in_blocks(X: Any, name: str = "X") -> Any:
 
 
 def partition(X: Any, y: Any, manifold: Manifold[Any], *, persist: bool) -> tuple[Partitions, Array]:
-    """Encode samples and labels on the workers; nothing but classes and sizes comes back.
+    """Encode samples (N, ...) and their labels, if there are any, on the workers.
 
-    Parameters
-    ----------
-    X : dask.array.Array of shape (N, ...)
-        Samples.
-    y : array of shape (N,) or (N, C), or None
-        Labels, of Dask or of NumPy, or none.
-    manifold : Manifold
-        Encodes the samples.
-    persist : bool
-        Whether the codes stay in the workers' memory.
-
-    Returns
-    -------
-    partitions : Partitions
-    classes : ndarray of shape (C,)
-        Sorted labels; empty without y.
-
-    Raises
-    ------
-    ValueError
-        At the first sample or label that is invalid, with its index in the whole array.
+    Return the partitions and the sorted classes (C,), which are empty without labels. ``persist`` keeps the codes in
+    the workers' memory. A ValueError names the first invalid sample or label by its index in the whole array.
     """
     X = in_blocks(X)
     sizes = np.array(X.chunks[0])
@@ -158,12 +129,8 @@ def partition(X: Any, y: Any, manifold: Manifold[Any], *, persist: bool) -> tupl
     if persist:
         blocks = dask.persist(*blocks)
     found = Partitions(blocks, sizes)
-    found.map(_is_whole)  # so that invalid samples are told before training
+    found.map(len)  # raises at invalid samples before training
     return found, classes
-
-
-def _is_whole(block: Samples) -> bool:
-    return len(block.codes) > 0
 
 
 def _classes(labels: Sequence[Any], starts: Array) -> Array:
@@ -175,7 +142,7 @@ def _classes(labels: Sequence[Any], starts: Array) -> Array:
 
 
 def _labels_of(part: Any, start: int) -> Array:
-    """Distinct labels of a partition; two rows that stand for all classes of soft labels."""
+    """Return the distinct labels of a partition; for soft labels one row per class."""
     array = one_type(part, "y")
     if array.ndim == 2 and array.shape[1] > 1:
         return np.eye(array.shape[1])

@@ -1,7 +1,7 @@
-"""One step over partitions: prototypes go out, summed tangents come back, one ``exp`` moves them.
+"""The steps of a trainer over partitions: prototypes go out, summed tangents come back, and one ``exp`` moves them.
 
 A worker evaluates :func:`rplvq.training.contribution` for its part of the batch. It returns K tangents, K lengths, and
-the sums of losses and errors: ``8 K (n^2 + 1)`` bytes for n x n matrices, whatever its number of samples.
+the sums of losses and errors: ``8 K (n^2 + 1)`` bytes for n x n matrices, however many samples it has.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def share_of(
     n_batch: int,
     rows: Array | None,
 ) -> Share:
-    """Evaluate what a partition contributes to a step on ``n_batch`` samples: all its samples, or those at ``rows``."""
+    """Evaluate what a partition contributes to a step on ``n_batch`` samples: all of it, or its samples at ``rows``."""
     part = block if rows is None else block.at(rows)
     if not len(part):
         return Share(0.0, 0.0, 0, 0.0, 0.0)
@@ -73,21 +73,13 @@ def score_of(block: Samples, manifold: Manifold[Any], cost: Cost, state: State) 
 
 @attrs.frozen(eq=False)
 class DistributedTrainer:
-    """The steps of a trainer over partitions, with the same batches and the same caps.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        Parts, schedules, batch size, callbacks.
-    partitions : Partitions
-        The samples.
-    """
+    """The steps of a trainer over partitions, with the same batches and the same caps as :class:`rplvq.Trainer`."""
 
     trainer: Trainer
     partitions: Partitions
 
     def step(self, state: State, rows: Array | None) -> tuple[State, Share]:
-        """Take one step on global rows (B,), or on all samples: the new state, and what was met before the step."""
+        """Take one step on global rows (B,), or on all samples; return the new state and the sums before the step."""
         trainer, n_batch = self.trainer, len(self.partitions) if rows is None else len(rows)
         own: list[tuple[Array | None]] = [(None,)] * len(self.partitions.blocks)
         if rows is not None:
@@ -119,10 +111,10 @@ class DistributedTrainer:
         return Score(cost, wrong / len(self.partitions))
 
     def _batches(self, rng: np.random.Generator) -> Iterator[Array | None]:
-        """Global rows of each batch: those that the trainer would draw."""
+        """Yield the global rows of each batch, as the trainer would draw them; None stands for all samples."""
         size = self.trainer.batch_size
         if size is None or size >= len(self.partitions):
-            yield None  # needs no permutation, which would hold a number for every sample here
+            yield None  # a permutation would hold one number per sample in this process
             return
         for block, _, length in blocks(np.arange(len(self.partitions)), None, size, rng):
             for start in range(0, len(block), length):
@@ -136,7 +128,7 @@ class DistributedTrainer:
         return progress.result()
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
-        """Train from where a run stands, epoch by epoch, as :meth:`rplvq.Trainer.epochs` does."""
+        """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
         n_epochs = self.trainer.max_epochs
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:

@@ -136,6 +136,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         The trainer with the resolved parts, and the state at the end of training: prototypes in the manifold's internal
         representation, class indices, schedules.
 
+    Notes
+    -----
+    The methods that predict raise NotFittedError before fit, and ValueError at the first sample that is not on the
+    manifold or if the samples have another size than the prototypes. They take
+
+    X : array-like of shape (N, n, n), or (N, d) for vectors
+        Samples.
+
     Examples
     --------
     >>> from rplvq import RiemannianLVQ
@@ -246,7 +254,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _begin_fit(
         self, trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator, validation: Samples | None
     ) -> Progress:
-        """Choose the first prototypes, and sigma2 by held-out samples if that is wanted."""
+        """Choose the first prototypes, and also sigma2 if held-out samples are to choose it."""
         prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
         rule, trains = resolve_sigma2_rule(self.sigma2), True
         if rule is not None:
@@ -267,7 +275,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         validation: Samples | None,
         origin: Origin,
     ) -> Self:
-        """Train from where ``progress`` stands, and keep the last whole epoch whatever interrupts the next one."""
+        """Train from ``progress`` on; if Ctrl-C interrupts an epoch, keep the result of the epoch before."""
         interrupted = False
         try:
             for latest in trainer.epochs(progress, samples, rng, validation, origin):
@@ -359,7 +367,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             samples = samples.of_positive_weight()
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(samples.codes)
-            rng = np.random.default_rng(0)  # a copy: the model's own moves on with the model
+            rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
             rng.bit_generator.state = self._rng.bit_generator.state
             met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
         state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
@@ -370,7 +378,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _begin_stream(
         self, manifold: Manifold[Any], known: Array, samples: Samples, rng: np.random.Generator
     ) -> tuple[Array, Trainer, Any]:
-        """Choose prototypes in the first call of a stream: indices (M,) of the classes met, trainer, state."""
+        """Choose the prototypes in the first call of a stream.
+
+        Return the indices (M,) of the classes in the batch, the trainer with the cost for all classes, and the state.
+        """
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
         if len(met) < 2:
@@ -380,7 +391,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
         trainer = attrs.evolve(whole, cost=_for_classes(whole.cost, met, known))
         prototypes, labels = trainer.first_prototypes(within, len(met), rng)
-        # The first samples are too few for "auto" to try anything, and a stream is there to train.
+        # "auto" runs no trials here, because the first batch may be small, and a stream trains in any case.
         if (rule := resolve_sigma2_rule(self.sigma2, auto=None)) is not None:
             evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, within)
             choice = choose_sigma2(rule, trainer, evidence, within, len(met), rng, must_train=True)
@@ -429,7 +440,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _check(
         self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None, *, more: bool = False
     ) -> tuple[Manifold[Any], Array, Samples]:
-        """Check data before anything is changed: manifold, classes, and samples in canonical order."""
+        """Check the data before anything is changed; return manifold, classes, and samples in canonical order."""
         self._by_posterior()
         manifold = resolve_manifold(self.manifold)
         codes = encoded(manifold, X)
@@ -465,7 +476,7 @@ def _hold_out(samples: Samples, fraction: float, rng: np.random.Generator) -> tu
 
 
 def _within(samples: Samples, met: Array) -> Samples:
-    """Return samples whose targets are class indices among the classes ``met`` (M,)."""
+    """Return samples with indices among the classes ``met`` (M,) as targets, in place of indices among all classes."""
     if samples.targets.ndim != 1:
         return samples
     return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)

@@ -1,4 +1,4 @@
-"""What every estimator that trains prototypes shares: the trainer, the seed, and the fitted attributes."""
+"""What the local and the distributed estimator share: how to make the trainer, draw the seed and store the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["draw_seed", "make_trainer", "seed_to_resume", "store"]
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
     """Return the trainer for the parameters of an estimator.
 
-    A sigma2 that held-out samples choose is left to the caller: the trainer has None instead.
+    If held-out samples are to choose sigma2, the trainer has None for it, and the caller runs that choice.
     """
     return Trainer(
         manifold,
@@ -47,8 +47,8 @@ def draw_seed(model: Any) -> int:
 def seed_to_resume(model: Any, loaded: LoadedCheckpoint) -> int:
     """Return the seed of a resumed fit.
 
-    An integer ``random_state`` gives the same seed again; the caller compares it with that of the checkpoint. Anything
-    else cannot, so the seed of the checkpoint is used.
+    An integer ``random_state`` gives the same seed again, which the caller compares with that of the checkpoint. Any
+    other ``random_state`` cannot be repeated, so the seed of the checkpoint is used.
     """
     if isinstance(model.random_state, Integral) or loaded.origin is None:
         return draw_seed(model)
@@ -68,20 +68,8 @@ def store(
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ at once, after everything that can fail.
 
-    Parameters
-    ----------
-    model : RiemannianLVQ
-        Gets the attributes.
-    X : array-like or None
-        Samples that give the number of features; None keeps it.
-    trainer, state, rng, history
-        What training used and found.
-    classes : ndarray of shape (C,)
-        Labels of all classes.
-    met : ndarray of shape (M,), optional
-        Labels of the classes that have prototypes, if some have none.
-    stream : Stream
-        What ``partial_fit`` remembers.
+    ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
+    those of the classes that have prototypes, if some have none.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
@@ -99,4 +87,4 @@ def store(
         "n_epochs_": int(np.count_nonzero(history["epoch"])) if history else 0,
         "history_": history,
     }
-    model.__dict__.update(fitted)  # in one go: Ctrl-C finds the old model or the new one
+    model.__dict__.update(fitted)  # in one call, so that Ctrl-C leaves either the old model or the new one

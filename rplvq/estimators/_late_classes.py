@@ -22,21 +22,16 @@ from rplvq.training import State, Trainer, Window, with_prototypes, without_prot
 __all__ = ["PendingClasses", "initialize_new_classes", "known_classes", "met_classes", "present_classes", "relabelled"]
 
 SETTLED = 10
-"""Number of samples per prototype before a late class stops being re-initialised."""
+"""Number of samples per prototype from which on a late class is no longer initialized anew."""
 OTHERS = 200
-"""Number of samples of other classes that are kept until then."""
+"""Number of samples of the other classes that are kept until then."""
 
 
 @library_part
 class PendingClasses(NamedTuple):
-    """Late classes whose prototypes are initialized anew in each call.
+    """Late classes (L,) whose prototypes are initialized anew in each call, and the samples for that.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (L,)
-        The classes.
-    samples : Samples
-        The samples of all classes that came since these classes appeared, with their labels as targets.
+    The samples are those of all classes that came since these classes appeared, with labels as targets.
     """
 
     labels: Array
@@ -46,17 +41,8 @@ class PendingClasses(NamedTuple):
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
-    Parameters
-    ----------
-    announced : array-like of shape (C,), optional
-        The argument ``classes`` of the call.
-    fitted : ndarray of shape (C,), optional
-        Sorted classes of the model, None in the first call.
-
-    Raises
-    ------
-    ValueError
-        If not all fitted classes are announced again, or the types differ.
+    ``announced`` is the argument ``classes`` of the call, and ``fitted`` the sorted classes (C,) of the model, None in
+    the first call. A ValueError says if not all fitted classes are announced again, or if the types differ.
     """
     named = None if announced is None else np.unique(one_type(announced, "classes"))
     if fitted is None or named is None:
@@ -70,17 +56,17 @@ def known_classes(announced: Any, fitted: Array | None) -> Array | None:
 
 
 def met_classes(classes: Array, prototype_labels: Array) -> Array:
-    """Return indices (M,) among sorted classes (C,) of those that have prototypes, whose labels are given (K,)."""
+    """Return the indices (M,), among sorted classes (C,), of the classes that have prototypes, with labels (K,)."""
     return np.searchsorted(classes, np.unique(prototype_labels))
 
 
 def present_classes(targets: Array, n_classes: int) -> Array:
-    """Class indices among targets (N,), or all for class probabilities (N, C)."""
+    """Return the class indices that occur in targets (N,), or all of them for class probabilities (N, C)."""
     return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
 
 
 def relabelled(state: State, before: Array, after: Array) -> State:
-    """Return a state whose labels (K,), indices among classes ``before`` (M,), are those among ``after``."""
+    """Change the labels (K,) of a state from indices among the classes ``before`` (M,) to indices among ``after``."""
     return state._replace(labels=np.searchsorted(after, before[state.labels]))
 
 
@@ -95,34 +81,15 @@ def initialize_new_classes(
     pending: PendingClasses | None,
     rng: np.random.Generator,
 ) -> tuple[State, PendingClasses | None]:
-    """Place the prototypes of late classes, from all samples that came since these classes appeared.
+    """Choose the prototypes of late classes from all samples that came since these classes appeared.
 
     The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
     are held (:meth:`rplvq.training.Window.tuned`). This is repeated in each call until a class has enough samples.
 
-    Parameters
-    ----------
-    model : RiemannianLVQ
-        With its parameters ``init`` and ``prototypes_per_class``.
-    trainer : Trainer
-        The trainer of the model, with the cost for the classes met.
-    state : State
-        Its labels are indices among ``met``.
-    known, met, before : ndarray of shape (C,), (M,) and (M',)
-        Sorted labels of all classes, of those that have or now get prototypes, and of those that had some before.
-    call : Samples
-        The samples of a call, with labels as targets.
-    pending : PendingClasses, optional
-        Late classes that do not have enough samples yet.
-    rng : numpy.random.Generator
-        Passed to the initializer.
-
-    Returns
-    -------
-    state : State
-        With prototypes of all classes met.
-    pending : PendingClasses or None
-        For the next call.
+    ``known`` (C,), ``met`` (M,) and ``before`` are the sorted labels of all classes, of those that have prototypes
+    after this call, and of those that had some before it. ``state`` has indices among ``met`` as labels, and ``call``
+    holds the samples of this call with labels as targets. Return the state with prototypes of all classes met, and the
+    classes that are still pending.
     """
     new = np.setdiff1d(met, before)
     labels = new if pending is None else np.union1d(pending.labels, new)
@@ -146,7 +113,7 @@ def initialize_new_classes(
 
 
 def _bounded(pool: Samples, labels: Array) -> Samples:
-    """Return the samples of the classes ``labels``, and the latest of the others."""
+    """Return the samples of the classes ``labels``, and the latest ones of the other classes."""
     others = np.flatnonzero(~np.isin(pool.targets, labels))
     rows = np.ones(len(pool), dtype=bool)
     rows[others[:-OTHERS]] = False
@@ -154,7 +121,7 @@ def _bounded(pool: Samples, labels: Array) -> Samples:
 
 
 def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, Initializer]:
-    """Return how many prototypes a late class shall have, and the initializer of as many as its samples allow."""
+    """Return how many prototypes a late class should have, and an initializer of as many as its samples allow."""
     own = getattr(init, "per_class", None) if attrs.has(type(init)) else None
     wanted = int(own) if isinstance(own, Integral) else wanted
     counts = (min(wanted, n_samples),)
@@ -173,7 +140,7 @@ def _replace_prototypes(
     samples: Samples,
     rng: np.random.Generator,
 ) -> State:
-    """Replace the prototypes of one class, if it has any, by those that the initializer chooses from its samples."""
+    """Replace the prototypes of one class, which may have none, by those that an initializer chooses from samples."""
     targets = np.zeros(len(samples), dtype=int)
     prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.filled_weights)
     if (old := np.flatnonzero(state.labels == label)).size:

@@ -1,4 +1,7 @@
-"""Short names of parts, and the one place where they turn into objects."""
+"""Short names of parts. This is the only place that turns names into objects, and that asks for concrete classes.
+
+Each ``resolve_`` function raises ValueError if a parameter has an invalid value.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +64,10 @@ COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GL
 INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
 
 
-def _by_name(value: str, table: Mapping[str, Callable[[], Any]], argument: str) -> Any:
+def _by_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
     if value not in table:
         raise ValueError(f"{argument}={value!r} is not known; choose from {sorted(table)} or pass an object")
-    return table[value]()
+    return table[value]
 
 
 def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: str) -> None:
@@ -77,18 +80,13 @@ def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: 
 def resolve_manifold(value: Any) -> Manifold[Any]:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold.
 
-    Raises
-    ------
-    ValueError
-        If it is none of these.
-
     Examples
     --------
     >>> resolve_manifold("riemann")
     AffineInvariant(max_step_length=10.0, compiled='auto')
     """
     if isinstance(value, str):
-        return _by_name(value, MANIFOLDS, "manifold")  # type: ignore[no-any-return]
+        return _by_name(value, MANIFOLDS, "manifold")()  # type: ignore[no-any-return]
     if isinstance(value, PymanoptManifold):
         return FromPymanopt(value)
     _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "a Manifold")
@@ -96,21 +94,15 @@ def resolve_manifold(value: Any) -> Manifold[Any]:
 
 
 def resolve_cost(value: Any) -> Cost:
-    """Turn a name or a Cost into a Cost; raise ValueError at anything else."""
+    """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
-        return _by_name(value, COSTS, "cost")  # type: ignore[no-any-return]
+        return _by_name(value, COSTS, "cost")()  # type: ignore[no-any-return]
     _require_methods(value, ("__call__",), "cost", "a Cost")
     return value  # type: ignore[no-any-return]
 
 
 def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
-    """Prototypes of each class (C,), from one number or a mapping by label.
-
-    Raises
-    ------
-    ValueError
-        If a number is not a positive integer, a label is unknown, or a class is missing.
-    """
+    """Return the number of prototypes of each class, from one number or a mapping by the labels ``classes`` (C,)."""
     if isinstance(value, Mapping):
         index_labels(list(value), classes, "prototypes_per_class")
         missing = [label for label in classes.tolist() if label not in value]
@@ -128,17 +120,10 @@ def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
 def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:
     """Turn a name, an Initializer or (prototypes, labels) into an Initializer.
 
-    An initializer of attrs whose ``per_class`` is None is given ``counts``.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, or a label is unknown.
+    An initializer that is an attrs class and has ``per_class=None`` gets ``counts``.
     """
     if isinstance(value, str):
-        if value not in INITIALIZERS:
-            raise ValueError(f"init={value!r} is not known; choose from {sorted(INITIALIZERS)} or pass an object")
-        return INITIALIZERS[value](counts)
+        return _by_name(value, INITIALIZERS, "init")(counts)  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
@@ -172,11 +157,9 @@ def resolve_step_size(value: Any) -> Any:
 
 
 def resolve_early_stopping(value: Any) -> EarlyStopping | None:
-    """Turn False, True or an EarlyStopping into an EarlyStopping or None; raise ValueError at anything else."""
-    if value is None or value is False:
-        return None
-    if value is True:
-        return EarlyStopping()
+    """Turn False, True or an EarlyStopping into an EarlyStopping or None."""
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return EarlyStopping() if value else None
     if not isinstance(value, EarlyStopping):
         raise ValueError(f"early_stopping must be True, False or an EarlyStopping, got {value!r}")
     return value

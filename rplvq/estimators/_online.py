@@ -1,4 +1,4 @@
-"""What a stream of calls to ``partial_fit`` carries from call to call, and what each call does before its sweep."""
+"""What ``partial_fit`` remembers from call to call, and what each call does before its sweep."""
 
 from __future__ import annotations
 
@@ -29,16 +29,9 @@ __all__ = ["Prepared", "Stream", "buffered", "next_epoch", "prepare_partial_fit"
 class Stream(NamedTuple):
     """What ``partial_fit`` remembers between calls, beside the state of training.
 
-    Parameters
-    ----------
-    is_open : bool, default=False
-        Whether labels that were not announced are accepted.
-    cost : Cost, optional
-        The cost for all classes; that of the trainer is for the classes that have prototypes.
-    recent : Samples, optional
-        The latest samples with their labels, for rules of growth.
-    pending : PendingClasses, optional
-        Late classes whose prototypes are still initialized anew in each call.
+    ``is_open`` says whether labels that were not announced are accepted. ``cost`` is the cost for all classes, whereas
+    that of the trainer is for the classes that have prototypes. ``recent`` holds the latest samples with their labels,
+    for rules of growth, and ``pending`` the late classes that do not have enough samples yet.
     """
 
     is_open: bool = False
@@ -50,16 +43,8 @@ class Stream(NamedTuple):
 class Prepared(NamedTuple):
     """What a call has ready before its sweep.
 
-    Parameters
-    ----------
-    met : ndarray of int of shape (M,)
-        Indices, among all classes, of those that have prototypes now.
-    trainer : Trainer
-        With the cost for these classes, and the present rules of growth of the model.
-    state : State
-        Its labels are indices among ``met``.
-    stream : Stream
-        For the next call.
+    ``met`` (M,) are the indices, among all classes, of those that have prototypes now, and the labels of ``state`` are
+    indices among ``met``. The trainer has the cost for these classes, and ``stream`` is for the next call.
     """
 
     met: Array
@@ -69,16 +54,9 @@ class Prepared(NamedTuple):
 
 
 def buffered(samples: Samples, classes: Array) -> Samples:
-    """Return the samples of a call with labels as targets, to be kept for later calls.
+    """Return the samples of a call with their labels as targets, to be kept for later calls.
 
     Their order is shuffled, so that any suffix is class-balanced in expectation.
-
-    Parameters
-    ----------
-    samples : Samples
-        In canonical order.
-    classes : ndarray of shape (C,)
-        Labels of the class indices.
     """
     order = np.random.default_rng(0).permutation(len(samples))
     labels = classes[samples.targets] if samples.targets.ndim == 1 else samples.targets
@@ -86,20 +64,7 @@ def buffered(samples: Samples, classes: Array) -> Samples:
 
 
 def next_epoch(trainer: Trainer, state: State) -> State:
-    """Move to the next epoch of the schedules, or to the step size of a stream after their last epoch.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        With its step rule and the number of epochs.
-    state : State
-        After some epochs.
-
-    Returns
-    -------
-    State
-        With the values of this call.
-    """
+    """Move to the next epoch of the schedules, or to the step size of a stream after their last epoch."""
     last = max(trainer.max_epochs, 1)
     began = state.at_epoch(min(state.epoch + 1, last), last)
     in_stream = getattr(trainer.step_size, "in_stream", None)
@@ -109,10 +74,10 @@ def next_epoch(trainer: Trainer, state: State) -> State:
 
 
 def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:
-    """Return the latest samples, as many as the rules of growth want to see; None if there are no rules.
+    """Return as many of the latest samples as the rules of growth want to see, or None if there are no rules.
 
-    ``call`` returns the samples of this call, and is only called if there are rules. A rule states its wish by an
-    attribute ``window``; if no rule has one, the samples of this call are returned.
+    A rule says how many by its attribute ``window``; without it, it sees the samples of this call. ``call`` returns
+    these samples, and is only called if there are rules.
     """
     if not tuple(rules or ()):
         return None
@@ -126,27 +91,9 @@ def prepare_partial_fit(
 ) -> Prepared:
     """Give late classes their prototypes, and let rules of growth look at the latest samples.
 
-    Parameters
-    ----------
-    model : RiemannianLVQ
-        Fitted; it is not changed.
-    known : ndarray of shape (C,)
-        Sorted labels of all classes, including those that this call brings.
-    samples : Samples
-        The samples of the call in canonical order; their targets are indices among ``known``, or class probabilities.
-    stream : Stream
-        From the call before.
-    rng : numpy.random.Generator
-        Passed to initializers.
-
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    ValueError
-        If there are soft labels while a class waits for its first sample.
+    The fitted ``model`` is not changed. ``known`` (C,) are the sorted labels of all classes, including those that this
+    call brings. ``samples`` are in canonical order, with indices among ``known`` or class probabilities as targets. A
+    ValueError says if there are soft labels while a class waits for its first sample.
     """
     trainer, state, targets = model.trainer_, model.state_, samples.targets
     before = met_classes(known, model.prototype_labels_)

@@ -1,4 +1,4 @@
-"""What a fitted set of labelled prototypes answers: labels, probabilities, scores, distances."""
+"""Predictions from fitted prototypes: labels, probabilities, scores and distances."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ __all__ = ["PrototypePredictor"]
 
 
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
-    """The predicting half of :class:`rplvq.RiemannianLVQ`; everything in it follows from the distances.
+    """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
-    All methods raise NotFittedError before fit, and ValueError at samples that are not on the manifold
-    or have another size than the prototypes.
+    Everything in them follows from the squared distances of the samples to the prototypes.
     """
 
     decision: str
@@ -37,24 +36,12 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
     trainer_: Any
 
     def predict(self, X: Any) -> Array:
-        """Predict labels: each sample's is that of the nearest prototype, or the most probable one.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
+        """Predict the label of the nearest prototype of each sample, or the most probable one if ``decision`` says so.
 
         Returns
         -------
         ndarray of shape (N,)
             Labels, of the type of ``classes_``.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At the first sample that is not on the manifold, or samples of another size than the prototypes.
 
         Examples
         --------
@@ -71,25 +58,13 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return np.asarray(self.prototype_labels_[found])
 
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities: the softmax of ``-sqdist / 2 sigma2_`` summed by class, unless the cost has its own.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
+        """Compute class probabilities: the softmax of ``-sqdist / (2 sigma2_)`` summed by class, or those of the cost.
 
         Returns
         -------
         ndarray of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit and
-            has had no sample yet has probability 0.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit but has had
+            no sample yet has probability 0.
 
         Examples
         --------
@@ -103,24 +78,12 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return self._over(X, lambda *ends: np.exp(self._log_proba(*ends)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of the class probabilities, exact where the probabilities underflow.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
+        """Compute the logarithms of the class probabilities, which are exact where the probabilities underflow.
 
         Returns
         -------
         ndarray of shape (N, C)
             Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At the first sample that is not on the manifold, or samples of another size than the prototypes.
 
         Examples
         --------
@@ -133,25 +96,13 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return self._over(X, self._log_proba)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores whose largest is the predicted class.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
+        """Compute one score per class; the class with the largest score is predicted.
 
         Returns
         -------
         ndarray of shape (N, C), or (N,) for two classes
-            Minus the squared distance to the nearest prototype of each class, or the class log-posterior
-            if ``decision="posterior"``; for two classes the second score minus the first.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At the first sample that is not on the manifold, or samples of another size than the prototypes.
+            Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
+            ``decision="posterior"``. For two classes it is the second score minus the first.
 
         Examples
         --------
@@ -165,24 +116,12 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
-        """Distances, not squared, of samples to the prototypes.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
+        """Compute the distances, not squared, of samples to the prototypes.
 
         Returns
         -------
         ndarray of shape (N, K)
             In the order of ``prototype_labels_``.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At the first sample that is not on the manifold, or samples of another size than the prototypes.
 
         Examples
         --------
@@ -210,10 +149,10 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
     def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
-        """Answers (N, ...) of ``answer(prototypes, codes)`` for all samples, over ``n_jobs`` threads.
+        """Return ``answer(prototypes, codes)`` (N, ...) for all samples, over ``n_jobs`` threads.
 
-        Arrays are validated and answered in chunks, so that data larger than memory (numpy.memmap) are never
-        copied whole.
+        Arrays are validated and processed in chunks, so that data larger than memory (numpy.memmap) are never copied
+        as a whole.
         """
         check_is_fitted(self)
         fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)
@@ -221,7 +160,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         validate_data(self, X, skip_check_array=True, reset=False)
         source = X if whole is None else whole
         n_jobs = min(effective_n_jobs(self.n_jobs), len(source))
-        # A chunk is held some six times: as it came, as codes, and as what the search makes of it.
+        # A chunk exists about six times: as passed, as codes, and as temporary arrays of the search.
         needed = 6 * source[0].size * np.result_type(source, float).itemsize + 32 * len(self.state_.labels)
 
         def part(rows: slice) -> Array:
@@ -235,7 +174,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return _gathered(part, chunks, len(source), n_jobs)
 
     def _encode(self, X: Any, rows: slice) -> Array:
-        """Codes of some rows of X; what is wrong with one of them is told by its index in X."""
+        """Encode some rows of X; an error names the index of the invalid row in X."""
         if rows.start is None:
             return np.asarray(self.trainer_.manifold.encode(X))
         try:
@@ -244,7 +183,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             raise error.shifted(rows.start) from None
 
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
-        """Index (N,) of a prototype with the label of the nearest: by the manifold's own search, or all distances."""
+        """Return indices (N,) of prototypes that have the label of the nearest one, by the manifold's search if any."""
         manifold = self.trainer_.manifold
         if hasattr(manifold, "nearest"):
             return np.asarray(manifold.nearest(prototypes, codes, self.state_.labels))
@@ -255,7 +194,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         return self._by_class(-np.minimum.reduceat(self._sqdist(prototypes, codes), starts, axis=1))
 
     def _by_class(self, scores: Array) -> Array:
-        """Scores (N, C) for all classes from those (N, M) of the classes met: minus infinity for the others."""
+        """Extend scores (N, M) of the classes with prototypes to all classes (N, C), by minus infinity."""
         if scores.shape[1] == len(self.classes_):
             return scores
         result = np.full((len(scores), len(self.classes_)), -np.inf)
@@ -271,7 +210,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
 
 
 def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: int, n_jobs: int) -> Array:
-    """Answers of all chunks in one array (N, ...), which is the only thing that grows with N."""
+    """Return the results of all chunks in one array (N, ...), the only thing here that grows with N."""
     result: list[Array] = []
     lock = threading.Lock()
 

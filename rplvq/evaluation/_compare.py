@@ -1,4 +1,4 @@
-"""Compare classifiers on the same folds: by default the three metrics and their class-mean baselines."""
+"""The function ``compare``, which scores classifiers on the same folds."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from sklearn.utils import check_random_state
 from tqdm.auto import tqdm
 
 from rplvq.estimators import RiemannianLVQ
-from rplvq.evaluation._fold import Cell, run_fold
-from rplvq.evaluation._inputs import (
+from rplvq.evaluation._comparison import Comparison
+from rplvq.evaluation._cross_validation import (
     MAX_SEED,
+    Cell,
     check_data,
     named_estimators,
     resolve_folds,
     resolve_scorers,
+    run_fold,
     short_name,
     unique_names,
 )
-from rplvq.evaluation._result import Comparison
 
 __all__ = ["compare", "default_estimators"]
 
@@ -37,28 +38,29 @@ def default_estimators(
     sigma2: Any = "auto",
     random_state: Any = None,
 ) -> dict[str, Any]:
-    """Make what :func:`compare` compares by default: each metric under each cost, and its baseline.
+    """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and a baseline.
 
     Parameters
     ----------
     metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean", "euclidean")
-        As ``manifold`` of :class:`rplvq.RiemannianLVQ`.
+        Metrics, as the parameter ``manifold`` of :class:`rplvq.RiemannianLVQ`.
     costs : iterable of str or Cost, default=("rslvq",)
-        As ``cost`` there.
+        Costs, as its parameter ``cost``.
     prototypes_per_class : int or dict, default=1
-        Prototypes of the trained classifiers; a baseline has one a class.
+        Number of prototypes per class of the trained classifiers; a baseline has one per class.
     max_epochs : int, default=20
-        Sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
+        Number of sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
     sigma2 : float, Schedule or "auto", default="auto"
-        The same for all. Squared distances differ between metrics, so that a number seldom suits all.
+        Variance of all trained classifiers. A number seldom suits all, because squared distances differ between
+        metrics.
     random_state : int, RandomState or None, default=None
-        Of each estimator.
+        Seed of each estimator.
 
     Returns
     -------
     dict of str to RiemannianLVQ
-        ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``: minimum distance to the class means,
-        which is training for no epoch. Not fitted.
+        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
+        minimum distance to the class means, without training.
 
     Examples
     --------
@@ -100,49 +102,50 @@ def compare(
     Parameters
     ----------
     X : array-like of shape (N, n, n), or (N, ...) as the estimators take it
-        Samples; a data frame or sparse matrix is passed on as it is.
+        Samples; a data frame or a sparse matrix is passed on as it is.
     y : array-like of shape (N,) or (N, C)
-        Labels, or soft labels: estimators are trained on these, folds are stratified and scored by the
-        most probable class.
+        Labels, or soft labels. Estimators are trained on them; folds are stratified and scored by the most probable
+        class.
     estimators : mapping of str to estimator, sequence of estimators, or None, default=None
-        Any scikit-learn classifiers, pipelines and the like; they are cloned. Without names they are named after
-        their class, with a number where that is ambiguous. None is :func:`default_estimators`.
+        Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
+        a number where that is ambiguous. None uses :func:`default_estimators`.
     cv : int, splitter or iterable of (train, test), default=10
-        A number of folds, stratified by class and shuffled (by class and ``groups`` if given); a splitter as in
-        scikit-learn; or row indices. Fewer than six folds can't give Wilcoxon's p below 0.05; with the 15 pairs of
-        the default estimators and Holm's correction it takes ten.
+        A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
+        scikit-learn; or row indices. With fewer than six folds, Wilcoxon's p cannot be below 0.05. The 15 pairs of the
+        default estimators need ten folds because of Holm's correction.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
-        Subjects or sessions that are not to be split, passed to the splitter.
+        Subjects or sessions that must not be split, passed to the splitter.
     n_jobs : int or None, default=None
-        Processes over folds and estimators, as in joblib; -1 takes all cores.
+        Number of processes over folds and estimators, as in joblib; -1 uses all cores.
     verbose : int, default=0
         1 shows a progress bar on standard error.
     random_state : int, RandomState or None, default=None
-        Seeds the folds (if ``cv`` is a number) and gives each fold a seed, which replaces every ``random_state`` of
-        the estimators and their parts. The result then depends neither on n_jobs nor on the order of the
-        estimators. None leaves the estimators' own.
+        Seed of the folds, if ``cv`` is a number, and of one further seed per fold, which replaces every
+        ``random_state`` of the estimators and their parts. The result then depends neither on n_jobs nor on the order
+        of the estimators. With None the estimators keep their own.
 
     Returns
     -------
     Comparison
-        Prints as a table; has ``rows``, ``p_values()``, ``to_frame()``, ``to_csv()``, ``to_markdown()``, ``plot()``.
+        It prints as a table, and has ``rows``, ``p_values()``, ``to_frame()``, ``to_csv()`` and ``to_markdown()``;
+        :func:`rplvq.plotting.plot_comparison` draws it.
 
     Raises
     ------
     ValueError
-        If an argument is invalid, or an estimator raises ValueError: the message then begins with its name
-        and the fold.
+        If an argument is invalid, or if an estimator raises ValueError; the message then begins with its name and the
+        fold.
     RuntimeError
-        If an estimator raises any other error, which is its cause.
+        If an estimator raises any other error, which is attached as the cause.
 
     Notes
     -----
-    Seconds are wall time of ``fit`` on the training part and of one ``predict`` on the test part. With
-    ``n_jobs`` above 1 the processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
+    Seconds are the wall time of ``fit`` on the training part and of one ``predict`` on the test part. With ``n_jobs``
+    above 1 the processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
 
-    Folds share training data, so tests of the differences are optimistic: see :meth:`Comparison.p_values`.
+    Folds share training data, so tests of the differences are optimistic, see :meth:`Comparison.p_values`.
 
     Examples
     --------
@@ -167,7 +170,7 @@ def compare(
         for f in range(len(folds))
         for name, estimator in named.items()
     )
-    # Results come in the order of the calls, whatever the number of processes.
+    # The results come in the order of the calls, whatever the number of processes.
     results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     cells = list(_progress(results, len(folds) * len(named), verbose))
     table = [cells[e :: len(named)] for e in range(len(named))]

@@ -1,13 +1,12 @@
-"""Classification with a reject option: answer where it is sure, and leave the rest to somebody else."""
+"""Classification with a reject option: samples whose label is too uncertain get none."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.metrics import auc
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import by_block
 from rplvq.protocols import Array
 
-__all__ = ["AccuracyReject", "RejectOption", "accuracy_reject_curve"]
+__all__ = ["RejectOption"]
 
 CRITERIA = ("posterior", "relative_distance")
 DEFAULTS: dict[str, Any] = {"number": -1, "text": "rejected", "bytes": b"rejected"}
@@ -23,44 +22,52 @@ DEFAULTS: dict[str, Any] = {"number": -1, "text": "rejected", "bytes": b"rejecte
 
 
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """A classifier that refuses to answer where its certainty is below a threshold.
+    """A classifier that gives no label to samples whose certainty is below a threshold.
 
-    Certainty by ``criterion``:
+    The certainty depends on ``criterion``:
 
-    - "posterior": the largest class probability (Chow 1970, "On optimum recognition error and reject tradeoff"); for
+    - "posterior" is the largest class probability (Chow 1970, "On optimum recognition error and reject tradeoff"), for
       any classifier with ``predict_proba``.
-    - "relative_distance": ``(d- - d+) / (d- + d+)``, with d+ the squared distance to the nearest prototype and d- that
-      to the nearest prototype of another class: 0 on the border, 1 at a prototype (Fischer, Hammer and Wersing 2015,
-      "Efficient rejection strategies for prototype-based classification"); for :class:`rplvq.RiemannianLVQ`.
+    - "relative_distance" is ``(d- - d+) / (d- + d+)`` for :class:`rplvq.RiemannianLVQ`, with d+ the squared distance to
+      the nearest prototype and d- that to the nearest prototype of another class. It is 0 on the border and 1 at a
+      prototype (Fischer, Hammer and Wersing 2015, "Efficient rejection strategies for prototype-based classification").
 
     Parameters
     ----------
     estimator : classifier
-        Not changed; a clone is fitted.
+        It is not changed; a clone is fitted.
     threshold : float, optional
-        Certainty below which a sample is rejected. Give this or ``coverage``.
+        A sample is rejected if its certainty is below this. Give this or ``coverage``.
     coverage : float in (0, 1], optional
-        Share of samples to answer. The threshold is then the quantile of the certainties that ``cv`` folds of the
-        training data have when they are held out, so that it holds for new data; then the estimator is fitted
-        on all. For data that drift between training and use the share drifts with them.
+        Share of samples that get a label. The threshold is then a quantile of the certainties of the training samples,
+        each held out in one of ``cv`` folds, so that it holds for new data. The estimator is fitted on all samples
+        afterwards. If the data drift between training and use, the share drifts with them.
     criterion : {"posterior", "relative_distance"}, default="posterior"
-        How certainty is measured.
+        The measure of certainty.
     reject_label : optional
-        Label of a rejected sample: by default -1 for numbers and "rejected" for strings; of the kind of the classes,
-        and none of them.
+        Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
+        classes and be none of them.
     cv : int, default=5
-        Folds for ``coverage``; stratified, in the order of the samples.
+        Number of folds for ``coverage``. They are stratified, and the samples are not shuffled.
 
     Attributes
     ----------
     estimator_ : classifier
         Fitted.
     threshold_ : float
-        Certainty below which samples are rejected.
+        Samples whose certainty is below this are rejected.
     reject_label_ : object
         Label of rejected samples.
     classes_ : ndarray of shape (C,)
-        Labels of the classes, without that of rejection.
+        Labels of the classes, without the reject label.
+
+    Notes
+    -----
+    The methods after fit raise NotFittedError before fit, and ValueError at samples that the estimator refuses. They
+    take
+
+    X : array-like of shape (N, ...)
+        Samples, as the estimator takes them.
 
     Examples
     --------
@@ -92,7 +99,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.cv = cv
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit the estimator, and find the threshold for a coverage.
+        """Fit the estimator, and find the threshold if ``coverage`` is given.
 
         Parameters
         ----------
@@ -108,7 +115,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter is invalid, the reject label is a class or of another kind than they are, or a class has
+            If a parameter is invalid, if the reject label is one of the classes or has another type, or if a class has
             fewer samples than ``cv``.
         """
         self._check_parameters()
@@ -123,44 +130,22 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def certainty(self, X: Any) -> Array:
-        """Certainty of the prediction, by the criterion.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples.
+        """Compute the certainty of the predictions.
 
         Returns
         -------
         ndarray of shape (N,)
-            Larger is surer.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At samples that the estimator refuses.
+            A larger value means more certain.
         """
         check_is_fitted(self)
         return _certainty(self.estimator_, X, self.criterion)
 
     def predict(self, X: Any) -> Array:
-        """Predict labels; the reject label where certainty is below the threshold.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples.
+        """Predict labels, and the reject label where the certainty is below the threshold.
 
         Returns
         -------
         ndarray of shape (N,)
-
-        Raises
-        ------
-        NotFittedError, ValueError
-            As certainty.
         """
         certainty = self.certainty(X)
         labels = np.asarray(self.estimator_.predict(X))
@@ -170,23 +155,11 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return result
 
     def predict_proba(self, X: Any) -> Array:
-        """Class probabilities of the estimator, shape (N, C), for rejected samples as well.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples.
+        """Compute the class probabilities of the estimator, for rejected samples as well.
 
         Returns
         -------
         ndarray of shape (N, C)
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            At a sample that the estimator refuses.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X))
@@ -212,7 +185,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"criterion={self.criterion!r} needs {needed}, which {self.estimator!r} has not")
 
     def _threshold(self, X: Any, labels: Array) -> float:
-        """Quantile of the certainties of held-out folds."""
+        """Return the quantile of the certainties of held-out folds that gives the wanted coverage."""
         (samples,) = indexable(X)
         if not issparse(samples):
             samples = np.asarray(samples)
@@ -221,12 +194,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             _certainty(clone(self.estimator).fit(samples[train], labels[train]), samples[test], self.criterion)
             for train, test in folds
         ]
-        # The value itself is kept, because certainty below the threshold, not at it, is rejected.
+        # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
         return float(np.quantile(np.concatenate(found), 1 - float(self.coverage or 1.0), method="lower"))
 
 
 def _reject_label(wanted: Any, classes: Array) -> Any:
-    """Return the label of rejected samples, of the kind of the classes."""
+    """Return the label of rejected samples, which has the type of the classes (C,)."""
     kind = _kind(classes)
     if wanted is None:
         if kind not in DEFAULTS:
@@ -234,7 +207,7 @@ def _reject_label(wanted: Any, classes: Array) -> Any:
         wanted = DEFAULTS[kind]
     if wanted in classes.tolist():
         raise ValueError(f"reject_label={wanted!r} is one of the classes {classes.tolist()}: give it another value")
-    # Numbers beside strings would turn every predicted label into a string, equal to no class any more.
+    # An array of numbers and strings would turn every number into a string, which equals no class.
     if kind in DEFAULTS and _kind(np.asarray([wanted])) != kind:
         raise ValueError(
             f"reject_label={wanted!r} is of another kind than the classes {classes.tolist()}: "
@@ -244,7 +217,7 @@ def _reject_label(wanted: Any, classes: Array) -> Any:
 
 
 def _kind(labels: Array) -> str:
-    """Kind of labels (C,): "number", "text" (also objects that are all strings), "bytes" or the name of their type."""
+    """Return "number", "text" (also for objects that are all strings), "bytes", or the name of the dtype of labels."""
     if labels.dtype == object and all(isinstance(label, str) for label in labels.tolist()):
         return "text"
     kinds = {"i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
@@ -261,7 +234,7 @@ def _certainty(model: Any, X: Any, criterion: str) -> Array:
 
 
 def _relative_distance(distances: Array, labels: Array) -> Array:
-    """Share of the border distance (M,) that samples are away from it, by distances (M, K) and labels (K,)."""
+    """Compute ``(d- - d+) / (d- + d+)`` (M,) from distances (M, K) to prototypes with labels (K,)."""
     sqdist = distances**2
     nearest = sqdist.argmin(axis=1)
     same = labels[None, :] == labels[nearest][:, None]
@@ -269,69 +242,3 @@ def _relative_distance(distances: Array, labels: Array) -> Array:
     other = np.where(same, np.inf, sqdist).min(axis=1)
     total = first + other
     return np.asarray(np.where(total > 0, (other - first) / np.where(total > 0, total, 1.0), 0.0))
-
-
-class AccuracyReject(NamedTuple):
-    """Accuracy of the answers against the share of samples that are answered.
-
-    Parameters
-    ----------
-    coverage : ndarray of shape (T,)
-        Shares answered, ascending to 1; one for each distinct certainty.
-    accuracy : ndarray of shape (T,)
-        Accuracy of those answers.
-    area : float
-        Area under the curve from 0 to 1: 1 if every answer is right; the curve starts level.
-    """
-
-    coverage: Array
-    accuracy: Array
-    area: float
-
-    def at(self, coverage: float) -> float:
-        """Accuracy at a share of answers, from the next larger one that can be reached."""
-        return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])
-
-
-def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
-    """Accuracy of the most certain answers, for every share of answers (Nadeem, Zucker and Hanczar 2010).
-
-    Samples of equal certainty are answered together or not at all.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (N,)
-        True labels and predictions, before rejection.
-    certainty : array-like of shape (N,)
-        Larger is surer; finite.
-
-    Returns
-    -------
-    AccuracyReject
-        Coverage, accuracy, area under the curve.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, there is no sample, or a certainty is not finite.
-
-    Examples
-    --------
-    >>> accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.8])
-    AccuracyReject(coverage=array([0.25, 0.75, 1.  ]), accuracy=array([1.  , 1.  , 0.75]), area=0.96875)
-    """
-    right, sure = np.asarray(y_true) == np.asarray(y_pred), np.asarray(certainty, dtype=float)
-    if right.ndim != 1 or right.shape != sure.shape or not len(sure):
-        raise ValueError(
-            f"y_true, y_pred and certainty must have one shape (N,), got {np.shape(y_true)}, {np.shape(y_pred)} and "
-            f"{sure.shape}"
-        )
-    bad = np.flatnonzero(~np.isfinite(sure))
-    if len(bad):
-        raise ValueError(f"certainty[{bad[0]}] is {sure[bad[0]]}")
-    order = np.argsort(-sure, kind="stable")
-    last = np.append(np.flatnonzero(np.diff(sure[order])), len(sure) - 1)  # of each group of equal certainty
-    answered = last + 1
-    coverage, accuracy = answered / len(sure), np.cumsum(right[order])[last] / answered
-    area = float(auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0])))
-    return AccuracyReject(coverage, accuracy, area)

@@ -14,9 +14,9 @@ __all__ = ["corrected_t_p_value", "holm", "wilcoxon_p_value"]
 
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
-    """Paired differences (F,) in units of the largest, with the rounding of the scores removed.
+    """Return paired differences (F,) in units of the largest score, rounded to twelve digits.
 
-    0.95 - 0.9 and 0.85 - 0.8 differ in their last digit, which would break the tie between them.
+    Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
     """
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:
@@ -28,19 +28,19 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
 
 def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Two-sided p-value of Wilcoxon's signed-rank test on paired scores.
+    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores.
 
     Parameters
     ----------
     a, b : array-like of shape (F,)
-        Scores of two estimators in the same F folds. Folds where they are equal are left out, as Wilcoxon
-        did; if all are equal, p is 1.
+        Scores of two estimators in the same F folds. As in Wilcoxon's paper, folds with equal scores are left out; if
+        all are equal, p is 1.
 
     Returns
     -------
     float
-        Exact for up to 50 folds without ties and up to 13 with; otherwise from the normal distribution.
-        Never below ``2^(1 - F)``: 0.0625 for 5 folds, 0.002 for 10. NaN if a score is NaN.
+        Exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
+        is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10. NaN if a score is NaN.
 
     Raises
     ------
@@ -67,10 +67,10 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 
 
 def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float) -> float:
-    """Two-sided p-value of the corrected resampled t-test on paired scores.
+    """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
-    Scores of folds that share training data are correlated, which the ordinary t-test ignores. Here
-    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` of the differences d, with F - 1 degrees of freedom.
+    Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses
+    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom.
 
     Parameters
     ----------
@@ -112,14 +112,14 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
 def holm(p_values: npt.ArrayLike) -> Array:
     """Adjust p-values for their number by Holm's step-down method.
 
-    With ``p_(1) <= ... <= p_(m)``, the i-th becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
-    where that is at most alpha keeps the chance of any false rejection at alpha, however the tests depend
-    on each other.
+    With ``p_(1) <= ... <= p_(m)``, the i-th value becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
+    the hypotheses whose adjusted p-value is at most alpha bounds the probability of any false rejection by alpha,
+    however the tests depend on each other.
 
     Parameters
     ----------
     p_values : array-like of shape (m,)
-        Raw p-values; NaN stays NaN and does not count.
+        Raw p-values; a NaN stays NaN and is not counted.
 
     Returns
     -------

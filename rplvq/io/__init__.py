@@ -1,4 +1,7 @@
-"""Bytes: models and checkpoints on disk."""
+"""Reads and writes models and checkpoints: one sealed .npz file each, without pickle.
+
+This room knows no estimator. Classes are found by name in the registry of :mod:`rplvq.parts`.
+"""
 
 from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, digest_of, load_checkpoint, require_same_origin
 from rplvq.io._model import load_model, save_model

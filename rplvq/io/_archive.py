@@ -89,12 +89,8 @@ def open_archive(
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     """Check the seal and the format of a file with content ``data``; return its header and its arrays.
 
-    ModelFileError is raised if the seal does not match or the content has another format; ``path`` is only its name in
-    messages. See :func:`seal_archive` for an example.
-
-    >>> open_archive("notes.txt", b"hello")
-    Traceback (most recent call last):
-    rplvq.exceptions.ModelFileError: notes.txt is not a model file: it is no .npz archive
+    ModelFileError is raised if the seal does not match or the content has another format. ``path`` is only used in
+    messages.
     """
     name = os.fspath(path)
     if not data.startswith(b"PK"):
@@ -135,16 +131,6 @@ def replace_file(path: pathlib.Path, data: bytes) -> None:
     """Write a file under a temporary name, then rename it to ``path``, so that ``path`` never holds half a file.
 
     A file that exists at ``path`` is replaced, and its permissions are kept. If writing fails (OSError), it stays.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "x")
-    ...     replace_file(path, b"old")
-    ...     replace_file(path, b"new")
-    ...     path.read_bytes(), len(os.listdir(folder))
-    (b'new', 1)
     """
     temporary = path.with_name(f".rplvq-{secrets.token_hex(8)}.tmp")
     try:

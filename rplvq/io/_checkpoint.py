@@ -1,9 +1,7 @@
-"""Checkpoints: a fit that is killed goes on from its last one, to the same bits.
+"""Checkpoints: a fit that was killed continues from its last checkpoint and ends with the same bits.
 
-A checkpoint is a sealed archive like a model file (see :mod:`rplvq.io`): one .npz without pickle,
-replaced at once or not at all. It holds where the run stands (:class:`rplvq.training.Progress`: prototypes as training
-carries them, schedules, random bits, history, the best state of early stopping), and fingerprints of the data and
-of the parameters, so that it is not continued with others.
+A checkpoint is a sealed archive, like a model file. It holds the :class:`rplvq.training.Progress` of the run, and
+fingerprints of the data and the parameters, so that the run is not continued with other ones.
 """
 
 from __future__ import annotations
@@ -30,38 +28,38 @@ from rplvq.training import EpochReport, Origin, Progress, State, columns
 __all__ = ["Checkpoint", "LoadedCheckpoint", "load_checkpoint", "require_same_origin"]
 
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
-"""Parameters that training does not depend on; of random_state the seed counts that was drawn from it."""
+"""Parameters that do not change the training; in place of ``random_state``, the seed drawn from it is compared."""
 
 
 def _real_path(path: str | os.PathLike[str]) -> str:
-    """Where a file is, whatever the working directory becomes."""
+    """Return the absolute path, which stays valid if the working directory changes."""
     return os.path.realpath(path)
 
 
 @attrs.define
 class Checkpoint:
-    """Callback that writes where training stands, so that ``fit(X, y, resume=path)`` goes on from there.
+    """Callback that saves the progress of training, so that ``fit(X, y, resume=path)`` can continue from there.
 
-    The file is replaced at once or not at all: whoever kills the process at whatever moment loses the epochs
-    since the last checkpoint, never the checkpoint. A process that dies while it writes can leave
-    ``.rplvq-*.tmp`` beside it. Put it last among the callbacks: it then knows whether another one stopped training.
+    The file is replaced completely or not at all. A process that is killed loses the epochs since the last checkpoint,
+    but never the checkpoint; if it dies while writing, a file ``.rplvq-*.tmp`` can remain in the same folder. Pass the
+    checkpoint as the last callback, so that it also records whether another callback stopped training.
 
     Parameters
     ----------
     path : path-like
-        File to write; one file a fit.
+        The file to write. Each fit needs its own file.
     every : int, optional
-        Write after each epoch that is a multiple of this number; 1 if ``seconds`` is not given either.
+        Write after every epoch whose number is a multiple of this; 1 if ``seconds`` is not given either.
     seconds : float, optional
-        Write after an epoch that ends this long after the last checkpoint. The first epoch that is seen is
-        always written: what cannot be written is then known at the start.
+        Write after an epoch if this time has passed since the last checkpoint. The first epoch is always written, so
+        that a file that cannot be written is noticed at the start.
 
     Raises
     ------
     ValueError
-        If a setting is invalid; when called, if a part cannot be stored: see :func:`rplvq.parts.register_part`.
+        If a setting is invalid. When called: if a part cannot be stored, see :func:`rplvq.parts.register_part`.
     OSError
-        When called, if the file cannot be written; the fit ends, and the last checkpoint stays.
+        When called: if the file cannot be written. The fit then ends, and the last checkpoint stays.
 
     Examples
     --------
@@ -106,16 +104,17 @@ class Checkpoint:
 
 
 class LoadedCheckpoint(NamedTuple):
-    """Content of a checkpoint.
+    """The content of a checkpoint.
 
     Parameters
     ----------
     progress : rplvq.training.Progress
-        Where the run stood.
+        The progress of the run.
     origin : dict or None
-        ``seed``, ``data`` (SHA-256) and ``parameters`` (a text each) of the fit; None for a bare trainer's.
+        ``seed``, ``data`` (SHA-256) and ``parameters`` (one text each) of the fit; None if a Trainer ran without an
+        estimator.
     versions : dict of str to str
-        Of the libraries that wrote it.
+        Versions of the libraries that wrote it.
     """
 
     progress: Progress
@@ -124,7 +123,7 @@ class LoadedCheckpoint(NamedTuple):
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
-    """Read what a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` does it for you.
+    """Read a file that a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` calls this.
 
     Parameters
     ----------
@@ -160,8 +159,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     try:
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
         history = fields.pop("history")
-        lines = zip(*(column.tolist() for column in history.values()), strict=True)
-        rows = tuple(dict(zip(history, line, strict=True)) for line in lines)
+        values = zip(*(column.tolist() for column in history.values()), strict=True)
+        rows = tuple(dict(zip(history, row, strict=True)) for row in values)
         progress, origin = Progress(rows=rows, **fields), header["origin"]
         if not (isinstance(progress.state, State) and isinstance(progress.best, State)):
             raise ValueError("it holds no state of a trainer")
@@ -172,7 +171,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
 
 
 def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
-    """Raise ValueError if a checkpoint is of a fit with other parameters or other data."""
+    """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
     name, found = os.fspath(path), loaded.origin
     if found is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
@@ -192,7 +191,7 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
 
 
 def _describe(progress: Progress, origin: Origin | None, packer: Packer) -> dict[str, Any]:
-    """Header of a checkpoint; its arrays are left in ``packer``."""
+    """Return the header of a checkpoint; its arrays go to ``packer``."""
     fields = progress._asdict() | {"history": columns(list(progress.rows))}
     del fields["rows"]
     return {
@@ -207,7 +206,7 @@ def _versions() -> dict[str, str]:
 
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:
-    """Seed, digest of the data, and a text for each parameter."""
+    """Return the seed, the digest of the data, and one text per parameter."""
     data = [origin.samples.codes, origin.samples.targets, origin.samples.weights]
     parameters = {name: value for name, value in origin.parameters.items() if name not in UNTOUCHED}
     return {
@@ -218,7 +217,7 @@ def _fingerprints(origin: Origin) -> dict[str, Any]:
 
 
 def _text(value: Any, name: str) -> str:
-    """Write a parameter as JSON, or if that is long or holds arrays, as its digest."""
+    """Return a parameter as JSON, or as a digest if the JSON is long or the parameter holds arrays."""
     packer = Packer()
     text = json.dumps(packer.pack(value, name), sort_keys=True)
     if packer.arrays or len(text) > 200:
@@ -227,7 +226,7 @@ def _text(value: Any, name: str) -> str:
 
 
 def digest_of(values: list[Array | str | None]) -> str:
-    """SHA-256, in hexadecimal digits, of arrays: their types, shapes and values."""
+    """Return the SHA-256 of arrays (dtypes, shapes and values) and of texts, in hexadecimal digits."""
     digest = hashlib.sha256()
     for value in values:
         if isinstance(value, (np.ndarray, LazyRows)):

@@ -40,6 +40,9 @@ class Packer:
     {'tuple': [1, {'array': 'init.1'}]}
     >>> list(packer.arrays)
     ['init.1']
+    >>> Unpacker(packer.arrays).unpack({"tuple": [1, {"array": "init.1"}]})
+    (1, array([[1., 0.],
+           [0., 1.]]))
     """
 
     def __init__(self) -> None:
@@ -122,14 +125,6 @@ class Unpacker:
 
     A pymanopt manifold is stored as its class and description only, so the caller passes it as ``manifold``;
     ``manifold_used`` says whether a value needed it.
-
-    Examples
-    --------
-    >>> packer = Packer()
-    >>> packed = packer.pack({"a": (1, np.eye(2))}, "x")
-    >>> Unpacker(packer.arrays).unpack(packed)["a"][1]
-    array([[1., 0.],
-           [0., 1.]])
     """
 
     def __init__(self, arrays: Mapping[str, Array], manifold: Any = None) -> None:

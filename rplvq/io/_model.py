@@ -1,9 +1,7 @@
-"""Models on disk: one .npz without pickle, sealed by a checksum, never half written.
+"""Models on disk: one .npz file without pickle, sealed by a checksum.
 
-A file is a zip archive that ``numpy.load(path)`` opens without pickle: arrays under readable names, and
-``header``, UTF-8 JSON as bytes, with the format's version, the versions of the libraries, all
-parameters and the rest of what the estimator carries (see :mod:`rplvq.io`). The archive's comment
-holds the SHA-256 of all bytes before it (see :mod:`rplvq.io`).
+``numpy.load(path)`` opens the file without pickle. It holds arrays under readable names, and ``header``: JSON as UTF-8
+bytes with the version of the format, the versions of the libraries, all parameters and all fitted attributes.
 """
 
 from __future__ import annotations
@@ -31,36 +29,33 @@ __all__ = ["load_model", "save_model"]
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file.
 
-    The file is written beside its place under another name, flushed to the disk, then renamed: whoever
-    crashes or loses power in the middle keeps the old file whole. A process that is killed can leave
-    ``.rplvq-*.tmp`` behind.
+    The file is written under a temporary name, flushed to the disk, and then renamed. After a crash or a power cut the
+    old file is therefore still complete. A process that is killed can leave a file ``.rplvq-*.tmp`` behind.
 
     Parameters
     ----------
     estimator : RiemannianLVQ
-        Fitted. Parts of your own must be known to :func:`register_part`.
+        A fitted estimator. Register parts of your own with :func:`rplvq.parts.register_part`.
     path : str or path-like
-        Name of the file, taken as it is; an existing file is replaced.
+        Name of the file; no suffix is added, and an existing file is replaced.
 
     Raises
     ------
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is something else than a RiemannianLVQ, or of a subclass.
+        If it is not a RiemannianLVQ; subclasses are refused, too.
     ValueError
-        If a parameter cannot be saved: names it and says what to do. Nothing is written then.
+        If a parameter cannot be saved; the message names it and says what to do. Nothing is written.
     OSError
         If the file cannot be written.
 
     Notes
     -----
-    Saved are all parameters, all fitted attributes, the prototypes as points and as training carries them
-    (for the affine-invariant metric their inverse factors), the place in the schedules, the state of the
-    random generator and requests for metadata; also the latest samples of a stream, where partial_fit keeps some for
-    rules of growth or for a class that turned up late. Not saved are callbacks, which are functions; a pymanopt
-    manifold, of which only class and description are saved (see :func:`load_model`); and the types of
-    array-likes that are not NumPy's, which come back as arrays.
+    Saved are all parameters, all fitted attributes, the state of training (prototypes in the manifold's internal
+    representation, schedules, epoch, random generator), the samples that ``partial_fit`` keeps for growth or for late
+    classes, and metadata requests. Not saved are callbacks, because they are functions. Of a pymanopt manifold only
+    class and description are saved, see :func:`load_model`. Array-likes that are not NumPy arrays come back as arrays.
 
     Examples
     --------
@@ -90,16 +85,15 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
 def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     """Read an estimator that :func:`save_model` wrote.
 
-    Predictions, probabilities and distances are those of the saved estimator, bit for bit on the same
-    machine and libraries, and partial_fit goes on as it would have there: with the same random numbers,
-    at the same place in the schedules.
+    Predictions, probabilities and distances equal those of the saved estimator, bit for bit on the same machine with
+    the same libraries. ``partial_fit`` continues as it would have there, with the same random numbers and schedules.
 
     Parameters
     ----------
     path : str or path-like
         The file.
     manifold : pymanopt manifold or FromPymanopt, optional
-        The manifold of a model that was trained on one of pymanopt's; only then.
+        Required if the model was trained on a pymanopt manifold, and refused otherwise.
 
     Returns
     -------
@@ -109,9 +103,8 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged, was changed after it was written, has a newer format, or
-        holds a part that is not known here, or if ``manifold`` is missing or not the one the model was
-        trained on. It is a ValueError.
+        If the file is not a model, is damaged, was changed after it was written, has a newer format, or holds a part
+        that is not known here; also if ``manifold`` is missing or differs from that of the model. It is a ValueError.
     ValueError
         If the model needs no ``manifold`` and one is given.
     OSError
@@ -120,13 +113,13 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     Warns
     -----
     UserWarning
-        If another major version of rplvq wrote the file: the same format can then mean other predictions.
-        Versions of NumPy and scikit-learn are in the header for reference; they can change rounding and
-        the random numbers of partial_fit, nothing else.
+        If another major version of rplvq wrote the file, because predictions may then differ. The header also states
+        the versions of NumPy and scikit-learn; these can only change rounding and the random numbers of
+        ``partial_fit``.
 
     Examples
     --------
-    See :func:`save_model`. What a file holds can be looked at without this library:
+    See :func:`save_model`. NumPy alone can show what a file holds:
 
     >>> import json, os, tempfile
     >>> from rplvq import RiemannianLVQ
@@ -162,10 +155,10 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 
 
 def _describe(estimator: Any, packer: Packer) -> dict[str, Any]:
-    """Header of a fitted estimator; its arrays are left in ``packer``."""
+    """Return the header of a fitted estimator; its arrays go to ``packer``."""
     parameters = estimator.get_params(deep=False) | {"callbacks": ()}
     fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    fitted.pop("_metadata_request", None)  # an object of scikit-learn's own; see _requests
+    fitted.pop("_metadata_request", None)  # an object of scikit-learn; _requests stores its content
     for name, value in fitted.items():
         if isinstance(value, Trainer):
             fitted[name] = attrs.evolve(value, callbacks=())
@@ -184,7 +177,7 @@ def _describe(estimator: Any, packer: Packer) -> dict[str, Any]:
 
 
 def _requests(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Metadata that the user asked for by set_fit_request and its like, by method."""
+    """Return by method which metadata the user requested, by ``set_fit_request`` and similar."""
     routing = estimator.get_metadata_routing()
     wanted = {name: getattr(routing, name).requests for name in ("fit", "partial_fit", "score")}
     return {
@@ -193,7 +186,7 @@ def _requests(estimator: Any) -> dict[str, dict[str, Any]]:
 
 
 def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
-    """Estimator of a header."""
+    """Return the estimator that a header describes."""
     parameters = {name: unpacker.unpack(value) for name, value in header["parameters"].items()}
     cls = saved_estimator(header.get("estimator", "RiemannianLVQ"))
     estimator = cls(**parameters)
@@ -201,7 +194,7 @@ def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
         if hasattr(cls, name):
             raise ValueError(f"the file sets {name!r}, which is no fitted attribute")
         setattr(estimator, name, unpacker.unpack(value))
-    # Requests can only be set where routing is on; whether it is on here is the user's business.
+    # scikit-learn sets requests only while metadata routing is enabled, so it is enabled here for a moment.
     with sklearn.config_context(enable_metadata_routing=True):
         for name, requests in header["requests"].items():
             getattr(estimator, f"set_{name}_request")(**requests)

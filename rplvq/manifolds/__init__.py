@@ -1,4 +1,4 @@
-"""Geometries: one file each, all of them meeting :class:`rplvq.protocols.Manifold`."""
+"""Manifolds see points, never a label; each meets :class:`rplvq.protocols.Manifold`, and any of them has means."""
 
 from rplvq.manifolds._affine_invariant import (
     EPS,
@@ -8,12 +8,20 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import BuresWasserstein
-from rplvq.manifolds._euclidean import EuclideanVectors
-from rplvq.manifolds._flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
+from rplvq.manifolds._flat import (
+    EuclideanVectors,
+    FlatGeodesics,
+    LogCholesky,
+    LogEuclidean,
+    flat_connect,
+    flat_exp,
+    flat_move,
+    flat_nearest,
+    flat_pull,
+    flat_sqdist,
+)
 from rplvq.manifolds._from_pymanopt import FromPymanopt
 from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
-from rplvq.manifolds._log_cholesky import LogCholesky
-from rplvq.manifolds._log_euclidean import LogEuclidean
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 

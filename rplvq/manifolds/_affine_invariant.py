@@ -1,4 +1,4 @@
-"""Positive definite matrices under the affine-invariant metric: the reference geometry."""
+"""Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
 from __future__ import annotations
 
@@ -7,36 +7,23 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import (
-    adjoint,
-    check_definite,
-    check_hermitian,
-    lower_inverse,
-    precision_of,
-    row_slices,
-    squared_roots,
-)
+from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
 from rplvq.parts import auto_or_bool, library_part
 from rplvq.protocols import Array, Prototypes
 
-__all__ = ["AffineInvariant"]
-
 EPS = np.array(np.finfo(float).eps)
 ILL_CONDITIONED = 1e8
-"""Rounding of a whitened spectrum, in units of eps, beyond which sqdist takes singular values of roots instead."""
+"""Rounding of a whitened spectrum, in units of eps, above which sqdist uses the singular values of roots instead."""
 FEW = 3
-"""Prototypes from which on bounds pay: before, their cost is that of the distances they save."""
+"""With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
 
 @library_part
 class InverseFactors:
-    """Prototypes W_k carried as G_k with G_k W_k G_k^H = I: all that training needs of them.
+    """Prototypes W_k stored as G_k (K, n, n) with ``G_k W_k G_k^H = I``, which is all that training needs.
 
-    Parameters
-    ----------
-    factors : ndarray of shape (K, n, n)
-        Any inverse factors; they need not be triangular. Not to be written to.
+    The factors need not be triangular, and must not be written to.
     """
 
     __slots__ = ("factors",)
@@ -53,10 +40,7 @@ class InverseFactors:
 
 
 class AffineInvariantGeodesics(NamedTuple):
-    """Spectra of the samples whitened by each prototype.
-
-    ``G_k X_b G_k^H = U diag(exp(log_eigenvalues)) U^H``.
-    """
+    """Spectra of the whitened samples, ``G_k X_b G_k^H = U diag(exp(log_eigenvalues)) U^H``."""
 
     sqdist: Array  # (B, K)
     log_eigenvalues: Array  # (B, K, n)
@@ -65,14 +49,14 @@ class AffineInvariantGeodesics(NamedTuple):
 
 
 def inverse_factors(prototypes: Prototypes) -> Array:
-    """Return G (K, n, n) with G W G^H = I: carried along, or the inverse of the Cholesky factor."""
+    """Return G (K, n, n) with ``G W G^H = I``: the stored factors, or the inverse Cholesky factors of matrices W."""
     if isinstance(prototypes, InverseFactors):
         return prototypes.factors
     return lower_inverse(np.linalg.cholesky(prototypes))
 
 
 def whiten(factors: Array, samples: Array) -> Array:
-    """Return G_k X_b G_k^H for factors (K, n, n) and samples (B, n, n), shape (B, K, n, n)."""
+    """Return ``G_k X_b G_k^H`` (B, K, n, n) for factors (K, n, n) and samples (B, n, n)."""
     n_prototypes, n = factors.shape[:2]
     left: Array = factors.reshape(n_prototypes * n, n) @ samples
     whitened: Array = left.reshape(len(samples), n_prototypes, n, n) @ adjoint(factors)
@@ -80,36 +64,24 @@ def whiten(factors: Array, samples: Array) -> Array:
 
 
 def log_spectrum(eigenvalues: Array) -> Array:
-    """Logarithms of whitened eigenvalues (..., n), ascending.
-
-    Eigenvalues below eps times the largest are rounding: they are read as that, so that a pair further
-    apart than float64 resolves has a large distance instead of NaN.
-    """
+    """Return the logarithms of ascending whitened eigenvalues (..., n)."""
+    # Eigenvalues below eps times the largest are rounding. They are raised to it, so that a pair that is further apart
+    # than float64 resolves has a large distance instead of NaN.
     logs = np.maximum(eigenvalues, eigenvalues[..., -1:] * EPS)
     return np.asarray(np.log(logs, out=logs))
 
 
 def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
-    """Return ``diag(exp(halves)) U^H G`` for factors G and bases U (K, n, n) and minus half log-eigenvalues (K, n)."""
+    """Return the factors ``diag(exp(halves)) U^H G`` for factors G and bases U (K, n, n) and halves (K, n)."""
     moved = adjoint(basis) @ factors
     moved *= np.exp(halves)[..., None]
     return InverseFactors(moved)
 
 
 def sharpen(logs: Array, factors: Array, samples: Array) -> None:
-    """Compute anew, in place, the logarithmic spectra (B, K, n) that rounding of ``G X G^H`` has spoilt.
-
-    Its eigenvalues are known to ``eps |G|^2 |X|`` only. With X = L L^H they are the squares of the singular values of
-    ``G L``, whose rounding counts by the square roots of the condition numbers. Covariances of real
-    data hardly ever need it.
-
-    Parameters
-    ----------
-    logs : ndarray of shape (B, K, n)
-        From :func:`log_spectrum`; ill-conditioned pairs are overwritten.
-    factors, samples : ndarray of shape (K, n, n) and (B, n, n)
-        G and X.
-    """
+    """Recompute, in place, the logarithmic spectra (B, K, n) of the pairs for which ``G X G^H`` is ill-conditioned."""
+    # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. With X = L L^H they are the squares of the singular
+    # values of G L, whose error depends on the square roots of the condition numbers. Real covariances rarely need it.
     size = np.linalg.norm(factors, axis=(1, 2)) ** 2 * np.linalg.norm(samples, axis=(1, 2))[:, None]
     rows, columns = np.nonzero(np.log(size / ILL_CONDITIONED) > logs[..., 0])
     if not len(rows):
@@ -123,7 +95,7 @@ def sharpen(logs: Array, factors: Array, samples: Array) -> None:
 
 
 def pair_spectra(factors: Array, samples: Array) -> Array:
-    """Log-eigenvalues (M, n) of M pairs of an inverse factor and a sample, both of shape (M, n, n)."""
+    """Return the log-eigenvalues (M, n) of M whitened pairs of an inverse factor and a sample, both (M, n, n)."""
     return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
 
 
@@ -141,8 +113,8 @@ class AffineInvariant:
     Parameters
     ----------
     max_step_length : float, default=10
-        Longest step of a prototype. A step of length r changes eigenvalues by up to ``exp(r)``; beyond
-        about 30 the result leaves the cone by rounding.
+        Longest step of a prototype. A step of length r changes eigenvalues by factors of up to ``exp(r)``; with r above
+        about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
         installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
@@ -166,20 +138,18 @@ class AffineInvariant:
     compiled: bool | str = attrs.field(default="auto", validator=auto_or_bool)
 
     def encode(self, points: Any) -> Array:
-        """Check matrices (N, n, n); raise ValueError at the first that is not positive definite."""
-        matrices = check_hermitian(points)
-        check_definite(matrices, precision_of(points))
-        return matrices
+        """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite."""
+        return check_positive_definite(points)
 
     def decode(self, codes: Prototypes) -> Array:
         """Return the matrices, shape (K, n, n)."""
         return np.array(codes)
 
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances (B, K) from eigenvalues alone, in chunks of bounded memory.
+        """Return the squared distances (B, K), computed from eigenvalues alone, in chunks of bounded memory.
 
-        Ill-conditioned pairs are computed again from Cholesky factors: see :func:`sharpen`. The distance of
-        matrices of condition up to 1e8 is then the same to 1e-8 of itself whichever of the two is the prototype.
+        Ill-conditioned pairs are computed again from Cholesky factors. Therefore the distance of two matrices with
+        condition numbers up to 1e8 is the same to a relative error of 1e-8 whichever of them is the prototype.
         """
         factors = inverse_factors(prototypes)
         result = np.empty((len(samples), len(factors)))
@@ -190,25 +160,12 @@ class AffineInvariant:
         return result
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
-        """Index (B,) of the nearest prototype, or of one of the same group, mostly without computing all distances.
+        """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
 
         Lower bounds that need no eigenvalues rank the prototypes and rule out nearly all of them (Bhatia 2007, Positive
         Definite Matrices, Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides. The
-        index, or its group, is therefore the one of ``sqdist(prototypes, samples).argmin(axis=1)``.
-
-        Parameters
-        ----------
-        prototypes : Prototypes
-            K prototypes.
-        samples : ndarray of shape (B, n, n)
-            Samples.
-        groups : ndarray of int of shape (K,), optional
-            Group of each prototype, such as its class. If given, the search ends as soon as the group is known, which
-            takes fewer distances; without it every prototype is a group of its own.
-
-        Returns
-        -------
-        ndarray of int of shape (B,)
+        index, or its group, is therefore that of ``sqdist(prototypes, samples).argmin(axis=1)``. If ``groups`` (K,) are
+        given, such as the class of each prototype, the search ends as soon as the group is known.
 
         Examples
         --------
@@ -231,17 +188,17 @@ class AffineInvariant:
         return result
 
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
-        """Decompose each whitened pair (b, k) once: B K eigendecompositions, plus factors if W came bare."""
+        """Decompose each of the B K whitened pairs (b, k) once."""
         factors = inverse_factors(prototypes)
         eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
         logs = log_spectrum(eigenvalues)
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
 
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:
-        """Move along the logarithms, by weights (B, K).
+        """Move K prototypes along the logarithms, with weights (B, K).
 
-        For one sample the step stays on its geodesic and reuses its spectrum; for more, the whitened
-        logarithms are summed and decomposed, one eigendecomposition a prototype.
+        A step on one sample follows its geodesic and reuses its spectrum. For several samples the sums of the whitened
+        logarithms are decomposed, one per prototype.
         """
         _, logs, eigenvectors, factors = geodesics
         if len(weights) > 1:
@@ -249,17 +206,17 @@ class AffineInvariant:
         return follow(factors, weights.T * -0.5 * logs[0], eigenvectors[0])
 
     def pull(self, geodesics: AffineInvariantGeodesics, weights: Array) -> Array:
-        """Weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
+        """Return the weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
 
-        In these coordinates the affine-invariant inner product is the plain one, ``Re tr(A B)``. They belong to
-        the factors G that prototypes carry, so batches add up if all of them began at the same prototypes object,
-        or all at its codes.
+        In these coordinates the affine-invariant inner product is ``Re tr(A B)``. The coordinates depend on the factors
+        G, so the results of several batches add up only if all were connected to the same prototypes object, or all to
+        its codes.
         """
         _, logs, eigenvectors, _ = geodesics
         scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)
         return np.asarray(scaled.sum(axis=0))
 
     def exp(self, prototypes: Prototypes, tangents: Array) -> InverseFactors:
-        """Follow whitened tangents (K, n, n) from :meth:`pull`: one eigendecomposition a prototype."""
+        """Follow whitened tangents (K, n, n) of :meth:`pull`, with one eigendecomposition per prototype."""
         lengths, basis = np.linalg.eigh(tangents)
         return follow(inverse_factors(prototypes), -0.5 * lengths, basis)

@@ -1,4 +1,4 @@
-"""Positive definite matrices under the Bures-Wasserstein metric, as square roots up to rotation."""
+"""Positive definite matrices under the Bures-Wasserstein metric, represented by square roots up to rotation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import numpy as np
 from rplvq.arrays import (
     adjoint,
     by_block,
-    check_definite,
-    check_hermitian,
+    check_positive_definite,
     hermitian_part,
-    precision_of,
     reads_parts,
     row_slices,
     squared_roots,
@@ -21,18 +19,16 @@ from rplvq.arrays import (
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 
-__all__ = ["BuresWasserstein"]
-
 NEAR = 1e-3
-"""Below this share of the two traces, a squared distance is taken from differences of roots instead."""
+"""A squared distance below this share of the two traces is computed from the difference of roots instead."""
 FLOOR = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
 
 
 class BuresWassersteinGeodesics(NamedTuple):
-    """Square roots, those of the samples turned towards those of the prototypes.
+    """The square roots of the prototypes, and those of the samples turned towards them.
 
-    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, the unitary U that brings ``L_b U`` closest to ``R_k`` is the
+    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, the unitary U for which ``L_b U`` is closest to ``R_k`` is the
     polar factor of ``L_b^H R_k``; then ``|L_b U - R_k|_F`` is the distance.
     """
 
@@ -42,19 +38,19 @@ class BuresWassersteinGeodesics(NamedTuple):
 
 
 def turn(roots: Array, samples: Array) -> Array:
-    """Turn roots of samples (..., n, n) towards those of prototypes (..., n, n); leading axes broadcast."""
+    """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
     left, _, right = np.linalg.svd(adjoint(samples) @ roots)
     return np.asarray(samples @ (left @ right))
 
 
 def squares(matrices: Array) -> Array:
-    """Squared Frobenius norms of matrices (..., n, n)."""
+    """Return the squared Frobenius norms of matrices (..., n, n)."""
     flat = matrices.reshape(*matrices.shape[:-2], matrices.shape[-1] ** 2)
     return np.asarray(np.vecdot(flat, flat).real)
 
 
 def by_traces(roots: Array, samples: Array) -> Array:
-    """Squared distances (B, K) as a difference of traces; where that has cancelled, of roots."""
+    """Return the squared distances (B, K), from traces where they do not cancel, and else from roots."""
     singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     size = squares(samples)[:, None] + squares(roots)
     sqdist = size - 2.0 * singular.sum(axis=-1)
@@ -73,26 +69,25 @@ class BuresWasserstein:
     doi:10.1016/j.exmath.2018.01.002). With the transport map ``T = W^-1/2 (W^1/2 X W^1/2)^1/2 W^-1/2`` the logarithm
     is ``S W + W S`` with ``S = T - I``, and ``Exp_W`` of it is ``(I + S) W (I + S)``.
 
-    Codes are square roots: Cholesky factors of the data, any R with ``W = R R^H`` for prototypes. There the step is
-    straight, ``R + sum_b w_b (L_b U_b - R)``, where ``L_b U_b = T_b R`` is the root of the sample that lies closest
-    to R: one singular value decomposition a pair gives distance and logarithm.
+    Codes are square roots: Cholesky factors of the data, and for prototypes any R with ``W = R R^H``. In these
+    coordinates the step is straight, ``R + sum_b w_b (L_b U_b - R)``, where ``L_b U_b = T_b R`` is the root of the
+    sample that is closest to R. One singular value decomposition per pair gives the distance and the logarithm.
 
     Parameters
     ----------
     min_stretch : float, default=0.1
-        Between 0 and 1: the least eigenvalue that ``I + S`` may have in one step, see the notes.
+        Between 0 and 1: the smallest eigenvalue that ``I + S`` may have in one step, see the notes.
 
     Notes
     -----
-    ``Exp_W`` leaves the cone where ``I + S`` is no longer positive, at a finite distance that depends on the
-    direction, so that no one step length bounds it. Attraction alone (weights not negative, of sum at most 1) never
-    gets there. Where a prototype is repelled, `move` finds the least eigenvalue m of ``I + S``; if it is below
-    ``min_stretch``, the whole step is shortened on its geodesic to ``(1 - min_stretch) / (1 - m)`` of its length. As
-    many such steps can still come close to the boundary, eigenvalues of a repelled prototype below 1e-10 of their
-    mean are raised to that.
+    ``Exp_W`` leaves the cone where ``I + S`` is no longer positive. The distance at which this happens depends on the
+    direction, so that no single step length prevents it. Attraction alone (weights that are not negative and whose sum
+    is at most 1) never gets there. Where a prototype is repelled, `move` computes the smallest eigenvalue m of
+    ``I + S``; if it is below ``min_stretch``, the step is shortened on its geodesic to ``(1 - min_stretch) / (1 - m)``
+    of its length. Many such steps can still come close to the boundary. Therefore the eigenvalues of a repelled
+    prototype that are below 1e-10 of their mean are raised to this value.
 
-    Distances are differences of roots, never negative, and 0 between equal points; `sqdist` may use the
-    traces, but not for pairs whose distance is small beside them. Distances carry units: `unit` scales the default
+    Distances are never negative, and they are 0 between equal points. They carry units, so `unit` scales the default
     step.
 
     Examples
@@ -112,33 +107,25 @@ class BuresWasserstein:
     min_stretch: float = attrs.field(default=0.1, validator=[attrs.validators.gt(0), attrs.validators.lt(1)])
 
     def encode(self, points: Any) -> Array:
-        """Cholesky factors of matrices (N, n, n).
-
-        Raises
-        ------
-        ValueError
-            At the first matrix that is not positive definite.
-        """
-        matrices = check_hermitian(points)
-        check_definite(matrices, precision_of(points))
-        return np.asarray(np.linalg.cholesky(matrices))
+        """Return the Cholesky factors of matrices (N, n, n); raise ValueError if one is not positive definite."""
+        return np.asarray(np.linalg.cholesky(check_positive_definite(points)))
 
     def decode(self, codes: Array) -> Array:
-        """Matrices ``R R^H``, shape (K, n, n), exactly Hermitian."""
+        """Return the matrices ``R R^H``, shape (K, n, n), exactly Hermitian."""
         return squared_roots(np.asarray(codes))
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
-        """Squared distances (B, K), from singular values where that is exact, in chunks of bounded memory."""
+        """Return the squared distances (B, K), computed in chunks of bounded memory."""
         chunks = row_slices(len(samples), 2 * prototypes.nbytes)
         return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
 
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
-        """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n): B K decompositions."""
+        """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n)."""
         turned = turn(prototypes, samples[:, None])
         return BuresWassersteinGeodesics(squares(turned - prototypes), turned, prototypes)
 
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
-        """Move roots along the weighted differences, shortened where the step would leave the cone; (K, n, n)."""
+        """Move roots (K, n, n) along the weighted differences, shortened where they would leave the cone."""
         roots, steps = geodesics.roots, self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
         repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
@@ -147,24 +134,22 @@ class BuresWasserstein:
         return moved
 
     def pull(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
-        """Weighted differences of roots, shape (K, n, n); they add over batches."""
+        """Return the weighted differences of roots, shape (K, n, n), which add over batches."""
         return np.asarray(np.einsum("bk,bkij->kij", weights, geodesics.turned - geodesics.roots))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Move prototypes by tangents from :meth:`pull`, shortened where they would leave the cone; (K, n, n)."""
+        """Add tangents (K, n, n) of :meth:`pull` to the roots, shortened where they would leave the cone."""
         roots = np.asarray(prototypes)
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
-        """Quarter of the mean eigenvalue of the data: the squared length in which step sizes are measured.
-
-        Near c I the squared distance is c / 4 times the affine-invariant one, for which the default step is made.
-        """
+        """Return a quarter of the mean eigenvalue of the weighted data (N, n, n)."""
+        # Near c I the squared distance is c / 4 times the affine-invariant one, for which the default step was chosen.
         return float(np.average(by_block(squares, codes), weights=weights) / (4 * codes.shape[-1]))
 
     def _share(self, roots: Array, steps: Array) -> Array:
-        """Shares (K,) of steps ``S R`` (K, n, n) that keep the eigenvalues of ``I + S`` above ``min_stretch``."""
+        """Return the shares (K,) of steps ``S R`` that keep the eigenvalues of ``I + S`` above ``min_stretch``."""
         # S = steps R^-1, solved from the right; it is Hermitian up to rounding.
         maps = np.linalg.solve(adjoint(roots), adjoint(steps))
         least = np.linalg.eigvalsh(hermitian_part(maps))[:, 0]
@@ -173,7 +158,7 @@ class BuresWasserstein:
 
 
 def _lifted(roots: Array) -> Array:
-    """Raise the singular values of roots (K, n, n) to a floor that keeps their matrices positive definite."""
+    """Raise the singular values of roots (K, n, n) to a floor, so that their matrices stay positive definite."""
     left, singular, right = np.linalg.svd(roots)
     floor = np.sqrt(FLOOR * np.mean(singular**2, axis=1, keepdims=True))
     low = (singular < floor).any(axis=1)

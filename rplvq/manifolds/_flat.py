@@ -1,31 +1,45 @@
-"""The flat kernel: squared distances and weighted steps in coordinates where geodesics are lines.
+"""Manifolds that have coordinates in which geodesics are straight lines.
 
-LogEuclidean, ProjectedEuclidean and EuclideanVectors differ in their coordinates only; they share these
-functions. Codes of any shape (N, ...) are read as vectors, complex ones as pairs of reals.
+They differ only in these coordinates, which ``encode`` computes; their other methods are the functions ``flat_*``.
+Codes of any shape (N, ...) are read as vectors, complex ones as pairs of real numbers.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import attrs
 import numpy as np
 from scipy.spatial.distance import cdist
+from sklearn.utils import check_array
 
+from rplvq.arrays import (
+    check_hermitian,
+    check_positive,
+    check_positive_definite,
+    expm,
+    from_spectrum,
+    parts_of,
+    precision_of,
+    reads_parts,
+    require_finite,
+    squared_roots,
+)
+from rplvq.parts import library_part
 from rplvq.protocols import Array
-
-__all__ = ["FlatGeodesics", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist"]
 
 
 class FlatGeodesics(NamedTuple):
-    """Both ends of each line segment, and the squared lengths (B, K)."""
+    """The line segments from K prototypes to B samples."""
 
-    sqdist: Array
-    prototypes: Array
-    samples: Array
+    sqdist: Array  # (B, K)
+    prototypes: Array  # (K, ...)
+    samples: Array  # (B, ...)
 
 
 def as_vectors(codes: Array) -> Array:
-    """Read codes (N, ...) as real vectors (N, m) with the same Euclidean length."""
+    """Return codes (N, ...) as real vectors (N, m) of the same Euclidean length."""
     vectors = codes.reshape(len(codes), -1)
     if np.iscomplexobj(vectors):
         return np.ascontiguousarray(vectors).view(float)
@@ -33,22 +47,23 @@ def as_vectors(codes: Array) -> Array:
 
 
 def flat_sqdist(prototypes: Array, samples: Array) -> Array:
-    """Squared Euclidean distances of samples (B, ...) to prototypes (K, ...), shape (B, K).
+    """Return the squared Euclidean distances of samples (B, ...) to prototypes (K, ...), shape (B, K).
 
-    From differences, not from inner products, so that a sample at a prototype has distance 0. One sample alone has
-    the same bits as among others.
+    They are computed from differences, so that a sample at a prototype has distance 0, and the result for one sample
+    does not depend on the others.
     """
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         prototypes, samples = prototypes.astype(complex), samples.astype(complex)
     return np.asarray(cdist(as_vectors(samples), as_vectors(prototypes), "sqeuclidean"))
 
 
-def flat_nearest(prototypes: Array, samples: Array) -> Array:
-    """Index (B,) of the smallest squared distance, the first if several, from one matrix product.
+def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None) -> Array:  # noqa: ARG001
+    """Return ``flat_sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), from one matrix product.
 
-    ``|x - w|^2 = |x|^2 - 2 x.w + |w|^2`` loses digits by cancellation. Where two prototypes are within that rounding
-    of each other, differences decide, so that the index is always that of ``flat_sqdist(...).argmin(axis=1)``.
+    ``groups`` are not used, because they would not make this search faster.
     """
+    # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. Where another prototype is as near up to this
+    # rounding, the differences decide.
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         prototypes, samples = prototypes.astype(complex), samples.astype(complex)
     ends, starts = as_vectors(samples), as_vectors(prototypes)
@@ -69,17 +84,17 @@ def flat_nearest(prototypes: Array, samples: Array) -> Array:
 
 
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
-    """Connect samples (B, ...) to prototypes (K, ...) by straight lines."""
+    """Connect samples (B, ...) with prototypes (K, ...) by straight lines."""
     prototypes = np.asarray(prototypes)
     if len(samples) != 1 or np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
-    # The plain trainer's step, where cdist's own overhead would dominate.
+    # A step on one sample, for which the overhead of cdist would dominate.
     difference = as_vectors(samples) - as_vectors(prototypes)
     return FlatGeodesics(np.asarray(np.vecdot(difference, difference)[None]), prototypes, samples)
 
 
 def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
-    """Return w_k + sum_b weights[b, k] (x_b - w_k), shape (K, ...)."""
+    """Return the moved prototypes ``w_k + sum_b weights[b, k] (x_b - w_k)``, shape (K, ...)."""
     prototypes, samples = geodesics.prototypes, geodesics.samples
     if len(samples) == 1:
         factors = weights.reshape(-1, *[1] * (prototypes.ndim - 1))
@@ -90,12 +105,174 @@ def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
 
 
 def flat_pull(geodesics: FlatGeodesics, weights: Array) -> Array:
-    """Return the weighted differences ``sum_b weights[b, k] (x_b - w_k)``, shape (K, ...); they add over batches."""
+    """Return the weighted differences ``sum_b weights[b, k] (x_b - w_k)``, shape (K, ...), which add over batches."""
     prototypes, samples = geodesics.prototypes, geodesics.samples
     totals = weights.sum(axis=0).reshape(-1, *[1] * (prototypes.ndim - 1))
     return np.asarray(np.tensordot(weights, samples, axes=(0, 0)) - totals * prototypes)
 
 
 def flat_exp(prototypes: Array, tangents: Array) -> Array:
-    """Return prototypes plus tangents, both of shape (K, ...)."""
+    """Return prototypes plus tangents of :func:`flat_pull`, all of shape (K, ...)."""
     return np.asarray(np.asarray(prototypes) + tangents)
+
+
+@library_part
+@attrs.frozen
+class LogEuclidean:
+    """Symmetric or Hermitian positive definite matrices under the Log-Euclidean metric.
+
+    ``d^2(X, W) = ||log X - log W||_F^2`` (Arsigny, Fillard, Pennec and Ayache 2007, SIAM J. Matrix Anal.
+    Appl. 29(1), doi:10.1137/050637996). Codes are the matrix logarithms, computed once. In these coordinates the metric
+    is flat, and all other methods are functions such as :func:`rplvq.manifolds.flat_sqdist`. The distance never exceeds
+    the affine-invariant one (Bhatia 2007, Positive Definite Matrices, Theorem 6.1.4).
+
+    Parameters
+    ----------
+    max_step_length : float, default=10
+        Longest step of a prototype: the Frobenius norm of the change of its logarithm.
+
+    Examples
+    --------
+    >>> from rplvq import LogEuclidean
+    >>> manifold = LogEuclidean()
+    >>> codes = manifold.encode([np.eye(2), np.e * np.eye(2)])
+    >>> manifold.sqdist(codes[:1], codes)
+    array([[0.],
+           [2.]])
+    """
+
+    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+
+    def encode(self, points: Any) -> Array:
+        """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
+        eigenvalues, eigenvectors = np.linalg.eigh(check_hermitian(points))
+        check_positive(eigenvalues, precision_of(points))
+        return from_spectrum(np.log(eigenvalues), eigenvectors)
+
+    def decode(self, codes: Array) -> Array:
+        """Return the exponentials of codes, shape (K, n, n)."""
+        return expm(np.asarray(codes))
+
+    sqdist = staticmethod(flat_sqdist)
+    nearest = staticmethod(flat_nearest)
+    connect = staticmethod(flat_connect)
+    move = staticmethod(flat_move)
+    pull = staticmethod(flat_pull)
+    exp = staticmethod(flat_exp)
+
+
+def map_diagonal(function: Callable[[Array], Array], lower: Array) -> Array:
+    """Apply a real function to the diagonals of lower triangular matrices (N, n, n)."""
+    result = lower.copy()
+    places = np.arange(lower.shape[-1])
+    result[:, places, places] = function(lower[:, places, places].real)
+    return result
+
+
+@library_part
+@attrs.frozen
+class LogCholesky:
+    """Symmetric or Hermitian positive definite matrices under the log-Cholesky metric.
+
+    With Cholesky factors ``X = L L^H`` and ``W = M M^H``,
+
+    ``d^2(X, W) = sum_{i > j} |L_ij - M_ij|^2 + sum_i (log L_ii - log M_ii)^2``
+
+    (Lin 2019, SIAM J. Matrix Anal. Appl. 40(4), section 3, doi:10.1137/18M1221084). Codes are the Cholesky factors with
+    the logarithms of their diagonals, computed once. In these coordinates the metric is flat, and all other methods are
+    functions such as :func:`rplvq.manifolds.flat_sqdist`. No eigenvectors are needed, and means do not swell: the
+    determinant of a mean is the geometric mean of the determinants.
+
+    Parameters
+    ----------
+    max_step_length : float, default=10
+        Longest step of a prototype: the Frobenius norm of the change of its code.
+
+    Notes
+    -----
+    The metric depends on the order of the rows and, unlike the affine-invariant and the Log-Euclidean metric, on the
+    unit: entries below the diagonal carry the square root of the unit of X, and logarithms of the diagonal carry none.
+    Data in volts would be compared by their diagonals alone. Therefore scale the matrices to a mean eigenvalue of about
+    1, for example by :class:`rplvq.Recenter`.
+
+    Examples
+    --------
+    >>> from rplvq import LogCholesky
+    >>> manifold = LogCholesky()
+    >>> codes = manifold.encode([np.eye(2), [[1.0, 2.0], [2.0, 4.0 + np.e**2]]])
+    >>> codes[1]
+    array([[0., 0.],
+           [2., 1.]])
+    >>> manifold.sqdist(codes[:1], codes)
+    array([[0.],
+           [5.]])
+    """
+
+    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+
+    def encode(self, points: Any) -> Array:
+        """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
+        return map_diagonal(np.log, np.linalg.cholesky(check_positive_definite(points)))
+
+    def decode(self, codes: Array) -> Array:
+        """Return the matrices ``L L^H``, shape (K, n, n), exactly Hermitian."""
+        return squared_roots(map_diagonal(np.exp, np.asarray(codes)))
+
+    sqdist = staticmethod(flat_sqdist)
+    nearest = staticmethod(flat_nearest)
+    connect = staticmethod(flat_connect)
+    move = staticmethod(flat_move)
+    pull = staticmethod(flat_pull)
+    exp = staticmethod(flat_exp)
+
+
+@library_part
+@attrs.frozen
+class EuclideanVectors:
+    """Vectors of R^d with the Euclidean metric, on which robust soft LVQ was defined (Seo and Obermayer 2003).
+
+    ``d^2(x, w) = |x - w|^2`` and ``Exp_w(v) = w + v``; the methods are functions such as
+    :func:`rplvq.manifolds.flat_sqdist`.
+
+    Examples
+    --------
+    >>> from rplvq import EuclideanVectors
+    >>> manifold = EuclideanVectors()
+    >>> manifold.sqdist(np.zeros((1, 2)), manifold.encode([[3.0, 4.0]]))
+    array([[25.]])
+    """
+
+    def encode(self, points: Any) -> Array:
+        """Return vectors (N, d) as float64; raise ValueError at anything that is not finite and real."""
+        if isinstance(points, (list, tuple)):
+            points = np.asarray(points)
+        vectors = check_array(points, dtype=np.float64, ensure_all_finite=False, input_name="X")
+        require_finite(vectors)
+        return np.asarray(vectors)
+
+    def decode(self, codes: Array) -> Array:
+        """Return the vectors themselves, shape (K, d)."""
+        return np.array(codes)
+
+    sqdist = staticmethod(flat_sqdist)
+    nearest = staticmethod(flat_nearest)
+    connect = staticmethod(flat_connect)
+    move = staticmethod(flat_move)
+    pull = staticmethod(flat_pull)
+    exp = staticmethod(flat_exp)
+
+    @reads_parts
+    def unit(self, codes: Array, weights: Array | None = None) -> float:
+        """Return the mean variance of a coordinate of the weighted data (N, d)."""
+        center = _average(lambda part: part, codes, weights)
+        return float(_average(lambda part: (part - center) ** 2, codes, weights).mean())
+
+
+def _average(function: Callable[[Array], Array], codes: Array, weights: Array | None) -> Array:
+    """Return the weighted average (d,) of ``function(codes)`` over vectors (N, d), part by part."""
+    parts = parts_of(codes)
+    if len(parts) == 1:
+        return np.asarray(np.average(function(codes[:]), axis=0, weights=weights))
+    shares = np.ones(len(codes)) if weights is None else weights
+    total = sum(shares[rows] @ function(codes[rows]) for rows in parts)
+    return np.asarray(total / shares.sum())

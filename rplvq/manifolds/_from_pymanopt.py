@@ -1,4 +1,4 @@
-"""Any pymanopt manifold with exp and log, given a stochastic solver and prototypes."""
+"""Any manifold of pymanopt that has exp and log."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from rplvq.arrays import require_finite
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array
-
-__all__ = ["FromPymanopt"]
 
 
 class TangentGeodesics(NamedTuple):
@@ -29,12 +27,12 @@ class TangentGeodesics(NamedTuple):
 class FromPymanopt:
     """A pymanopt manifold (sphere, Grassmann, hyperbolic space, ...) as a geometry of rplvq.
 
-    pymanopt's ``dist`` sums over stacks, so points are visited pair by pair: general, not fast.
+    It is slow, because pymanopt sums distances over stacks of points, so that pairs must be computed one by one.
 
     Parameters
     ----------
     manifold : pymanopt.manifolds.manifold.Manifold
-        Points must be single arrays, and ``exp`` and ``log`` must exist.
+        A manifold with ``exp`` and ``log`` whose points are single arrays.
 
     Raises
     ------
@@ -43,8 +41,7 @@ class FromPymanopt:
 
     Notes
     -----
-    Squared distances are squared norms of the logarithms, so that the gradient ``-2 Log_w(x)`` and the
-    distance belong together exactly.
+    Squared distances are squared norms of the logarithms, so that ``-2 Log_w(x)`` is exactly their gradient.
 
     Examples
     --------
@@ -76,14 +73,11 @@ class FromPymanopt:
             raise TypeError(f"the points of {value} are not single arrays")
 
     def encode(self, points: Any) -> Array:
-        """Check points (N, ...): finite, of the manifold's shape, and on it up to rounding, which is taken away.
+        """Check that points (N, ...) are finite and on the manifold, and remove rounding.
 
-        Raises
-        ------
-        ValueError
-            At the first point that a retraction of the zero tangent changes by more than 1e-6 of its
-            norm (a vector off the unit sphere, a basis that is not orthonormal), or that has no
-            logarithm to the first point (outside the hyperbolic ball).
+        ValueError is raised at the first point that a retraction of the zero tangent changes by more than 1e-6 of its
+        norm (a vector off the unit sphere, a basis that is not orthonormal), or that has no logarithm to the first
+        point (outside the hyperbolic ball).
         """
         array = np.asarray(points)
         if array.dtype.kind not in "biufc" or array.ndim < 2:
@@ -95,7 +89,7 @@ class FromPymanopt:
         return np.array([self._on_manifold(index, point, codes[0]) for index, point in enumerate(codes)])
 
     def _on_manifold(self, index: int, point: Array, other: Array) -> Array:
-        """Return the point, or what a retraction makes of it if it is off by rounding (of float32, say)."""
+        """Return the point, or its retraction if rounding, such as that of float32, has moved it off the manifold."""
         with np.errstate(all="ignore"):
             try:
                 retracted = self.manifold.retraction(point, self.manifold.zero_vector(point))
@@ -110,7 +104,8 @@ class FromPymanopt:
         return np.asarray(retracted) if gap > 1e-12 * np.abs(point).max() else point
 
     def log(self, base: Array, point: Array) -> Array:
-        """Logarithm of one point; zero where both agree up to rounding: some of pymanopt's are 0 / 0 there."""
+        """Return the logarithm (...) of one point at another, which is zero if both agree up to rounding."""
+        # Some logarithms of pymanopt are 0 / 0 if both points agree.
         if np.array_equal(base, point):
             return np.zeros_like(base)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -120,44 +115,37 @@ class FromPymanopt:
         return logarithm
 
     def _sqdist(self, base: Array, point: Array, logarithm: Array) -> float:
-        """Squared norm of the logarithm; where that vanishes at a cut point (antipodes), of pymanopt's dist."""
+        """Return the squared norm of the logarithm, or the square of pymanopt's ``dist`` for antipodes."""
+        # The logarithm of a cut point is not unique, and pymanopt returns zero.
         if not logarithm.any() and not np.array_equal(base, point):
             return float(self.manifold.dist(base, point)) ** 2
         return float(self.manifold.norm(base, logarithm)) ** 2
 
     def decode(self, codes: Array) -> Array:
-        """Points are their own coordinates, shape (K, ...)."""
+        """Return the points themselves, shape (K, ...)."""
         return np.array(codes)
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
-        """Squared distances, shape (B, K)."""
+        """Return the squared distances, shape (B, K)."""
         return self.connect(prototypes, samples).sqdist
 
     def connect(self, prototypes: Array, samples: Array) -> TangentGeodesics:
-        """Take the logarithm of each sample (B, ...) at each prototype (K, ...)."""
+        """Compute the logarithm of each sample (B, ...) at each prototype (K, ...)."""
         prototypes = np.asarray(prototypes)
-        logarithms = np.array([[self.log(base, point) for base in prototypes] for point in samples])
-        sqdist = np.array(
-            [
-                [self._sqdist(base, point, vector) for base, vector in zip(prototypes, row, strict=True)]
-                for point, row in zip(samples, logarithms, strict=True)
-            ]
-        )
+        pairs = [[(base, point, self.log(base, point)) for base in prototypes] for point in samples]
+        logarithms = np.array([[logarithm for _, _, logarithm in row] for row in pairs])
+        sqdist = np.array([[self._sqdist(*pair) for pair in row] for row in pairs])
         return TangentGeodesics(sqdist, logarithms, prototypes)
 
     def move(self, geodesics: TangentGeodesics, weights: Array) -> Array:
-        """Sum the weighted logarithms at each prototype and follow the geodesic, shape (K, ...)."""
+        """Follow the weighted sum of the logarithms at each prototype, shape (K, ...)."""
         return self.exp(geodesics.prototypes, self.pull(geodesics, weights))
 
     def pull(self, geodesics: TangentGeodesics, weights: Array) -> Array:
-        """Weighted sums of the logarithms, shape (K, ...), as pymanopt writes tangents; they add over batches."""
+        """Return the weighted sums of the logarithms, shape (K, ...), in pymanopt's coordinates of tangents."""
         return np.asarray(np.einsum("bk,bk...->k...", weights, geodesics.logarithms))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Follow the geodesics of tangents from :meth:`pull`, shape (K, ...)."""
-        return np.array(
-            [
-                self.manifold.exp(base, tangent) if tangent.any() else base
-                for base, tangent in zip(np.asarray(prototypes), tangents, strict=True)
-            ]
-        )
+        """Follow tangents (K, ...) of :meth:`pull`."""
+        pairs = zip(np.asarray(prototypes), tangents, strict=True)
+        return np.array([self.manifold.exp(base, tangent) if tangent.any() else base for base, tangent in pairs])

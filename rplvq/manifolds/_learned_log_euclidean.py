@@ -8,29 +8,22 @@ import attrs
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from rplvq.manifolds._flat import FlatGeodesics, flat_move
-from rplvq.manifolds._log_euclidean import LogEuclidean
+from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, library_part, not_negative
 from rplvq.protocols import Array, Prototypes
 
-__all__ = ["LearnedLogEuclidean"]
-
 LONGEST = 0.5
-"""Bound on the relative change of Omega in one step."""
+"""Largest relative change of Omega in one step."""
 LARGEST = 1 << 28
-"""Bytes that Omega may take: full rank up to 107 x 107 real matrices."""
+"""Largest size of Omega in bytes, which is enough for full rank with real matrices up to 107 x 107."""
 
 
 @library_part
 class MetricPrototypes:
-    """Prototypes with the metric that was learned beside them.
+    """Prototypes together with their learned metric.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (K, n, n)
-        Matrix logarithms. Not to be written to.
-    omega : ndarray of shape (r, m)
-        The metric, ``Q = omega^T omega``, on the m real coordinates of a logarithm.
+    ``codes`` (K, n, n) are matrix logarithms, which must not be written to. ``omega`` (r, m) gives the metric
+    ``Q = omega^T omega`` on the m real coordinates of a logarithm.
     """
 
     __slots__ = ("codes", "omega")
@@ -47,12 +40,12 @@ class MetricPrototypes:
         return np.array(self.codes, dtype=dtype)
 
     def with_codes(self, codes: Array) -> MetricPrototypes:
-        """Return other prototypes (M, n, n) under the same metric."""
+        """Return new prototypes (M, n, n) with the same metric."""
         return MetricPrototypes(codes, self.omega)
 
 
 class MetricGeodesics(NamedTuple):
-    """Straight lines between logarithms, their squared lengths under omega, and omega."""
+    """The straight lines between logarithms, their squared lengths under omega, and omega itself."""
 
     sqdist: Array  # (B, K)
     prototypes: Array  # (K, n, n)
@@ -61,14 +54,10 @@ class MetricGeodesics(NamedTuple):
 
 
 def coordinates(codes: Array, m: int) -> Array:
-    """Real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
+    """Return real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
 
-    The diagonal, then sqrt 2 times the entries above it; where m is n^2, also sqrt 2 times their imaginary parts.
-
-    Raises
-    ------
-    ValueError
-        If codes are complex and m is that of real ones.
+    They are the diagonal, sqrt 2 times the real parts of the entries above it, and, if m is n^2, sqrt 2 times their
+    imaginary parts.
     """
     n = codes.shape[-1]
     if m < n * n and np.iscomplexobj(codes):
@@ -83,8 +72,8 @@ def coordinates(codes: Array, m: int) -> Array:
 
 
 def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
-    """Step omega (r, m) by weights (B, K) of the differences between samples (B, m) and prototypes (K, m)."""
-    if len(samples) < len(prototypes):  # outer products do not see signs: fewer and larger products
+    """Return omega (r, m) after a gradient step, given weights (B, K), samples (B, m) and prototypes (K, m)."""
+    if len(samples) < len(prototypes):  # an outer product ignores the sign, and a few large products are faster
         samples, prototypes, weights = prototypes, samples, weights.T
     pull, reach = np.zeros_like(omega), 0.0
     for prototype, column in zip(prototypes, weights.T, strict=True):
@@ -104,40 +93,41 @@ class LearnedLogEuclidean:
 
     ``d^2(X, W) = |Omega vec(log X - log W)|^2 = |log X - log W|_Q^2`` with ``Q = Omega^T Omega``, where vec are the
     m real coordinates of a symmetric (m = n (n + 1) / 2) or Hermitian (m = n^2) matrix, orthonormal for the Frobenius
-    product. Metric learning for LVQ is Schneider, Biehl and Hammer's (2009, doi:10.1162/neco.2009.11-08-908); on
-    logarithms of positive definite matrices it is studied by Tang, Tino and Yu (2023,
-    doi:10.1109/TCYB.2022.3178412). It starts at Q = I, the Log-Euclidean metric, if it has full rank.
+    product. Schneider, Biehl and Hammer (2009, doi:10.1162/neco.2009.11-08-908) introduced metric learning for LVQ;
+    Tang, Tino and Yu (2023, doi:10.1109/TCYB.2022.3178412) study it on logarithms of positive definite matrices. With
+    full rank the metric starts at Q = I, which is the Log-Euclidean metric.
 
     Parameters
     ----------
     rate : float, default=0.01
-        Step size of Omega, as a share of the step size of the prototypes. With 0 the metric stays what it is.
+        Step size of Omega, as a share of the step size of the prototypes. With 0 the metric does not change.
     rank : int, optional
-        Rows of Omega, at most m: the rank of Q. By default m. Lower ranks start at a random subspace.
+        Number of rows of Omega, at most m, which is the rank of Q. By default m. A lower rank starts at a random
+        subspace.
     random_state : int, default=0
-        Seed of that subspace.
+        Seed of this subspace.
     max_step_length : float, default=10
-        Longest step of a prototype (in the learned metric).
+        Longest step of a prototype, in the learned metric.
 
     Notes
     -----
-    The waist is wide enough: with weights ``w_bk = 2 step slope_bk / B`` and differences ``v_bk = log X_b - log W_k``,
-    ``d loss / d Omega = 2 Omega sum_bk slope_bk v_bk v_bk^T / B``, so that the gradient step is
-    ``Omega <- Omega - rate Omega sum_bk w_bk v_bk v_bk^T``. Then Omega is scaled to ``tr Q = m``, or the metric would
-    shrink and grow in place of sigma2. The caps on weights bound this step, too, and one step changes no direction
-    of Omega by more than half.
+    The weights of a step are all that learning the metric needs: with ``w_bk = 2 step slope_bk / B`` and differences
+    ``v_bk = log X_b - log W_k``, ``d loss / d Omega = 2 Omega sum_bk slope_bk v_bk v_bk^T / B``, so that the gradient
+    step is ``Omega <- Omega - rate Omega sum_bk w_bk v_bk v_bk^T``. Then Omega is scaled to ``tr Q = m``, because
+    otherwise the scale of the metric would change and act like another sigma2. The caps on weights also bound this
+    step, and one step changes no direction of Omega by more than half.
 
     Under a fixed Q the space is flat. Its geodesics are the straight lines of the logarithms, whatever Q is, so the
     logarithm is the plain difference v, and the Riemannian gradient, taken in the metric Q itself, is
     ``grad d^2 = Q^-1 (-2 Q v) = -2 v``. Prototypes therefore move as under :class:`rplvq.LogEuclidean`.
 
-    Prototypes carry Omega. Codes without it, as initializers make, are measured by the start metric. With
-    ``rate > 0``, `move` moves the metric as well, so the promises of a geometry that compare distances before and after
-    a move hold for ``rate=0`` only (:func:`rplvq.testing.check_manifold` passes then).
+    Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. With
+    ``rate > 0``, `move` also changes the metric. Therefore the conditions of :func:`rplvq.testing.check_manifold` that
+    compare distances before and after a move hold for ``rate=0`` only.
 
     Examples
     --------
-    One coordinate tells the classes apart; the metric learns to look there.
+    One coordinate distinguishes the classes, and the metric learns to weight it.
 
     >>> from rplvq import LearnedLogEuclidean, Trainer
     >>> from rplvq.arrays import Samples
@@ -158,13 +148,9 @@ class LearnedLogEuclidean:
     max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
 
     def encode(self, points: Any) -> Array:
-        """Logarithms of matrices (N, n, n).
+        """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite.
 
-        Raises
-        ------
-        ValueError
-            At the first matrix that is not positive definite, if ``rank`` exceeds m, or if Omega would take more
-            than 256 MiB.
+        It is also raised if ``rank`` exceeds m, or if Omega would take more than 256 MiB.
         """
         codes = LogEuclidean().encode(points)
         n = codes.shape[-1]
@@ -179,22 +165,22 @@ class LearnedLogEuclidean:
         return codes
 
     def decode(self, codes: Prototypes) -> Array:
-        """Exponentials, shape (K, n, n)."""
+        """Return the exponentials of codes, shape (K, n, n)."""
         return LogEuclidean().decode(np.asarray(codes))
 
     def metric(self, prototypes: Prototypes) -> Array:
-        """Return Q = Omega^T Omega of shape (m, m) and trace m, for K prototypes as training carries them."""
+        """Return the metric ``Q = Omega^T Omega``, of shape (m, m) and trace m, that trained prototypes store."""
         omega = self._omega(prototypes)
         return np.asarray(omega.T @ omega)
 
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
-        """Squared distances (B, K) under the metric that the prototypes carry."""
+        """Return the squared distances (B, K) under the metric that the prototypes store."""
         omega = self._omega(prototypes, samples)
         ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) @ omega.T for codes in (samples, prototypes))
         return np.asarray(cdist(ends, starts, "sqeuclidean"))
 
     def connect(self, prototypes: Prototypes, samples: Array) -> MetricGeodesics:
-        """Connect the logarithms of samples (B, n, n) to those of prototypes (K, n, n)."""
+        """Connect the logarithms of samples (B, n, n) with those of prototypes (K, n, n)."""
         omega = self._omega(prototypes, samples)
         return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
 
@@ -208,7 +194,7 @@ class LearnedLogEuclidean:
         return MetricPrototypes(moved, stepped(omega, self.rate, ends, starts, weights))
 
     def _omega(self, prototypes: Prototypes, samples: Array | None = None) -> Array:
-        """Omega (r, m) that prototypes carry, or the one at the start."""
+        """Return the Omega (r, m) that prototypes store, or the initial one."""
         if isinstance(prototypes, MetricPrototypes):
             return prototypes.omega
         n = np.shape(prototypes)[-1]

@@ -1,13 +1,14 @@
-"""The nearest prototype under the affine-invariant metric without a distance to each of them.
+"""The search for the nearest prototype under the affine-invariant metric, with few of the K distances.
 
-The logarithm shortens affine-invariant distances at most (Bhatia 2007, Positive Definite Matrices, Theorem 6.1.4,
-the exponential metric increasing property), and a real function whose slope lies in [0, 1] shortens Frobenius
-distances of Hermitian matrices at most. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with ``0 <= x f'(x) <= 1``.
-The Pade approximants of the logarithm are such functions, and need no eigenvalues: with Gauss-Legendre nodes t and
-weights w on [0, 1], ``f(x) = sum_j w_j (x - 1) / (1 + t_j (x - 1))`` is a constant minus a sum of shifted inverses.
+The Frobenius distance of two logarithms never exceeds the affine-invariant distance (Bhatia 2007, Positive Definite
+Matrices, Theorem 6.1.4, the exponential metric increasing property), and a real function whose slope lies in [0, 1]
+never increases Frobenius distances of Hermitian matrices. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with
+``0 <= x f'(x) <= 1``. The Pade approximants of the logarithm are such functions, and need no eigenvalues: with
+Gauss-Legendre nodes t and weights w on [0, 1], ``f(x) = sum_j w_j (x - 1) / (1 + t_j (x - 1))`` is a constant minus a
+sum of shifted inverses.
 
-A common congruence changes no affine-invariant distance. In a frame in which the prototypes' mean is the identity
-the bound is tight: a few inverses a sample and one matrix product then rank all prototypes.
+A congruence of all matrices changes no affine-invariant distance. In coordinates in which the mean of the prototypes
+is the identity the bound is tight. Three inverses per sample and one matrix product then rank all prototypes.
 """
 
 from __future__ import annotations
@@ -22,49 +23,31 @@ from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
 from rplvq.manifolds._flat import as_vectors
 from rplvq.protocols import Array
 
-__all__ = ["Frame", "common_frame", "lower_bounds", "nearest_by_bound", "rounding"]
-
 UNRELIABLE = 1e-2
-"""Error above which first order in the rounding is no bound any more."""
+"""Relative error above which a bound of first order in the rounding is not valid."""
 FEW_OPEN = 256
-"""Samples left open from which on a round by itself costs more than the prototypes that it rules out."""
+"""With at most this many open samples, one more round costs more time than the distances that it rules out."""
 CACHE_BYTES = 1 << 20
-"""Samples handled at a time while their inverses are taken: a processor's cache."""
+"""Bytes of samples of which the inverses are computed at once, so that they fit into the cache of a processor."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
 SHIFTS, FACTORS = (1 - NODES) / (1 + NODES), 2 * WEIGHTS / (1 + NODES) ** 2
 SENSITIVITY = float(np.sum(FACTORS * (1 / SHIFTS + 1 / SHIFTS**2)))
 
 
 class Frame(NamedTuple):
-    """K prototypes seen from a basis in which their mean is about the identity.
+    """Coordinates ``R X R^H`` in which the mean of K prototypes is about the identity, and what is known there."""
 
-    Parameters
-    ----------
-    whitener : ndarray of shape (n, n)
-        Upper triangular R; the frame's coordinates of X are ``R X R^H``.
-    images : ndarray of shape (K, m)
-        f of the prototypes in the frame as real vectors, m = n^2 or 2 n^2.
-    error : float
-        Bound on the rounding of ``images``.
-    envelope : ndarray of shape (n, n)
-        Largest absolute value of each entry of the inverse factors.
-    spread : float
-        Largest over smallest eigenvalue of all prototypes in the frame.
-    """
-
-    whitener: Array
-    images: Array
-    error: float
-    envelope: Array
-    spread: float
+    whitener: Array  # (n, n), upper triangular R
+    images: Array  # (K, m), f of the prototypes as real vectors, m = n^2 or 2 n^2
+    error: float  # bound on the rounding of the images
+    envelope: Array  # (n, n), largest absolute value of each entry of the inverse factors
+    spread: float  # ratio of the largest to the smallest eigenvalue of all prototypes in these coordinates
 
 
 def common_frame(factors: Array) -> Frame:
-    """Find the frame of prototypes W_k, given as G_k (K, n, n) with ``G_k W_k G_k^H = I``.
-
-    That of their harmonic mean, which needs no inverse: ``R^H R = mean_k G_k^H G_k``. Any frame gives bounds; the
-    closer to the prototypes, the tighter.
-    """
+    """Return the frame of prototypes W_k, given as inverse factors G_k (K, n, n) with ``G_k W_k G_k^H = I``."""
+    # It makes the harmonic mean the identity, which needs no inverse: R^H R = mean_k G_k^H G_k. Every frame gives valid
+    # bounds; they are the tighter the closer the prototypes are to the identity.
     n_prototypes, n = factors.shape[:2]
     whitener: Array = np.asarray(np.linalg.qr((factors / np.sqrt(n_prototypes)).reshape(-1, n), mode="r"))
     seen = _seen_from(factors, whitener)
@@ -79,9 +62,9 @@ def common_frame(factors: Array) -> Frame:
 
 
 def lower_bounds(frame: Frame, samples: Array) -> Array:
-    """Bound the distances (B, K), not squared, of positive definite matrices (B, n, n) from below.
+    """Return lower bounds (B, K) of the distances, not squared, of positive definite matrices (B, n, n).
 
-    Rounding of the bound itself is subtracted; where it is out of hand the bound is minus infinity.
+    The rounding of the bound itself is subtracted; where this rounding is unknown the bound is minus infinity.
     """
     bounds = np.empty((len(samples), len(frame.images)))
     block = max(16, CACHE_BYTES // samples[0].nbytes)
@@ -113,33 +96,15 @@ def _block_of_bounds(frame: Frame, samples: Array) -> Array:
 def nearest_by_bound(
     frame: Frame, factors: Array, samples: Array, groups: Array, spectra: Callable[[Array, Array], Array]
 ) -> tuple[Array, Array]:
-    """Find a prototype of the group that the nearest of K belongs to, and where rounding leaves the group open.
+    """Find the nearest of K prototypes, or another prototype of its group, for samples (B, n, n).
 
-    Each round evaluates the most promising prototype of every sample that is still open; once few are, a last one
-    evaluates all that their bounds leave. A sample is open while a prototype of another group than its best may be as
-    near.
-
-    Parameters
-    ----------
-    frame : Frame
-        Of the prototypes.
-    factors : ndarray of shape (K, n, n)
-        Inverse factors of the prototypes.
-    samples : ndarray of shape (B, n, n)
-        Positive definite matrices.
-    groups : ndarray of int of shape (K,)
-        Prototypes of one group are not told apart.
-    spectra : callable
-        Logarithms (M, n), ascending, of the eigenvalues of M pairs: one inverse factor and one sample each, both of
-        shape (M, n, n).
-
-    Returns
-    -------
-    winner : ndarray of int of shape (B,)
-        Index of the nearest prototype, or of another one of its group.
-    tied : ndarray of bool of shape (B,)
-        Where one of another group may be as near up to rounding.
+    ``factors`` (K, n, n) are the inverse factors, and ``spectra`` returns the ascending log-eigenvalues (M, n) of M
+    pairs of a factor and a sample. Return the index (B,) of the winner, and whether (B,) a prototype of another group
+    may be as near up to rounding.
     """
+    # A sample is open while a prototype of another group may be as near as its best one. Each round evaluates the
+    # prototype with the smallest bound of every open sample. When few samples are open, a last round evaluates all
+    # prototypes that their bounds leave.
     bounds = lower_bounds(frame, samples)
     rows, candidate = np.arange(len(samples)), bounds.argmin(axis=1)
     logs = spectra(factors[candidate], samples)
@@ -168,19 +133,19 @@ def nearest_by_bound(
 
 
 def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
-    """Smallest of values (M, K) among prototypes of other groups than those of the winners (M,)."""
+    """Return the smallest (M,) of the values (M, K) of prototypes that are not in the group of the winner (M,)."""
     return np.asarray(np.where(groups == groups[winner][:, None], np.inf, values).min(axis=1))
 
 
 def whitened(factor: Array, samples: Array) -> Array:
-    """G X G^H for one factor (n, n) and samples (B, n, n), as two large products."""
+    """Return ``G X G^H`` for one factor (n, n) and samples (B, n, n), from two large products."""
     n = len(factor)
     right = (samples.reshape(-1, n) @ adjoint(factor)).reshape(samples.shape)
     return np.asarray(factor @ right)
 
 
 def rounding(n: int) -> float:
-    """Bound on the relative rounding of sums of n terms and of eigenvalues of n x n matrices, generously."""
+    """Return a generous bound on the relative rounding of sums of n terms and of eigenvalues of n x n matrices."""
     return 16 * n * float(np.finfo(float).eps)
 
 
@@ -189,28 +154,27 @@ def _lengths(logs: Array) -> Array:
 
 
 def _seen_from(factors: Array, whitener: Array) -> Array:
-    """G_k R^-1 for factors (K, n, n) and upper triangular R."""
+    """Return ``G_k R^-1`` for factors (K, n, n) and upper triangular R (n, n)."""
     n_prototypes, n = factors.shape[:2]
     rows = solve_triangular(whitener.T, factors.reshape(-1, n).T, lower=True)
     return np.asarray(rows.T.reshape(n_prototypes, n, n))
 
 
 def _size(factor: Array, samples: Array) -> Array:
-    """Bound (B,) on the norm of |G| |X| |G|^H, whose eps-fold is the rounding of G X G^H.
-
-    |X_ij| is at most ``sqrt(X_ii X_jj)``. Unlike the product of norms, this does not grow when the channels have
-    different units.
-    """
+    """Return a bound (B,) on the norm of ``|G| |X| |G|^H``; the rounding of ``G X G^H`` is eps times this norm."""
+    # |X_ij| is at most sqrt(X_ii X_jj). Unlike the product of norms, this bound does not grow if the channels have
+    # different units.
     roots = np.sqrt(np.abs(np.diagonal(samples, axis1=1, axis2=2)))
     return np.asarray(np.square(roots @ np.abs(factor).T).sum(axis=1))
 
 
 def _slack(frame: Frame, samples: Array, smallest: Array) -> Array:
-    """Bound (B,) on the rounding of a sample's computed distances, infinite where it is out of hand.
+    """Return a bound (B,) on the rounding of the distances of each sample, infinite where it is unknown.
 
-    The rounding of a whitened pair over its smallest eigenvalue is the error of its logarithm. From the smallest
-    log-eigenvalue of one pair, those of the others are bounded by the spread of the prototypes.
+    ``smallest`` (B,) is the smallest log-eigenvalue of each sample, whitened by one of the prototypes.
     """
+    # The error of a logarithm is the rounding of the whitened pair divided by its smallest eigenvalue. The spread of
+    # the prototypes bounds the smallest eigenvalues of all pairs of a sample by that of one pair.
     with np.errstate(over="ignore"):
         error = 4 * rounding(samples.shape[-1]) * _size(frame.envelope, samples) * frame.spread * np.exp(-smallest)
     return np.where(error < UNRELIABLE, error, np.inf)

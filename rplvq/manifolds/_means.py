@@ -1,4 +1,4 @@
-"""The Riemannian mean on any manifold, as the fixed point of connect and move."""
+"""The Riemannian mean on any manifold, computed with ``connect`` and ``move`` alone."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ from sklearn.exceptions import ConvergenceWarning
 from rplvq.arrays import parts_of, subset
 from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["Look", "Mean", "descend", "is_additive", "riemannian_mean"]
-
 ROUNDING = 1e-9
-"""Relative difference of two costs that conditioning can cause."""
+"""Relative difference of two costs that rounding can cause for ill-conditioned data."""
 RESOLUTION = 1e-5
-"""Gradient that still counts as converged where no step improves it: the limit of float64 for these data."""
+"""Where no step improves the gradient, float64 has reached its limit; a gradient below this counts as converged."""
 NEGLIGIBLE = 1e-24
-"""Cost, in units of the first guess's, that means that the points coincide."""
+"""If the cost is below this share of the first cost, the points coincide."""
 MAX_STALLED = 20
-"""Passes without a better candidate after which none is expected."""
+"""After this many passes without a better candidate the search ends."""
 LONGEST = 10.0
-"""Largest step, in mean logarithms; above 1 where the manifold is curved like a sphere."""
+"""Longest step, in mean logarithms; steps above 1 are useful where the curvature is positive, as on a sphere."""
 MEMORY = 5
-"""Passes over which the cost has to fall near the mean: one that raises it may be the faster way, or rounding."""
+"""Near the mean, a step is accepted if its cost is at most the largest of this many last costs."""
 NEAR = 0.1
-"""Gradient below which a step that raises the cost cannot lead to another valley."""
+"""With a gradient below this, a step that raises the cost cannot reach another local minimum."""
 
 
 class Mean(NamedTuple):
@@ -38,7 +36,7 @@ class Mean(NamedTuple):
     code : ndarray of shape (...)
         The mean in the manifold's coordinates.
     n_iter : int
-        Passes over the data.
+        Number of passes over the data.
     gradient : float
         Length of the last mean logarithm, relative to the root mean squared distance.
     converged : bool
@@ -62,37 +60,38 @@ def riemannian_mean(
 ) -> Mean:
     """Minimise the weighted squared distances ``f(w) = sum_b q_b d^2(x_b, w)``, q summing to one.
 
-    Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977, doi:10.1002/cpa.3160300502) with
-    step control: t starts at 1, which is exact on flat manifolds, follows the curvature of f (Barzilai and Borwein
-    1988, doi:10.1093/imanum/8.1.141), and is halved where a step would raise f, near the mean above its last five
-    values (Grippo, Lampariello and Lucidi 1986, doi:10.1137/0723046). A rejected step costs one pass over the data.
-    On a manifold with ``pull`` and ``exp`` a pass runs through the data in parts of bounded memory.
+    The method is Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977,
+    doi:10.1002/cpa.3160300502) with step control. t starts at 1, which is exact on flat manifolds, then follows the
+    curvature of f (Barzilai and Borwein 1988, doi:10.1093/imanum/8.1.141), and is halved if a step would raise f, or
+    near the mean if it would exceed its last five values (Grippo, Lampariello and Lucidi 1986, doi:10.1137/0723046). A
+    rejected step costs one pass over the data. On a manifold with ``pull`` and ``exp`` a pass reads the data in parts
+    of bounded memory.
 
     Parameters
     ----------
     manifold : Manifold
         The geometry.
-    codes : ndarray of shape (N, ...), or rplvq.arrays.Samples
+    codes : ndarray or LazyRows of shape (N, ...)
         Encoded points.
     weights : ndarray of shape (N,), optional
-        Not negative, not all zero; equal if not given.
+        Weights that are not negative and not all zero; by default all are equal.
     start : ndarray of shape (...), optional
         First guess; by default the first point of positive weight.
     tol : float, default=1e-9
-        Bound on the length of the mean logarithm, relative to the root mean squared distance.
+        Largest length of the mean logarithm, relative to the root mean squared distance.
     max_iter : int, default=200
-        Bound on passes over the data.
+        Largest number of passes over the data.
 
     Returns
     -------
     Mean
-        With its number of passes and whether it converged.
+        The mean, the number of passes and whether it converged.
 
     Warns
     -----
     ConvergenceWarning
-        If ``max_iter`` passes did not reach ``tol``, or no step improves a gradient above 1e-5; the mean
-        returned is the best one seen.
+        If ``max_iter`` passes did not reach ``tol``, or if no step improves a gradient above 1e-5; the best mean that
+        was seen is returned.
 
     Examples
     --------
@@ -123,17 +122,17 @@ def riemannian_mean(
 
 
 def is_additive(manifold: Manifold[Any]) -> bool:
-    """Whether tangents of several parts of the data add up: the manifold has ``pull`` and ``exp``."""
+    """Whether the manifold has ``pull`` and ``exp``, so that tangents of several parts of the data add up."""
     return hasattr(manifold, "pull") and hasattr(manifold, "exp")
 
 
 def _bare(prototype: Prototypes) -> Prototypes:
-    """Return a prototype without state that prototypes share, such as a learned metric: a mean learns nothing."""
+    """Return a prototype without shared state such as a learned metric, because a mean does not learn."""
     return np.asarray(prototype) if hasattr(prototype, "with_codes") else prototype
 
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
-    """Pass over the data part by part: only distances (N,) and the sum of the logarithms stay."""
+    """Pass over the data part by part; only the distances (N,) and the sum of the logarithms are kept."""
     sqdist, total = np.empty(len(codes)), np.zeros(1)
     for rows in parts:
         geodesics = manifold.connect(prototype, codes[rows])
@@ -143,7 +142,7 @@ def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: A
 
 
 class Look(NamedTuple):
-    """What one pass over the data tells of a candidate: its cost, and where a step along the mean logarithm leads."""
+    """Result of one pass over the data: the cost of a candidate, and its steps along the mean logarithm."""
 
     prototype: Prototypes
     value: float
@@ -159,20 +158,9 @@ def descend(
     tol: float,
     max_iter: int,
 ) -> Mean:
-    """Karcher's iteration with step control, wherever the data are: ``look`` passes over them.
+    """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    look : callable
-        Cost and step at a candidate, a stack of one prototype.
-    start : Prototypes
-        First candidate.
-    n_points : int
-        For the message.
-    tol, max_iter
-        As for :func:`riemannian_mean`, with its warning.
+    A candidate, such as ``start``, is a stack of one prototype. ``n_points`` is only used by the warning.
     """
     point = best = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
@@ -201,13 +189,13 @@ def descend(
 
 
 class _Point(NamedTuple):
-    """A candidate with its cost and where its mean logarithm leads."""
+    """A candidate with its cost and its mean logarithm."""
 
     prototype: Prototypes
     follow: Callable[[float], Prototypes]
     value: float
     ahead: Array  # codes (1, ...) after the whole mean logarithm
-    length: float  # of the mean logarithm; 0 where that is rounding
+    length: float  # of the mean logarithm; 0 if it is rounding
 
     @property
     def gradient(self) -> float:
@@ -217,26 +205,26 @@ class _Point(NamedTuple):
 
 def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
-    # The length of a full step is that of the mean logarithm, and no manifold method has to return it.
+    # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
     ahead = np.asarray(follow(1.0))
-    # Points that agree up to rounding have no mean logarithm to speak of, only the quotient of two roundings.
+    # If all points agree up to rounding, their mean logarithm is rounding, too.
     if value <= max(negligible, 1e4 * _between(manifold, prototype, np.asarray(prototype))):
         return _Point(prototype, follow, value, ahead, 0.0)
     return _Point(prototype, follow, value, ahead, float(np.sqrt(_between(manifold, prototype, ahead))))
 
 
 def _between(manifold: Manifold[Any], prototype: Prototypes, codes: Array) -> float:
-    """Squared distance of two stacks of one."""
+    """Return the squared distance of two stacks of one point each."""
     return float(manifold.sqdist(prototype, codes)[0, 0])
 
 
 def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
-    """Share of the next mean logarithm to follow: the inverse curvature on the way just made.
+    """Return the next step, in mean logarithms: the inverse curvature between the points ``old`` and ``new``.
 
-    That of Barzilai and Borwein (1988, doi:10.1093/imanum/8.1.141), ``<s, s> / <s, y>`` for the way s and the change y
-    of the gradient along it. Inner products come from the sides of the triangle of the old point, the new one and the
-    one ahead, which is flat to first order.
+    It is ``<s, s> / <s, y>`` for the step s and the change y of the gradient (Barzilai and Borwein 1988).
     """
+    # The triangle of the old point, the new one and the one ahead is flat to first order. Therefore its sides give the
+    # inner products.
     way = _between(manifold, new.prototype, np.asarray(old.prototype))
     back = 0.5 * (new.length**2 + way - _between(manifold, old.prototype, new.ahead))
     with np.errstate(all="ignore"):
@@ -245,7 +233,7 @@ def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float)
 
 
 def _better(new: _Point, old: _Point) -> bool:
-    """Lower cost; or, where costs differ by rounding only, a shorter mean logarithm."""
+    """Whether the cost is lower or, if the costs differ only by rounding, the mean logarithm is shorter."""
     if new.value < old.value * (1 - ROUNDING):
         return True
     return new.value <= old.value * (1 + ROUNDING) and new.gradient < old.gradient

@@ -1,4 +1,4 @@
-"""Positive definite matrices under the Frobenius distance, projected back after each step."""
+"""Positive definite matrices under the Frobenius distance, with a projection after each step."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import by_block, check_definite, check_hermitian, first_bad, from_spectrum, precision_of, reads_parts
+from rplvq.arrays import by_block, check_positive_definite, first_bad, from_spectrum, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.manifolds._flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 
-__all__ = ["ProjectedEuclidean"]
-
 
 def mean_eigenvalue(matrices: Array) -> Array:
-    """Trace over n of Hermitian matrices (..., n, n)."""
+    """Return the trace divided by n of Hermitian matrices (..., n, n)."""
     return np.asarray(np.trace(matrices, axis1=-2, axis2=-1).real / matrices.shape[-1])
 
 
@@ -26,17 +24,17 @@ def mean_eigenvalue(matrices: Array) -> Array:
 class ProjectedEuclidean:
     """Positive definite matrices with ``d^2(X, W) = ||X - W||_F^2``; the paper's Euclidean baseline.
 
-    A prototype steps along a straight line, then its eigenvalues below a floor are raised to the floor
-    (Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite
-    Matrices", the method called RSLVQ there).
+    A prototype moves along a straight line; then its eigenvalues below a floor are raised to the floor (Tang et al.,
+    "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", the method called
+    RSLVQ there). The methods that are not described here are functions such as :func:`rplvq.manifolds.flat_sqdist`.
 
     Parameters
     ----------
     tau : float, default=1e-4
         The floor, in the units of the matrices (the paper's data have mean eigenvalue 1).
     relative : bool, default=False
-        Measure tau in mean eigenvalues (trace / n) of the prototype before its step instead. On the
-        paper's data the two agree; on data in other units only this one means anything.
+        Whether tau is multiplied by the mean eigenvalue (trace / n) of the prototype before its step. This makes no
+        difference on the paper's data, and is necessary for data in other units.
 
     Examples
     --------
@@ -53,16 +51,11 @@ class ProjectedEuclidean:
     relative: bool = False
 
     def encode(self, points: Any) -> Array:
-        """Check matrices (N, n, n).
+        """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite.
 
-        Raises
-        ------
-        ValueError
-            If a matrix is not positive definite, or if an absolute tau is not below its mean eigenvalue:
-            the floor would then replace the data.
+        If tau is absolute, it must also be below the mean eigenvalue of every matrix, or it would replace the data.
         """
-        matrices = check_hermitian(points)
-        check_definite(matrices, precision_of(points))
+        matrices = check_positive_definite(points)
         size = mean_eigenvalue(matrices)
         if not self.relative and (index := first_bad(size <= self.tau)) is not None:
             raise PointError(
@@ -73,35 +66,24 @@ class ProjectedEuclidean:
         return matrices
 
     def decode(self, codes: Array) -> Array:
-        """Matrices are their own coordinates, shape (K, n, n)."""
+        """Return the matrices themselves, shape (K, n, n)."""
         return np.array(codes)
 
-    def sqdist(self, prototypes: Array, samples: Array) -> Array:
-        """Squared distances, shape (B, K)."""
-        return flat_sqdist(prototypes, samples)
-
-    def nearest(self, prototypes: Array, samples: Array, groups: Array | None = None) -> Array:
-        """Index of the nearest prototype, shape (B,), by one matrix product."""
-        return flat_nearest(prototypes, samples)
-
-    def connect(self, prototypes: Array, samples: Array) -> FlatGeodesics:
-        """Connect samples (B, n, n) to prototypes (K, n, n)."""
-        return flat_connect(prototypes, samples)
+    sqdist = staticmethod(flat_sqdist)
+    nearest = staticmethod(flat_nearest)
+    connect = staticmethod(flat_connect)
+    pull = staticmethod(flat_pull)
 
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
-        """Move straight, then raise the eigenvalues below the floor; shape (K, n, n)."""
+        """Move along straight lines, then raise the eigenvalues below the floor; shape (K, n, n)."""
         return self._raised(flat_move(geodesics, weights), geodesics.prototypes)
 
-    def pull(self, geodesics: FlatGeodesics, weights: Array) -> Array:
-        """Weighted differences, shape (K, n, n); they add over batches."""
-        return flat_pull(geodesics, weights)
-
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Move straight by tangents from :meth:`pull`, then raise the eigenvalues below the floor; (K, n, n)."""
+        """Add tangents (K, n, n) of ``pull`` to the prototypes, then raise the eigenvalues below the floor."""
         return self._raised(flat_exp(prototypes, tangents), np.asarray(prototypes))
 
     def _raised(self, moved: Array, before: Array) -> Array:
-        """Raise the eigenvalues of ``moved`` below the floor, in place; ``before``: prototypes before the step."""
+        """Raise, in place, the eigenvalues below the floor of ``moved``, which were at ``before`` (K, n, n)."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
         floor = np.full(len(moved), self.tau)
         if self.relative:
@@ -114,5 +96,5 @@ class ProjectedEuclidean:
 
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
-        """Squared mean eigenvalue of the data: 1 on the paper's, where its step sizes hold as they are."""
+        """Return the squared mean eigenvalue of the weighted data (N, n, n), which is 1 for the paper's data."""
         return float(np.average(by_block(mean_eigenvalue, codes), weights=weights) ** 2)

@@ -1,4 +1,4 @@
-"""Data as pictures: spectra by class, and samples by their distances to the prototypes."""
+"""Pictures of data: spectra by class, and samples by their distances to the prototypes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rplvq.manifolds import AffineInvariant
 from rplvq.plotting._style import INK, class_colors, new_axes, tidy
 from rplvq.protocols import Array
 
@@ -16,7 +17,7 @@ __all__ = ["plot_distances", "plot_spectra"]
 
 
 def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
-    """Draw the eigenvalues of each class, largest first: the median, and the band from 10 to 90 %.
+    """Draw the median eigenvalues of each class, largest first, and the band from 10 to 90 %.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     unit : str, default=""
-        Unit of the entries, for the axis.
+        Unit of the entries, for the label of the axis.
 
     Returns
     -------
@@ -36,25 +37,19 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     Raises
     ------
     ValueError
-        If there is not one label a matrix, or a matrix is not positive definite.
-    ImportError
-        If matplotlib is missing.
+        If there is not one label per matrix, or a matrix is not positive definite.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from rplvq.datasets import make_syn2
     >>> from rplvq.plotting import plot_spectra
     >>> ax = plot_spectra(*make_syn2(n_per_class=5, random_state=0))
     >>> len(ax.lines), ax.get_yscale()
     (4, 'log')
     """
-    from rplvq.manifolds import AffineInvariant
-
     matrices, labels = AffineInvariant().encode(X), np.asarray(y)
     if labels.shape != matrices.shape[:1]:
-        raise ValueError(f"y must hold {len(matrices)} labels, one a matrix, got shape {labels.shape}")
+        raise ValueError(f"y must hold {len(matrices)} labels, one per matrix, got shape {labels.shape}")
     ax = new_axes(ax)
     spectra = np.linalg.eigvalsh(matrices)[:, ::-1]
     ranks = np.arange(1, spectra.shape[1] + 1)
@@ -71,20 +66,19 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
 
 
 def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
-    """Draw samples in the plane that shows most of their distances to the prototypes.
+    """Draw samples in the plane that shows most of the variance of their distances to the prototypes.
 
-    The K distances of each sample, ``model.transform(X)``, are projected on their first two principal
-    components; the prototypes, by their own distances to each other, on the same. Wrongly classified samples
-    are crosses.
+    The K distances of each sample, ``model.transform(X)``, are projected onto their first two principal components, and
+    so are the distances of the prototypes to each other. Misclassified samples are crosses.
 
     Parameters
     ----------
     model : RiemannianLVQ
-        Fitted.
+        A fitted model.
     X : array-like of shape (N, n, n)
         Samples.
     y : array-like of shape (N,), optional
-        Their labels; without, the predicted ones give the colours.
+        Their labels; by default the predicted labels give the colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -95,16 +89,10 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     Raises
     ------
     ValueError
-        If there is not one label a sample, or a sample is not on the manifold.
-    NotFittedError
-        If the classifier is not fitted.
-    ImportError
-        If matplotlib is missing.
+        If there is not one label per sample, or a sample is not on the manifold.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from rplvq import RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
     >>> from rplvq.plotting import plot_distances
@@ -116,7 +104,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     distances, predicted = model.transform(X), model.predict(X)
     labels = predicted if y is None else np.asarray(y)
     if labels.shape != predicted.shape:
-        raise ValueError(f"y must hold {len(predicted)} labels, one a sample, got shape {labels.shape}")
+        raise ValueError(f"y must hold {len(predicted)} labels, one per sample, got shape {labels.shape}")
     ax = new_axes(ax, 5.6, 4.6)
     center = distances.mean(axis=0)
     _, lengths, axes = np.linalg.svd(distances - center, full_matrices=False)
@@ -139,7 +127,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
 
 
 def _project(centered: Array, axes: Array) -> Array:
-    """Coordinates (N, 2) of centred distances (N, K), the second zero where K is 1."""
+    """Return coordinates (N, 2) of centred distances (N, K); the second is zero if K is 1."""
     plane = np.zeros((len(centered), 2))
     plane[:, : len(axes[:2])] = centered @ axes[:2].T
     return plane

@@ -1,4 +1,4 @@
-"""Prototypes as pictures: whole matrices, or the ellipses of two channels."""
+"""Pictures of prototypes: whole matrices, or the ellipses of two channels."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 __all__ = ["plot_ellipses", "plot_prototypes"]
 
 MAX_NAMES = 12
-"""Channels up to which their names fit beside a tile."""
+"""Largest number of channels whose names fit beside a tile."""
 
 
 def plot_prototypes(
     model: Any, ax: Axes | None = None, *, channels: Sequence[str] | None = None, unit: str = ""
 ) -> Axes:
-    """Draw prototypes as tiles of one picture, with one colour scale, a column a class.
+    """Draw prototypes as tiles of one picture, with one column per class and one colour scale.
 
-    Real entries are drawn around zero; of complex matrices, the absolute values.
+    The colour scale of real entries is centred at zero. Of complex matrices the absolute values are drawn.
 
     Parameters
     ----------
     model : RiemannianLVQ, or (prototypes, labels) of shapes (K, n, n) and (K,)
-        What is drawn.
+        What to draw.
     ax : matplotlib Axes, optional
-        Where; a new figure by default.
+        Where to draw; a new figure by default.
     channels : sequence of n str, optional
-        Names of rows, written at the left if there are at most 12.
+        Names of the rows, written at the left if there are at most 12.
     unit : str, default=""
-        Unit of the entries, for the colour bar: "uV^2", for one.
+        Unit of the entries, for the colour bar, such as "uV^2".
 
     Returns
     -------
@@ -45,15 +45,9 @@ def plot_prototypes(
     ------
     ValueError
         If there are not n names, or the prototypes are not matrices.
-    NotFittedError
-        If the classifier is not fitted.
-    ImportError
-        If matplotlib is missing.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from rplvq.plotting import plot_prototypes
     >>> ax = plot_prototypes((np.array([np.eye(3), 2 * np.eye(3)]), ["rest", "move"]))
     >>> [text.get_text() for text in ax.texts]
@@ -83,7 +77,7 @@ def plot_prototypes(
 
 
 def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
-    """Tiles of one picture with NaN between them, the classes (C,) of its columns, and its rows of tiles."""
+    """Return the tiles as one array with NaN between them, the classes (C,) of the columns, and the number of rows."""
     n = matrices.shape[1]
     columns, which = np.unique(labels, return_inverse=True)
     depth = int(np.bincount(which).max())
@@ -106,27 +100,26 @@ def plot_ellipses(
     names: tuple[str, str] | None = None,
     unit: str = "",
 ) -> Axes:
-    """Draw the ellipses ``v^T C^-1 v = 1``, C the block of two channels: prototypes thick, samples thin.
+    """Draw the ellipses ``v^T C^-1 v = 1`` of the covariance C of two channels: prototypes thick, samples thin.
 
-    The block of two channels is their own covariance, whatever the others do. Of Hermitian matrices the real part
-    is drawn.
+    C is the block of the matrix that belongs to the two channels. Of Hermitian matrices the real part is drawn.
 
     Parameters
     ----------
     model : RiemannianLVQ, or (prototypes, labels) of shapes (K, n, n) and (K,)
-        What is drawn with thick lines.
+        What to draw with thick lines.
     ax : matplotlib Axes, optional
-        Where; a new figure by default.
+        Where to draw; a new figure by default.
     X : array-like of shape (N, n, n), optional
-        Samples, drawn behind with thin lines; some dozens are legible.
+        Samples, drawn behind with thin lines; the picture stays legible for some dozens.
     y : array-like of shape (N,), optional
-        Their labels; grey without.
+        Their labels, for the colours; grey by default.
     channels : (int, int), default=(0, 1)
-        The two rows.
+        The two rows of the matrices.
     names : (str, str), optional
-        Their names; "channel 0" and so on by default.
+        Names of the channels; "channel 0" and so on by default.
     unit : str, default=""
-        Unit of the signals, whose standard deviations are drawn.
+        Unit of the signals, whose standard deviations the axes show.
 
     Returns
     -------
@@ -136,15 +129,9 @@ def plot_ellipses(
     ------
     ValueError
         If a channel is out of range, or the prototypes are not matrices.
-    NotFittedError
-        If the classifier is not fitted.
-    ImportError
-        If matplotlib is missing.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from rplvq.plotting import plot_ellipses
     >>> ax = plot_ellipses((np.array([np.diag([4.0, 1.0])]), ["a"]), unit="mV")
     >>> ax.get_xlabel(), float(ax.lines[0].get_xdata().max().round(6))
@@ -175,7 +162,7 @@ def plot_ellipses(
 
 
 def _ellipses(matrices: Array, channels: tuple[int, int]) -> Array:
-    """Points (N, 2, 100) of the unit circle under the square root of each block."""
+    """Return points (N, 2, 101) of the ellipses: the unit circle mapped by the square root of each block."""
     blocks = np.real(matrices[:, channels][:, :, channels])
     eigenvalues, eigenvectors = np.linalg.eigh(blocks)
     angles = np.linspace(0, 2 * np.pi, 101)

@@ -1,10 +1,11 @@
-"""What all pictures share: colours, figures, tidy axes. matplotlib is only imported when one is drawn."""
+"""What all pictures share: colours, figures and the style of axes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from rplvq.protocols import Array
 
@@ -12,15 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BLUE", "GREEN", "GREY", "INK", "ORANGE", "class_colors", "new_axes", "new_figure", "tidy"]
+__all__ = ["BLUE", "GREEN", "GREY", "INK", "ORANGE", "class_colors", "new_axes", "new_figure", "points_of", "tidy"]
 
-# Okabe and Ito's colours, which people with any colour vision tell apart.
+# Okabe and Ito's colours, which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#6B6B6B"
 CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
 
 def new_figure(width: float, height: float, n_rows: int = 1) -> tuple[Figure, Any]:
-    """Make a figure of width x height inches with ``n_rows`` axes, or raise ImportError saying what to install."""
+    """Make a figure of width x height inches with ``n_rows`` axes; say what to install if matplotlib is missing."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -34,7 +35,7 @@ def new_axes(ax: Axes | None, width: float = 6.0, height: float = 4.2) -> Axes:
 
 
 def class_colors(classes: Array) -> dict[Any, Any]:
-    """Give each class (C,) a colour: seven for any colour vision, then those of matplotlib's "tab20"."""
+    """Map each class (C,) to a colour: up to seven Okabe and Ito colours, otherwise matplotlib's "tab20"."""
     if len(classes) <= len(CYCLE):
         return dict(zip(classes.tolist(), CYCLE, strict=False))
     import matplotlib as mpl
@@ -44,7 +45,7 @@ def class_colors(classes: Array) -> dict[Any, Any]:
 
 
 def tidy(ax: Axes) -> Axes:
-    """Grid behind, no box at the top and at the right."""
+    """Draw the grid behind the data, and remove the upper and right border."""
     ax.grid(color="0.9")
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -52,20 +53,10 @@ def tidy(ax: Axes) -> Axes:
 
 
 def points_of(model: Any) -> tuple[Array, Array]:
-    """Prototypes (K, n, n) and labels (K,) of a fitted classifier or of a pair of both.
-
-    Raises
-    ------
-    NotFittedError
-        If the classifier is not fitted.
-    ValueError
-        If they are not one label a matrix.
-    """
+    """Return prototypes (K, n, n) and labels (K,) of a fitted classifier, or of a pair of both."""
     if isinstance(model, tuple):
         matrices, labels = (np.asarray(part) for part in model)
     else:
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(model, "prototypes_")
         matrices, labels = np.asarray(model.prototypes_), np.asarray(model.prototype_labels_)
     if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or labels.shape != matrices.shape[:1]:

@@ -1,4 +1,4 @@
-"""Makes or moves matrices before they are classified."""
+"""Makes or moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
 
 from rplvq.preprocessing._covariances import region_covariances, trial_covariances
 from rplvq.preprocessing._pixels import grey5, rgb9

@@ -1,7 +1,7 @@
-"""From measurements to covariance matrices: trials of time series, and regions of images.
+"""Covariance matrices of measurements: trials of time series, and regions of images.
 
-Both extractors return plain stacks (N, n, n), ready for ``fit``. A covariance of fewer independent
-observations than variables is singular: ``fit`` refuses it by name, shrinkage here repairs it.
+Both functions return stacks (N, n, n) that are ready for ``fit``. A covariance of fewer independent observations than
+variables is singular, and ``fit`` refuses it. The parameter ``shrinkage`` repairs this.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from rplvq.arrays import adjoint, as_number_array, require_finite
 from rplvq.exceptions import PointError
-from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map, grey5, rgb9
+from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map
 from rplvq.protocols import Array
 
-__all__ = ["grey5", "region_covariances", "rgb9", "trial_covariances"]
+__all__ = ["region_covariances", "trial_covariances"]
 
 
 def trial_covariances(
@@ -25,42 +25,39 @@ def trial_covariances(
     center: bool = False,
     shrinkage: float | Literal["ledoit_wolf"] = 0.0,
 ) -> Array:
-    r"""Covariance matrix of every trial of a multichannel time series.
+    r"""Compute the covariance matrix of every trial of a multichannel time series.
 
     Parameters
     ----------
     X : array-like of shape (N, n_channels, n_samples)
         N trials, real or complex, in any unit u (EEG: volts or microvolts).
     center : bool, default=False
-        Whether to subtract each channel's mean over the trial. Band-passed signals have none to
-        speak of, and the paper does not subtract it.
+        Whether to subtract each channel's mean over the trial. It is negligible for band-passed signals, and the paper
+        does not subtract it.
     shrinkage : float in [0, 1] or "ledoit_wolf", default=0.0
-        Weight s of the scaled identity, as in :func:`sklearn.covariance.shrunk_covariance`:
-        ``(1 - s) C + s tr(C) / n I``. "ledoit_wolf" estimates s for each trial (Ledoit and Wolf
-        2004), as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does, for complex signals too.
+        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``, as in
+        :func:`sklearn.covariance.shrunk_covariance`. "ledoit_wolf" estimates s for each trial (Ledoit and Wolf 2004),
+        as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does, for complex signals too.
 
     Returns
     -------
     ndarray of shape (N, n_channels, n_channels)
-        ``C = E E^H / (n_samples - 1)`` of each trial E, in u^2; float64, or complex128 if X has an
-        imaginary part.
+        ``C = E E^H / (n_samples - 1)`` of each trial E, in u^2; float64, or complex128 if X is complex.
 
     Raises
     ------
     ValueError
-        If X does not have three axes, holds no trial, no channel or a value that is NaN or
-        infinite, if shrinkage is outside [0, 1], or if trials have fewer than two samples.
+        If X does not have three axes, is empty or holds a value that is NaN or infinite, if shrinkage is outside
+        [0, 1], or if trials have fewer than two samples.
 
     Notes
     -----
-    ``E E^T / (n_samples - 1)`` is what Tang et al., "Probabilistic Learning Vector Quantization on
-    Manifold of Symmetric Positive Definite Matrices", use in their experiment on BCI Competition
-    IV 2a. The divisor is the same for both values of ``center``, so that they differ only by the
-    mean. Other libraries' Ledoit-Wolf estimates divide by ``n_samples``.
+    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", use
+    ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of ``center``. The
+    Ledoit-Wolf estimates of other libraries divide by ``n_samples``.
 
-    C is singular if a trial has fewer samples than channels (or, with ``center=True``, no more), and
-    also, whatever their number, with a flat channel or an average reference. Shrinkage repairs
-    that; dropping a channel can.
+    C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
+    channel is flat or if the channels have an average reference. Shrinkage always repairs this; dropping a channel may.
 
     References
     ----------
@@ -110,24 +107,22 @@ def region_covariances(
     shrinkage: float = 0.0,
     masks: npt.ArrayLike | None = None,
 ) -> Array:
-    r"""Region covariance descriptor of every image: the covariance of its pixels' features.
+    r"""Compute the region covariance descriptor of every image: the covariance of its pixels' features.
 
     Parameters
     ----------
     images : array-like of shape (N, h, w) or (N, h, w, 3)
-        Grey or RGB images, intensities in any unit (bytes are read as 0..255). A callable
-        ``features`` may be given images of any number of channels.
+        Grey or RGB images with intensities in any unit (bytes are read as 0..255). With a callable ``features``, images
+        may have any number of channels.
     features : {"auto", "grey5", "rgb9"} or callable, default="auto"
-        :func:`grey5` for grey images, :func:`rgb9` for RGB images, or a function of one image,
-        given as floats (h, w) or (h, w, channels), that returns (h, w, d). "auto" chooses by the
-        shape.
+        :func:`grey5` for grey images, :func:`rgb9` for RGB images, or a function that maps one image of floats (h, w)
+        or (h, w, channels) to features (h, w, d). "auto" chooses by the shape of the images.
     shrinkage : float in [0, 1], default=0.0
-        Weight s of the scaled identity, ``(1 - s) C + s tr(C) / d I``. It mixes units, so scale the
-        features alike first if it is more than a safeguard (see
-        :func:`rplvq.datasets.load_digits_covariances`).
+        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / d I``. The trace adds up features of different units,
+        so bring them to one scale first if s is more than a safeguard, as
+        :func:`rplvq.datasets.load_digits_covariances` does.
     masks : array-like of bool of shape (N, h, w), default=None
-        The pixels that belong to the region; None takes all. Derivatives are those of the whole
-        image.
+        The pixels that belong to the region; None takes all. Derivatives are always those of the whole image.
 
     Returns
     -------
@@ -137,13 +132,13 @@ def region_covariances(
     Raises
     ------
     ValueError
-        If a shape does not fit, a value is NaN or infinite, the name of the features is unknown,
-        shrinkage is outside [0, 1], or a region has fewer than two pixels.
+        If a shape does not fit, a value is NaN or infinite, the name of the features is unknown, shrinkage is outside
+        [0, 1], or a region has fewer than two pixels.
 
     Notes
     -----
-    C is singular if a region has at most d pixels, and, whatever their number, if features depend on
-    each other: a grey picture stored as RGB has R = G = B. A small shrinkage repairs that.
+    C is singular if a region has at most d pixels. It is also singular if features are linearly dependent, such as
+    R = G = B in a grey picture that is stored as RGB. A small shrinkage repairs this.
 
     References
     ----------
@@ -158,7 +153,7 @@ def region_covariances(
     >>> region_covariances(images).shape
     (4, 5, 5)
 
-    A feature set of one's own, over the bright pixels only:
+    Features of your own, over the bright pixels only:
 
     >>> region_covariances(images, lambda image: grey5(image)[..., 2:], masks=images > 99).shape
     (4, 3, 3)
@@ -183,14 +178,14 @@ def region_covariances(
 
 
 def _second_moments(signals: Array, divisor: int) -> Array:
-    """E E^H / divisor of signals (..., n, l), shape (..., n, n), exactly Hermitian."""
+    """Return ``E E^H / divisor`` (..., n, n) of signals E (..., n, l), exactly Hermitian."""
     product = signals @ adjoint(signals)
     hermitian: Array = (product + adjoint(product)) / (2 * divisor)
     return hermitian
 
 
 def _shrink(covariances: Array, strength: Array) -> Array:
-    """(1 - s) C + s tr(C) / n I for covariances (N, n, n) and strengths s (N,)."""
+    """Return ``(1 - s) C + s tr(C) / n I`` for covariances C (N, n, n) and strengths s (N,)."""
     n = covariances.shape[-1]
     scale = np.trace(covariances, axis1=1, axis2=2).real / n
     kept: Array = (1.0 - strength)[:, None, None] * covariances
@@ -199,10 +194,10 @@ def _shrink(covariances: Array, strength: Array) -> Array:
 
 
 def _ledoit_wolf(signals: Array) -> Array:
-    """Ledoit-Wolf shrinkage of each trial (N, n, l), shape (N,).
+    """Estimate the Ledoit-Wolf shrinkage (N,) of each trial (N, n, l).
 
-    That is the share of the scatter of C around its target that is noise. Both are measured
-    relative to the mean variance, because fourth powers of small units run out of float64's range.
+    It is the share of noise in the scatter of C around its target. Both are computed relative to the mean variance,
+    because fourth powers of signals in small units underflow.
     """
     n, n_samples = signals.shape[1:]
     variance = np.mean(np.abs(signals) ** 2, axis=(1, 2))

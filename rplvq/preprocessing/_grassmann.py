@@ -1,4 +1,4 @@
-"""Costs of projected matrices as functions on the Grassmann manifold, with their gradients, and their descent."""
+"""The cost of projected matrices as a function on the Grassmann manifold: its gradient, and its minimisation."""
 
 from __future__ import annotations
 
@@ -19,25 +19,11 @@ __all__ = ["Descent", "ProjectedCost", "descend", "lifted"]
 
 
 def lifted(matrices: Array, basis: Array, small: Array) -> Array:
-    """Change matrices as little as gives their projections another value.
+    """Change matrices M (K, n, n) as little as possible such that their projections become W (K, p, p).
 
-    With ``A = V^H M V``, return ``M + M V (A^-1 W A^-1 - A^-1) V^H M``, whose projection is W. For a Gaussian of
-    covariance M this replaces the marginal of ``V^H x`` and keeps the conditional of the rest: of all positive definite
-    matrices with projection W it has the least Kullback-Leibler divergence from M.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (K, n, n)
-        M, positive definite.
-    basis : ndarray of shape (n, p)
-        V.
-    small : ndarray of shape (K, p, p)
-        W, positive definite.
-
-    Returns
-    -------
-    ndarray of shape (K, n, n)
-        Positive definite.
+    With the basis V (n, p) and ``A = V^H M V``, the result is ``M + M V (A^-1 W A^-1 - A^-1) V^H M``, whose projection
+    is W. For a Gaussian of covariance M this replaces the marginal of ``V^H x`` and keeps the conditional of the rest:
+    of all positive definite matrices with projection W it has the least Kullback-Leibler divergence from M.
 
     Examples
     --------
@@ -52,29 +38,14 @@ def lifted(matrices: Array, basis: Array, small: Array) -> Array:
 
 @attrs.frozen(eq=False)
 class ProjectedCost:
-    """Mean cost of samples and prototypes that are projected together, as a function of the subspace.
+    """The mean cost of projected samples X (N, n, n) and prototypes M (K, n, n), as a function of the subspace.
 
-    ``f(V) = mean_b cost(d^2(V^H X_b V, V^H M_k V))`` under the affine-invariant distance. By its invariance f depends
-    on the span of V only. With ``A u_i = lam_i W u_i`` and ``u_i^H W u_i = 1`` for ``A = V^H X V`` and ``W = V^H M V``,
+    ``f(V) = mean_b cost(d^2(V^H X_b V, V^H M_k V))``, where d is invariant under congruences, so that f depends on the
+    span of V only. With ``A u_i = lam_i W u_i`` and ``u_i^H W u_i = 1`` for ``A = V^H X V`` and ``W = V^H M V``,
 
     ``d d^2 / d A = sum_i (2 log lam_i / lam_i) u_i u_i^H`` and ``d d^2 / d W = -sum_i 2 log lam_i u_i u_i^H``
 
     (derivatives of generalised eigenvalues), and a function g of A has the gradient ``2 X V (d g / d A)`` by V.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (N, n, n)
-        X, positive definite.
-    prototypes : ndarray of shape (K, n, n)
-        M, positive definite.
-    targets : ndarray of shape (N,) or (N, C)
-        As for :class:`rplvq.protocols.Cost`.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    cost : Cost
-        What is minimised.
-    sigma2 : float
-        Variance of the mixture.
     """
 
     samples: Array
@@ -85,7 +56,7 @@ class ProjectedCost:
     sigma2: float
 
     def __call__(self, basis: Array) -> tuple[float, Array]:
-        """Value at a basis (n, p), and the Euclidean gradient (n, p) there."""
+        """Return the value at a basis (n, p), and the Euclidean gradient (n, p) there."""
         manifold = AffineInvariant()
         small = congruence(self.prototypes, basis)
         sqdist, logs, vectors, factors = manifold.connect(small, congruence(self.samples, basis))
@@ -128,5 +99,5 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     )
     solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
     found = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
-    # One more orthonormalisation: hundreds of retractions leave rounding.
+    # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes.
     return Descent(np.linalg.qr(found.point)[0], float(found.cost), int(found.iterations) - 1)

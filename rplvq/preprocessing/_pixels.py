@@ -1,4 +1,4 @@
-"""Features of single pixels, whose covariance :func:`rplvq.preprocessing.region_covariances` takes."""
+"""Features of single pixels; :func:`rplvq.preprocessing.region_covariances` computes their covariance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LUMA = (0.299, 0.587, 0.114)
 
 
 def grey5(image: Array) -> Array:
-    """Features [x, y, I, abs Ix, abs Iy] of the pixels of a grey image.
+    """Compute the features [x, y, I, abs Ix, abs Iy] of the pixels of a grey image.
 
     Parameters
     ----------
@@ -30,9 +30,8 @@ def grey5(image: Array) -> Array:
     Returns
     -------
     ndarray of shape (h, w, 5)
-        Column x and row y, in pixels from 0; I; and the derivatives along x and y by the 3x3 Sobel
-        masks, not normalised (eight times the slope of a ramp), the border mirrored about the
-        centers of the outermost pixels.
+        Column x and row y, in pixels from 0; I; and the derivatives along x and y by the 3x3 Sobel masks, not
+        normalised (eight times the slope of a ramp). The border is mirrored about the centers of the outermost pixels.
 
     Examples
     --------
@@ -48,7 +47,7 @@ def grey5(image: Array) -> Array:
 
 
 def rgb9(image: Array) -> Array:
-    """Features [x, y, R, G, B, abs Ix, abs Iy, abs Ixx, abs Iyy] of the pixels of an RGB image.
+    """Compute the features [x, y, R, G, B, abs Ix, abs Iy, abs Ixx, abs Iyy] of the pixels of an RGB image.
 
     Parameters
     ----------
@@ -58,9 +57,8 @@ def rgb9(image: Array) -> Array:
     Returns
     -------
     ndarray of shape (h, w, 9)
-        Column x and row y, in pixels from 0; the colors; and derivatives of the luminance
-        I = 0.299 R + 0.587 G + 0.114 B by the masks [-1, 0, 1] and [1, -2, 1], edge pixels
-        repeated.
+        Column x and row y, in pixels from 0; the colors; and the derivatives of the luminance
+        I = 0.299 R + 0.587 G + 0.114 B by the masks [-1, 0, 1] and [1, -2, 1]. Edge pixels are repeated.
 
     Examples
     --------
@@ -86,19 +84,13 @@ NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "r
 
 
 def _coordinates(image: Array) -> tuple[Array, Array]:
-    """Columns x and rows y of the pixels of an image (h, w), each (h, w)."""
+    """Return the columns x and rows y of the pixels of an image, each (h, w)."""
     rows, columns = np.indices(image.shape, dtype=float)
     return columns, rows
 
 
 def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMap:
-    """Return the function that ``features`` names, for images (N, h, w) or (N, h, w, channels).
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown or the images are of another kind.
-    """
+    """Return the function that ``features`` names, for images (N, h, w) or (N, h, w, channels); check their shape."""
     if callable(features):
         return features
     name = ("rgb9" if len(shape) == 4 else "grey5") if features == "auto" else features
@@ -116,14 +108,9 @@ def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMa
 
 
 def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
-    """Features (h, w, d) of images[index], as float64 or complex128.
+    """Compute the features (h, w, d) of images[index], as float64 or complex128, and check their shape.
 
-    The function is given a copy in floats: differences of bytes would wrap.
-
-    Raises
-    ------
-    ValueError
-        If the function returns anything but numbers of shape (h, w, d).
+    The function gets a copy of the image in floats, because differences of bytes would overflow.
     """
     values = np.asarray(function(image.astype(float)))
     height, width = image.shape[:2]

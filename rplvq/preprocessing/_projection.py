@@ -1,4 +1,4 @@
-"""SPDProjection: large positive definite matrices made small by a learned projection, X -> V^T X V."""
+"""SPDProjection: a learned projection of large positive definite matrices to small ones, X -> V^H X V."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["SPDProjection"]
 
 
 class SPDProjection(TransformerMixin, BaseEstimator):
-    """Transformer ``X -> V^H X V`` with orthonormal V (n, p), learned from labels by the prototypes' cost.
+    """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
-    For channels x of covariance X these are the covariances of p channels ``V^H x``. V minimises the mean cost of the
-    affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)`` between projected samples and projected prototypes, by
-    conjugate gradients on the Grassmann manifold of subspaces (Absil, Mahony and Sepulchre 2004,
+    If X is the covariance of n channels x, then ``V^H X V`` is that of the p channels ``V^H x``. V minimises the mean
+    cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)`` between projected samples and projected
+    prototypes, by conjugate gradients on the Grassmann manifold of subspaces (Absil, Mahony and Sepulchre 2004,
     doi:10.1023/B:ACAP.0000013855.14971.91; for positive definite matrices Harandi, Salzmann and Hartley 2018,
-    doi:10.1109/TPAMI.2017.2655048). The prototypes M_k, of full size, are the Riemannian class means; with
+    doi:10.1109/TPAMI.2017.2655048). The prototypes M_k have full size. They are the Riemannian class means, or with
     ``n_alternations`` they are learned together with V.
 
     Parameters
@@ -36,19 +36,19 @@ class SPDProjection(TransformerMixin, BaseEstimator):
     n_components : int, default=2
         Size p of the projected matrices, at most n.
     cost : str or Cost, default="rslvq"
-        What V minimises.
+        The cost that V minimises.
     sigma2 : float or "auto", default="auto"
-        Variance of the mixture, in squared distances after projection. "auto" is half the median of them at the start.
+        Variance of the mixture, in squared distances after projection. "auto" is half their median at the start.
     n_alternations : int, default=0
-        How often to learn prototypes for the present V, then V for the present prototypes, after V was learned for
+        How often to learn first prototypes for the present V and then V for these prototypes, after V was learned for
         the class means.
     classifier : RiemannianLVQ, optional
-        What learns prototypes from projected matrices, a clone of it. By default it has this cost and sigma2, five
-        epochs and seed 0. After the first time it begins at its last prototypes.
+        A clone of it learns prototypes from projected matrices. By default it has this cost and sigma2, five epochs and
+        seed 0. From the second time on it begins at its last prototypes.
     max_iter : int, default=100
-        Bound on the iterations of each descent of V; 0 keeps the start.
+        Maximum number of iterations of each minimisation over V; 0 keeps the start.
     tol : float, default=1e-4
-        Length of the gradient at which a descent ends.
+        A minimisation ends when the gradient is shorter than this.
 
     Attributes
     ----------
@@ -57,30 +57,31 @@ class SPDProjection(TransformerMixin, BaseEstimator):
     prototypes_ : ndarray of shape (K, n, n)
         M_k, in the units of X.
     prototype_labels_ : ndarray of shape (K,)
-        Label of each.
+        Label of each prototype.
     classes_ : ndarray of shape (C,)
         Labels, sorted; 0..C-1 for soft labels.
     sigma2_ : float
-        What "auto" was.
+        Variance of the mixture; the value of "auto" if that was given.
     costs_ : ndarray of shape (2 + n_alternations,)
-        Mean cost at the start and after each descent.
+        Mean cost at the start and after each minimisation.
     n_iter_ : int
-        Iterations of all descents.
+        Total number of iterations.
     n_features_in_ : int
         n.
 
     Notes
     -----
-    Everything is deterministic. The start are the p directions in which the class means differ most from the mean of
-    all: the leading eigenvectors of ``sum_c share_c log^2(G^-1/2 M_c G^-1/2)``, G the mean of all, as spatial filters
-    ``G^-1/2 u``. The descent runs in these whitened coordinates, so that neither units nor a linear mixing of the
-    channels change the subspace of sources that is found. V itself is that basis of the subspace in which the mean
-    ``V^H G V`` is diagonal and descending, the largest entry of each column positive.
+    Everything is deterministic. The start are the p directions in which the class means differ most from the mean G of
+    all samples: the leading eigenvectors u of ``sum_c share_c log^2(G^-1/2 M_c G^-1/2)``, as spatial filters
+    ``G^-1/2 u``. The minimisation runs in these whitened coordinates, so that neither units nor a linear mixing of the
+    channels change the subspace of sources that is found. V itself is the basis of the subspace in which the mean
+    ``V^H G V`` is diagonal and descending, and in which the largest entry of each column is positive.
 
-    To carry learned prototypes from p x p back to full size, each M_k is changed as little as possible
-    (:func:`rplvq.preprocessing.lifted`).
+    Prototypes W_k that are learned at size p x p replace ``A = V^H M_k V`` with the smallest change of the full M_k:
+    ``M_k + M_k V (A^-1 W_k A^-1 - A^-1) V^H M_k`` has projection W_k, and of all such positive definite matrices it has
+    the least Kullback-Leibler divergence from M_k.
 
-    V is fitted to the labels. In cross-validation it belongs inside the pipeline.
+    V is fitted to the labels, so in cross-validation the transformer belongs inside the pipeline.
 
     Examples
     --------
@@ -156,12 +157,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Project samples.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices.
+        """Project samples X, which are given as for :meth:`fit`.
 
         Returns
         -------
@@ -170,10 +166,8 @@ class SPDProjection(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        NotFittedError
-            If fit was not called.
-        ValueError
-            If a matrix is not positive definite or of another size.
+        NotFittedError, ValueError
+            Before fit, or if a matrix is not positive definite or of another size.
         """
         check_is_fitted(self)
         codes = encoded(AffineInvariant(), X)
@@ -187,7 +181,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         return tags
 
     def _check(self, X: Any, y: Any) -> tuple[Cost, Array, Array, Array]:
-        """Check everything before anything is changed: cost, codes, classes and targets."""
+        """Check everything before anything is changed; return cost, codes, classes and targets."""
         for name, minimum in (("n_components", 1), ("n_alternations", 0), ("max_iter", 0)):
             require_count(name, getattr(self, name), minimum)
         if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < np.inf:
@@ -217,7 +211,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
     def _learn(
         self, target: ProjectedCost, basis: Array, classes: Array, y: Any
     ) -> tuple[Array, ProjectedCost, list[float], int]:
-        """Descend, then alternate: basis (n, p), cost function with its prototypes, costs, iterations."""
+        """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
         found = descend(target, basis, self.max_iter, self.tol)
         costs, n_iter = [target(basis)[0], found.cost], found.n_iter
         model = RiemannianLVQ(cost=self.cost, sigma2=target.sigma2, max_epochs=5, random_state=0)
@@ -234,14 +228,14 @@ class SPDProjection(TransformerMixin, BaseEstimator):
 
 
 def _leading(means: Array, counts: Array, n_components: int) -> Array:
-    """Directions (n, p) in which whitened class means (C, n, n) differ most from the identity."""
+    """Return the directions (n, p) in which whitened class means (C, n, n) differ most from the identity."""
     logarithms = logm(means)
     scatter = np.tensordot(counts / counts.sum(), logarithms @ logarithms, 1)
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1][:, :n_components])
 
 
 def _canonical(filters: Array, center: Array) -> Array:
-    """Orthonormal basis (n, p) of the span of filters in which the mean is diagonal, descending, of fixed signs."""
+    """Return the orthonormal basis (n, p) of a span in which the mean is diagonal and descending, with fixed signs."""
     basis = np.linalg.qr(filters)[0]
     basis = basis @ np.linalg.eigh(congruence(center[None], basis)[0])[1][:, ::-1]
     largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]

@@ -1,4 +1,4 @@
-"""Recenter: moves the Riemannian mean of each session, or other group, to the identity."""
+"""Recenter: moves the Riemannian mean of each group of samples, such as a session, to the identity."""
 
 from __future__ import annotations
 
@@ -20,55 +20,66 @@ __all__ = ["Recenter"]
 class Recenter(TransformerMixin, BaseEstimator):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
-    Covariances of different sessions or subjects lie in different places: electrodes, impedances and
-    brains differ. The transformation is a congruence, which leaves all affine-invariant distances inside a
-    group as they are and moves its mean to the identity, so that a classifier trained on some sessions
-    meets the next one in the same place (Zanini, Congedo, Jutten, Said and Berthoumieu 2018,
-    doi:10.1109/TBME.2017.2742541, who take A from the trials at rest; here it is the mean of all).
+    Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
+    differ. The transformation is a congruence. It keeps all affine-invariant distances within a group and moves the
+    mean of the group to the identity, so that a classifier trained on some sessions finds the next one in the same
+    place (Zanini, Congedo, Jutten, Said and Berthoumieu 2018, doi:10.1109/TBME.2017.2742541, who take A from the trials
+    at rest; here it is the mean of all trials).
 
     Parameters
     ----------
     tol : float, default=1e-9
         Tolerance of the mean: length of the mean logarithm over the root mean squared distance.
     max_iter : int, default=200
-        Bound on passes over the data for a mean.
+        Maximum number of passes over the data for a mean.
     online : bool, default=False
-        How a group is re-centred that fit did not meet: at the mean of its samples in the call (False,
-        transductive), or each sample at a running mean of the samples before it (True), see the notes.
+        Whether a group that fit did not meet is re-centred sample by sample, each at a running mean of the samples
+        before it (True), or at the mean of its samples in the call (False, transductive). See the notes.
     prior_weight : float, default=10
-        Number of samples that the running mean's start counts for.
+        Number of samples that the start of a running mean counts for.
 
     Attributes
     ----------
     groups_ : ndarray of shape (G,)
-        Groups met in fit, sorted; one None where fit was given no groups.
+        Groups in fit, sorted; one None if fit was given no groups.
     means_ : ndarray of shape (G, n, n)
         Their means, in the units of X.
     start_ : ndarray of shape (n, n)
-        With ``online``: where running means start, the mean of ``means_`` weighted by the groups' sizes.
+        With ``online``, the start of running means: the mean of ``means_`` weighted by the sizes of the groups.
     running_ : dict
-        With ``online``: running mean (n, n) and number of samples of each group that partial_fit met.
+        With ``online``, the running mean (n, n) and the number of samples of each group in partial_fit.
     n_features_in_ : int
         n.
 
     Notes
     -----
-    A group that fit did not meet is re-centred at the mean of those of its samples that are passed to
-    transform together. This needs no labels, but all of the session: it is transductive, the result for
-    one sample depends on the others in the same call, and a batch must be large enough for its mean to
-    stand for the session (a group of one sample becomes the identity). Report such results apart from
-    those that use past samples only. The mean also depends on the shares of the classes: sessions should
-    hold them in like shares.
+    Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
+    together. This needs no labels, but the whole session: it is transductive, so the result for one sample depends on
+    the others in the same call, and the batch must be large enough for its mean to represent the session. (A group of
+    one sample becomes the identity.) Report such results apart from those that use past samples only. The mean also
+    depends on the proportions of the classes, which should be similar in all sessions.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
-    moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_{1 / (w + t)} X_t`` with w the prior weight;
-    sample t is re-centred by A_{t-1}, which does not hold it. Order matters. transform runs through the
-    samples of a call in their order and forgets; partial_fit remembers, so that a stream sample by sample (transform,
-    then partial_fit) gives what one call of transform gives for all.
+    moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_{1 / (w + t)} X_t`` with the prior weight w.
+    Sample t is re-centred by A_{t-1}, which does not contain it. transform takes the samples of a call in their order
+    and does not store the running mean; partial_fit stores it. A stream sample by sample (transform, then partial_fit)
+    therefore gives the same result as one call of transform for all.
 
-    The result is as exact as A^-1/2: to about 1e-10 where A has condition number 1e6, 1e-4 at 1e12.
+    The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
-    Groups are metadata: in a pipeline they travel by scikit-learn's metadata routing.
+    All methods but fit raise NotFittedError before fit. All raise ValueError, before anything is changed, if a matrix
+    is not positive definite or of another size, if a group is missing, or if a parameter is invalid. Those that compute
+    a mean warn by ConvergenceWarning if it does not reach ``tol``, and by UserWarning if a group has one sample only.
+    They take
+
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian positive definite matrices.
+    y : None
+        Ignored.
+    groups : array-like of shape (N,), optional
+        Session or subject of each sample, of any sortable type. By default all samples are one group.
+
+    Groups are metadata: in a pipeline they are passed on by scikit-learn's metadata routing.
 
     Examples
     --------
@@ -106,31 +117,9 @@ class Recenter(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Learn the mean of each group.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices.
-        y : None
-            Ignored.
-        groups : array-like of shape (N,), optional
-            Session or subject of each sample, of any sortable type; by default all samples are one group.
-
         Returns
         -------
         self : Recenter
-
-        Raises
-        ------
-        ValueError
-            If a matrix is not positive definite, a group is missing, or a parameter is invalid; nothing
-            is changed then.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a mean does not reach ``tol``.
-        UserWarning
-            If a group has one sample only.
         """
         self._check_parameters()
         codes = encoded(AffineInvariant(), X)
@@ -146,16 +135,7 @@ class Recenter(TransformerMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Move the running means of new groups by their next samples; needs ``online=True`` and a fit before.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices, in the order in which they came.
-        y : None
-            Ignored.
-        groups : array-like of shape (N,)
-            Session or subject of each sample, none of those that fit met.
+        """Update the running means of new groups by their next samples, in the order in which these came.
 
         Returns
         -------
@@ -163,11 +143,8 @@ class Recenter(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        NotFittedError
-            If fit was not called.
         ValueError
-            If ``online`` is False, a matrix is not positive definite or of another size, or a group was met in fit;
-            nothing is changed then.
+            Also if ``online`` was False in fit, or if a group was in fit already.
         """
         check_is_fitted(self)
         if not hasattr(self, "running_"):
@@ -187,33 +164,17 @@ class Recenter(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre samples: at the stored mean of their group, or a new group at its own or its running mean.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices.
-        groups : array-like of shape (N,), optional
-            Session or subject of each sample. Without it the samples belong to the one group of a fit
-            without groups.
+        """Re-centre samples at the stored mean of their group, or new groups at their own or their running mean.
 
         Returns
         -------
         ndarray of shape (N, n, n)
-            Without units: ``A^-1/2 X A^-1/2``, exactly Hermitian.
+            ``A^-1/2 X A^-1/2``, exactly Hermitian, without units.
 
         Raises
         ------
-        NotFittedError
-            If fit was not called.
         ValueError
-            If a matrix is not positive definite or of another size, a group is missing, or no groups are
-            given after a fit with groups.
-
-        Warns
-        -----
-        ConvergenceWarning, UserWarning
-            As fit, for new groups.
+            Also if no groups are given after a fit with groups.
         """
         check_is_fitted(self)
         codes = encoded(AffineInvariant(), X)
@@ -240,24 +201,10 @@ class Recenter(TransformerMixin, BaseEstimator):
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
         """Fit, then transform the same samples; the mean of each group of the result is the identity.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices.
-        y : None
-            Ignored.
-        groups : array-like of shape (N,), optional
-            As for fit.
-
         Returns
         -------
         ndarray of shape (N, n, n)
             As from transform.
-
-        Raises
-        ------
-        ValueError
-            As from fit.
         """
         return self.fit(X, y, groups=groups).transform(X, groups=groups)
 
@@ -277,7 +224,7 @@ class Recenter(TransformerMixin, BaseEstimator):
             raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
 
     def _run_through(self, codes: Array, mean: Array, count: int, result: Array, rows: Array) -> None:
-        """Re-centre samples (M, n, n) in their order, each at the running mean before it, into ``result[rows]``."""
+        """Re-centre samples (M, n, n) in order, each at the running mean before it, into ``result[rows]``."""
         for row, code in zip(rows, codes, strict=True):
             result[row] = congruence(code, invsqrtm(mean))
             mean, count = self._next(mean, count, code)
@@ -289,10 +236,10 @@ class Recenter(TransformerMixin, BaseEstimator):
         return np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0], count + 1
 
     def _mean(self, codes: Array, name: Any) -> Array:
-        """Mean (n, n) of the samples (N, n, n) of one group."""
+        """Return the mean (n, n) of the samples (N, n, n) of one group."""
         if len(codes) == 1:
             warnings.warn(
-                f"group {name!r} has one sample, which re-centred is the identity and tells nothing: "
+                f"group {name!r} has one sample, which becomes the identity and carries no information: "
                 "pass more of its samples together",
                 UserWarning,
                 stacklevel=3,
@@ -301,17 +248,17 @@ class Recenter(TransformerMixin, BaseEstimator):
 
 
 def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
-    """Sorted groups (G,) and the position of each sample's among them (N,)."""
+    """Return the sorted groups (G,), and the index of each sample's group among them (N,)."""
     if groups is None:
         return np.array([None], dtype=object), np.zeros(n_samples, dtype=int)
     array = np.asarray(groups)
     if array.shape != (n_samples,):
         raise ValueError(
-            f"groups must have shape ({n_samples},), one entry a sample of X, got shape {array.shape}: "
+            f"groups must have shape ({n_samples},), one entry per sample of X, got shape {array.shape}: "
             "for samples of one group pass np.full(len(X), name)"
         )
     if array.dtype.kind == "M":
-        array = array.astype("datetime64[us]")  # so that dates of other units are known again
+        array = array.astype("datetime64[us]")  # so that the same date in another unit is the same group
     try:
         missing = [index for index, name in enumerate(array.tolist()) if name is None or name != name]
         if missing:

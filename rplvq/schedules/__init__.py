@@ -1,7 +1,7 @@
-"""One number per epoch: schedules of the step size and of sigma2, and the rules that choose them.
+"""Schedules of the step size and of sigma2, which give one number per epoch, and rules that choose their start.
 
-Everything here works on numbers and distances. A rule that has to train is only described here, by
-:class:`rplvq.HeldOut`; :mod:`rplvq.training` runs it.
+Everything here works on numbers and distances. :class:`rplvq.HeldOut`, a rule that has to train, only lists its
+candidates here; :mod:`rplvq.training` tries them.
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState

@@ -1,7 +1,8 @@
 """A step size that adapts itself, computed from distances alone.
 
-For one sample, the norm of a prototype's gradient is ``|weight| * distance``. For several samples it is at most the sum
-of these. No matrix is therefore needed to compute it. How far the prototypes have moved is measured only now and then.
+For one sample, the norm of the gradient of a prototype is ``2 |slope| distance``, and for several samples it is at most
+the sum of these. It is therefore known without any matrix. The distances that the prototypes have moved cost an
+extra evaluation, so they are measured only after some steps.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ __all__ = ["AdaptiveStep", "DoGState"]
 
 @library_part
 class DoGState(NamedTuple):
-    """What the rule "distance over gradients" remembers of K prototypes.
+    """The memory of :class:`rplvq.AdaptiveStep` for K prototypes.
 
     Parameters
     ----------
     init : ndarray of shape (K, ...)
         Codes of the prototypes before training.
     max_dist : float
-        Largest distance from there that was measured, on the product manifold: the root of the K summed squares.
+        Largest measured distance from ``init`` over all prototypes together, the root of the K summed squares.
     max_grad : float
-        Largest norm of a gradient, over all prototypes together.
+        Largest norm of a gradient over all prototypes together.
     total : float
         Sum of the squared norms of all gradients.
     n_steps : int
@@ -48,35 +49,34 @@ class DoGState(NamedTuple):
 @library_part
 @attrs.frozen
 class AdaptiveStep:
-    """Distance over gradients: a step by how far the prototypes have come, over the root of their summed gradients.
+    """A step size that adapts itself: the distance that the prototypes have moved, over the root of summed gradients.
 
-    With the norms ``g_i`` of the Riemannian gradients by all prototypes together, ``r`` their largest distance from
-    their start so far, in epoch t of T::
+    Let ``g_i`` be the norms of the Riemannian gradients over all prototypes together, and ``r`` the largest distance of
+    the prototypes from their start so far. In epoch t of T the step size is ::
 
-        step = max(r, start * max_i g_i) / sqrt(sum_i g_i^2) * (1 - t / (T + 1))
+        max(r, start * max_i g_i) / sqrt(sum_i g_i^2) * (1 - t / (T + 1))
 
-    The first step is ``start`` itself. Where that is too short, r and with it the steps grow by a factor every few
-    samples, until the prototypes have come about as far as they need to; where it is too long, the sum of the
-    gradients shortens it. So the result hardly depends on ``start``.
+    The first step size is ``start``. If it is too small, r and the steps grow geometrically until the prototypes have
+    moved about as far as they need to. If it is too large, the sum of the gradients shortens the steps. The result
+    therefore hardly depends on ``start``.
 
     Parameters
     ----------
     start : float, optional
-        First step size; None is that of the paper, ``n xi / 100`` in squared units of the data where distances
-        carry units.
+        First step size; None uses that of the paper, ``n xi / 100``, times the unit of the data if distances carry one.
     every : int, default=32
-        The distance from the initial prototypes is measured after steps 1, 2, 4, ... up to this number, and from then
-        on each time this number of steps was taken. It costs K distances.
+        The distance from the initial prototypes is measured after steps 1, 2, 4, ... up to this number, and then after
+        every multiple of it. Each measurement costs K distances.
     max_weight : float or None, default=1.0
         Largest absolute weight of a (sample, prototype) pair, see :class:`rplvq.schedules.StepSize`.
 
     Notes
     -----
-    This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size
-    schedule", arXiv:2302.12022, equation 1) and, on manifolds, RDoG without its term of curvature (Dodd, Sharrock and
-    Nemeth 2024, "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). Theirs
-    starts from a fixed first movement and averages the iterates; the floor ``start * max g`` and the linear decay
-    instead are this library's choice. Compiled steps do not know it: it takes the plain path.
+    This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size schedule",
+    arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
+    "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The originals start from
+    a fixed first movement and average the iterates. The floor ``start * max g`` and the linear decay are choices of
+    this library. The compiled kernels do not support this rule, so it takes the plain path.
 
     Examples
     --------
@@ -96,13 +96,7 @@ class AdaptiveStep:
     max_weight: float | None = attrs.field(default=1.0, validator=positive_or_none)
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Return the step size of ``epoch`` t of T before any gradient is known.
-
-        Raises
-        ------
-        ValueError
-            If ``start`` is None, which the trainer fills in.
-        """
+        """Return the step size before any gradient is known; raise ValueError if ``start`` is None."""
         if self.start is None:
             raise ValueError(f"{self} has start=None, which is filled in at fit; to call it, give it a start")
         return float(self.start * (1 - epoch / (n_epochs + 1)))
@@ -112,23 +106,7 @@ class AdaptiveStep:
         return DoGState(np.array(prototypes), 0.0, 0.0, 0.0, 0)
 
     def update(self, memory: DoGState, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[DoGState, float]:
-        """Take in the gradient of a step and return the size of this step.
-
-        Parameters
-        ----------
-        memory : DoGState
-            From :meth:`init` or from the step before.
-        gradient_norm : float
-            Norm of the gradient over all prototypes together, or a bound on it.
-        epoch, n_epochs : int
-            As for a schedule.
-
-        Returns
-        -------
-        memory : DoGState
-            With this gradient.
-        step_size : float
-            Positive.
+        """Return the new memory and the size of a step, given the norm of its gradient or a bound on it.
 
         Examples
         --------
@@ -147,7 +125,7 @@ class AdaptiveStep:
         return memory, value * max(memory.max_dist / start, max_grad) / math.sqrt(total)
 
     def observe(self, memory: DoGState, manifold: Manifold[Any], prototypes: Prototypes) -> DoGState:
-        """Measure the distance of the prototypes from their initial codes, if this is due after this step."""
+        """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         count = memory.n_steps
         if count % self.every and (count > self.every or count & (count - 1)):
             return memory
@@ -156,5 +134,5 @@ class AdaptiveStep:
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 
     def resize(self, memory: DoGState, rebuild: Callable[[Array], Array]) -> DoGState:
-        """Return the memory after prototypes were added or removed: new ones start where they were added."""
+        """Return the memory after prototypes were added or removed; new ones start where they were added."""
         return memory._replace(init=rebuild(memory.init))

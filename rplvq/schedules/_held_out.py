@@ -1,4 +1,4 @@
-"""A sigma2 that ``fit`` chooses by held-out samples: the list of candidates. ``rplvq.training`` tries them."""
+"""The candidates for a sigma2 that ``fit`` chooses by held-out samples; ``rplvq.training`` tries them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rplvq.schedules._schedules import Constant, resolve
 __all__ = ["AUTO", "HeldOut"]
 
 RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
-"""Candidates that are named by a string."""
+"""Candidates that have a name."""
 
 
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
@@ -39,17 +39,18 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 class HeldOut:
     """Choose sigma2 by held-out samples, from a list of candidates.
 
-    1. A quarter of the samples of each class is held out, at least one. A class keeps at least one sample more than it
-       has prototypes, and equal samples stay together.
+    1. A quarter of the samples of each class is held out, at least one. But a class keeps at least one sample more than
+       it has prototypes, and equal samples stay together.
     2. Each candidate trains new initial prototypes on the kept samples for a few epochs. The schedule of the step size
        is shortened to these epochs.
     3. Unless one round decides, the best two candidates, and the best one annealed, train again for about twice as many
        epochs.
     4. The candidate with the smallest held-out loss is used for the fit on all samples.
 
-    Trials with at most three candidates, none of them "annealed", are decided after one round and take 0.4 times the
-    visits of samples that the fit takes. All others take two times as many as the fit. If fewer than 10 samples, or
+    One round decides if there are at most three candidates and neither "grid" nor "annealed" is one of them. All trials
+    together then visit 0.4 times as many samples as the fit, and otherwise twice as many. If fewer than 10 samples, or
     only samples of one class, can be held out, or if there are too few epochs to compare anything, sigma2 is "blended".
+    A single value is used without trials.
 
     Parameters
     ----------
@@ -60,16 +61,16 @@ class HeldOut:
         - "grid": seven values in equal ratios, from half of "blended" to twice "half_median", fewer if there are few
           epochs;
         - "gentle": "blended" with the step size "auto", if the step size of the fit is None;
-        - "annealed": the best of all others, annealed to a quarter of its start;
-        - "untrained": the initial prototypes, with the sigma2 that suits the held-out samples best. If they win, the
-          fit does not train, and ``n_epochs_`` is 0. ``partial_fit`` ignores this candidate.
+        - "annealed": the best candidate of the first round, annealed to a quarter of its start;
+        - "untrained": the initial prototypes, with the sigma2 of the smallest held-out loss. If they win, the fit does
+          not train, and ``n_epochs_`` is 0. ``partial_fit`` ignores this candidate.
 
         By default "grid", "gentle", "annealed" and "untrained".
 
     Notes
     -----
     The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
-    recalibrated (temperature scaling), for labels as well as soft labels t, weighted by the sample weights. All trials
+    recalibrated (temperature scaling). The mean is weighted by the sample weights, and t may be soft labels. All trials
     use the same split and the same order of samples, drawn from a copy of the generator of the fit. A fit whose sigma2
     was chosen therefore equals the fit with this sigma2, bit for bit.
 
@@ -89,7 +90,7 @@ class HeldOut:
 
 
 AUTO = HeldOut(("blended", "half_median", "gentle"))
-"""What ``sigma2="auto"`` tries.
+"""The candidates of ``sigma2="auto"``.
 
 No single rule suits all data. If all classes have about the same spread, small values overfit. If the spreads differ
 much, large values move prototypes by samples that are far from any border. If samples are few, steps of the paper's

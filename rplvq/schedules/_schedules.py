@@ -1,6 +1,7 @@
-"""Numbers that change from epoch to epoch: frozen attrs classes, so that they compare, clone and pickle.
+"""Schedules, the step size, and how a user's value for either is resolved.
 
-Epochs count from 1 to n_epochs; epoch 0 is the value before training.
+Schedules are frozen attrs classes, so that they compare, clone and pickle. Epochs count from 1 to n_epochs; epoch 0 is
+before training.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = [
 
 
 def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    """Attrs validator: a positive finite number, or None where a default start may stand."""
+    """Attrs validator: accept a positive finite number, and None for the field ``start``."""
     if value is None and attribute.name == "start":
         return
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
@@ -39,7 +40,7 @@ def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
 
 
 def number(value: Any) -> Any:
-    """Attrs converter: NumPy scalars become Python floats, everything else is left to the validator."""
+    """Attrs converter: turn NumPy scalars into Python numbers; anything else is left to the validator."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
 
@@ -51,7 +52,7 @@ class Constant:
     Parameters
     ----------
     value : float
-        Positive.
+        A positive number.
 
     Examples
     --------
@@ -63,24 +64,24 @@ class Constant:
     value: float = attrs.field(converter=number, validator=positive)
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Return the value, the same in every epoch."""
+        """Return the value, which is the same in every epoch."""
         return self.value
 
 
 @library_part
 @attrs.frozen
 class GeometricDecay:
-    """``start * ratio^(t / T)`` in epoch t of T: the paper's step size with ratio 0.01.
+    """``start * ratio^(t / T)`` in epoch t of T; with ratio 0.01 this is the step size of the paper.
 
-    There ``start = n xi / 100`` for n x n matrices and xi prototypes a class (Tang et al., the section on
-    learning rates); with ``start=None`` the estimator fills that in.
+    The paper has ``start = n xi / 100`` for n x n matrices and xi prototypes per class (Tang et al., section on
+    learning rates).
 
     Parameters
     ----------
     start : float, optional
-        Value before training; None for the default of the place where the schedule is used.
+        Value before training; None uses the default of the parameter that takes the schedule.
     ratio : float, default=0.01
-        Final value over start.
+        Final value divided by ``start``.
 
     Examples
     --------
@@ -100,16 +101,16 @@ class GeometricDecay:
 @library_part
 @attrs.frozen
 class StepDecay:
-    """``start * factor^floor(t / every)``: a drop every few epochs.
+    """``start * factor^floor(t / every)`` in epoch t: a drop after every few epochs.
 
     Parameters
     ----------
     start : float, optional
-        Value before training; None for the default of the place where the schedule is used.
+        Value before training; None uses the default of the parameter that takes the schedule.
     factor : float, default=0.5
-        Multiplier of each drop.
+        Factor of each drop.
     every : int, default=10
-        Epochs between drops.
+        Number of epochs between drops.
 
     Examples
     --------
@@ -130,25 +131,25 @@ class StepDecay:
 @library_part
 @attrs.frozen
 class Annealed:
-    """The paper's annealing of sigma2: slow at first, then faster, until it has dropped by ``drop``.
+    """The annealing of sigma2 of the paper: slow at first, then faster, until sigma2 has fallen by ``drop``.
 
-    In every epoch ``beta <- beta^power``, then ``sigma2 <- sigma2 * beta``, until sigma2 is below
-    ``start - drop``; there it stays (Tang et al., the annealed version PLRSQ-AN, as its text says). Hence
-    ``sigma2(t) = start * beta^(power + power^2 + ... + power^t)``. It never falls below ``floor``; without
-    one, a start at or below drop would anneal towards 0.
+    Every epoch sets ``beta <- beta^power`` and then ``sigma2 <- sigma2 * beta``, so that
+    ``sigma2(t) = start * beta^(power + power^2 + ... + power^t)``. Once sigma2 is below ``start - drop``, it stays
+    (Tang et al., text on the annealed version PLRSQ-AN). It never falls below ``floor``, because otherwise a start of
+    at most ``drop`` would anneal towards 0.
 
     Parameters
     ----------
     start : float, optional
-        Value before training; None for the default of the place where the schedule is used.
+        Value before training; None uses the default of the parameter that takes the schedule.
     beta : float, default=0.99
         First factor, in (0, 1).
     power : float, default=1.1
-        At least 1; 1 keeps beta fixed, the slow annealing.
+        Exponent of at least 1; 1 keeps beta fixed, which is the slow annealing.
     drop : float, default=0.4
-        Fall after which the value stays, in the units of start.
+        The annealing ends when the value has fallen by this much.
     floor : float, default=0.01
-        Smallest value; a start below it stays as it is.
+        Smallest value; a start below it is kept.
 
     Examples
     --------
@@ -165,7 +166,7 @@ class Annealed:
 
     @classmethod
     def around(cls, center: float, half_width: float = 0.2) -> Annealed:
-        """From ``center + half_width`` down to ``center - half_width``, as the authors' program does.
+        """Return the annealing from ``center + half_width`` to ``center - half_width``, as in the authors' program.
 
         Examples
         --------
@@ -194,44 +195,22 @@ def _started(schedule: Any) -> float:
 
 
 def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the library: None or "auto"."""
+    """Whether a value leaves the choice to the library: None or "auto"."""
     return value is None or (isinstance(value, str) and value == "auto")
 
 
 def wants_default(value: Any) -> bool:
-    """Whether :func:`resolve` would look at the default: at None, "auto" and a schedule without a start."""
+    """Whether :func:`resolve` needs the default: for None, "auto" and a schedule without a start."""
     if is_auto(value):
         return True
     return not isinstance(value, type) and attrs.has(type(value)) and getattr(value, "start", 0) is None
 
 
 def resolve(value: Any, default: Schedule, name: str) -> Schedule:
-    """Turn what a user passes for a schedule into one: the only place where that happens.
+    """Turn a user's value for a schedule into a schedule; raise ValueError with the argument's ``name`` otherwise.
 
-    Parameters
-    ----------
-    value : None, "auto", number or Schedule
-        None and "auto" mean the default; a number is constant; a schedule with ``start=None``, an attrs class, starts
-        where the default does.
-    default : Schedule
-        What the default is for the data at hand.
-    name : str
-        Name of the argument, for messages.
-
-    Returns
-    -------
-    Schedule
-        Ready to call.
-
-    Raises
-    ------
-    ValueError
-        If a number is not positive and finite, or the value is something else.
-
-    Examples
-    --------
-    >>> resolve(Annealed(), Constant(2.0), "sigma2").start
-    2.0
+    None and "auto" give the default, and a number gives a constant. A schedule of an attrs class with ``start=None``
+    starts where the default starts.
     """
     if is_auto(value):
         return default
@@ -281,24 +260,11 @@ class StepSize:
     max_weight: float | None = attrs.field(default=1.0, validator=positive_or_none)
     horizon: int = attrs.field(default=1000, validator=count_from(1))
 
-    @property
-    def is_default(self) -> bool:
-        """Whether the library chooses the schedule."""
-        return is_auto(self.schedule)
-
-    def resolved(self, default: Schedule) -> Schedule:
-        """Return the schedule; ``default`` fills in what was not given.
-
-        Raises
-        ------
-        ValueError
-            If the schedule is neither a positive number, a Schedule, None nor "auto".
-        """
-        return resolve(self.schedule, default, "step_size")
-
     def in_stream(self, step_size: float, sigma2: float, n_prototypes: int) -> float:
         """Return the step size of a call of ``partial_fit`` after the last epoch, given that of the last epoch."""
-        return max(step_size, shared_step(sigma2, n_prototypes, self.horizon)) if self.is_default else step_size
+        if not is_auto(self.schedule):
+            return step_size
+        return max(step_size, shared_step(sigma2, n_prototypes, self.horizon))
 
 
 def shared_step(sigma2: float, n_prototypes: int, n_samples: float) -> float:
@@ -313,14 +279,9 @@ def shared_step(sigma2: float, n_prototypes: int, n_samples: float) -> float:
 
 
 def as_step_rule(value: Any) -> Any:
-    """Return a step rule as it is, and anything else as the schedule of a :class:`StepSize`.
+    """Return a step rule as it is, and any other value as a :class:`StepSize` with this schedule.
 
-    A step rule is recognised by its methods, so that one of a user's own is passed on.
-
-    Examples
-    --------
-    >>> as_step_rule(0.1)
-    StepSize(schedule=0.1, max_weight=1.0, horizon=1000)
+    A step rule is recognised by its methods, so that a user's own step rule works, too.
     """
     is_rule = not isinstance(value, type) and any(hasattr(value, name) for name in ("update", "in_stream"))
     return value if is_rule else StepSize(value)
@@ -329,7 +290,7 @@ def as_step_rule(value: Any) -> Any:
 def default_starts(
     manifold: Manifold[Any], sigma2: float, n_prototypes: int, n_classes: int, samples: Samples
 ) -> tuple[float, float]:
-    """Return the first step size of the paper, and the one at which a sample weighs as much as in a mean."""
+    """Return two first step sizes: that of the paper, and the one of :func:`shared_step` for all samples."""
     paper = samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples)
     return paper, shared_step(sigma2, n_prototypes, samples.total_weight)
 

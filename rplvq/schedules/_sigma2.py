@@ -1,7 +1,7 @@
-"""Where sigma2 begins when nobody gives it: rules that read the distances to the initial prototypes.
+"""Rules that choose sigma2 before training, from the distances to the initial prototypes.
 
-No rule trains, and none takes a distance that was not there already: each is a function of squared distances
-(N, K), targets and labels, so that it serves every manifold, and follows the units of its distances.
+No rule trains or computes further distances. Each is a function of squared distances (N, K), targets and labels, so
+that it works for every manifold and in all units.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ __all__ = [
     "blended_sigma2",
     "free_numbers",
     "half_median",
+    "initial_evidence",
     "likeliest_sigma2",
     "resolve_sigma2",
 ]
 
 SMALLEST = 2.0**-60
-"""Share of the half-median below which no likelier value is looked for."""
+"""Share of the half-median below which the search for the likeliest value ends."""
 SAME_POINT = 1e-28
-"""Squared distance, in units of the data, between equal points that went through different arithmetic."""
+"""Squared distance, in units of the data, that rounding errors can put between equal points."""
 
 
 class InitialEvidence(NamedTuple):
-    """What a rule for sigma2 may use: the distances to the prototypes before training, and what belongs to them.
+    """The input of the rules for sigma2: the distances to the initial prototypes, with targets and labels.
 
     Parameters
     ----------
@@ -45,13 +46,13 @@ class InitialEvidence(NamedTuple):
     labels : ndarray of int of shape (K,)
         Class index of each prototype.
     n_free : int
-        Numbers that training sets: K times those of a prototype, see :func:`free_numbers`.
+        Number of free parameters of all prototypes: K times :func:`free_numbers`.
     sample_weight : ndarray of shape (N,), optional
-        Multiplicities.
+        Weight of each sample; 1 if not given.
     priors : tuple of float, optional
-        Class priors of the cost, equal if not given.
+        Class priors of the cost; equal if not given.
     rounding : float, default=0
-        Squared distance that rounding alone puts between equal points.
+        Squared distance that rounding errors can put between equal points.
     """
 
     sqdist: Array
@@ -69,28 +70,14 @@ class InitialEvidence(NamedTuple):
 
     @property
     def half_median(self) -> float:
-        """Half the median squared distance, see :func:`half_median`."""
+        """Half the median squared distance, from :func:`half_median`."""
         return half_median(self.sqdist, self.sample_weight, self.rounding)
 
 
 def initial_evidence(
     manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
 ) -> InitialEvidence:
-    """Return what rules for sigma2 may use: one pass of distances to the K initial prototypes.
-
-    Parameters
-    ----------
-    manifold, cost
-        The geometry, and the loss whose priors count.
-    prototypes, labels : Prototypes and ndarray of int of shape (K,)
-        From the initializer.
-    samples : Samples
-        N samples.
-
-    Returns
-    -------
-    InitialEvidence
-    """
+    """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer."""
     sqdist = distances(manifold, prototypes, samples.codes)
     n_free = len(labels) * free_numbers(samples.codes)
     priors = getattr(cost, "priors", None)
@@ -99,27 +86,22 @@ def initial_evidence(
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
-    """Half the weighted median of all squared distances (N, K): the choice of the paper's authors' program.
+    """Return half the weighted median of all squared distances, as the program of the paper's authors does.
 
     Parameters
     ----------
-    sqdist : ndarray of shape (N, K)
-        Squared distances.
-    sample_weight : ndarray of shape (N,), optional
-        Multiplicities.
-    rounding : float, default=0
-        Squared distance that rounding alone puts between equal points.
+    sqdist, sample_weight, rounding
+        As for :class:`InitialEvidence`.
 
     Returns
     -------
     float
-        In the units of the squared distances.
+        sigma2, in the units of the squared distances.
 
     Raises
     ------
     ValueError
-        If the median is at most ``rounding`` or not finite: more than half of the samples coincide with the
-        prototypes.
+        If the median is not finite, or if it is at most ``rounding`` because most samples coincide with the prototypes.
 
     Examples
     --------
@@ -131,7 +113,7 @@ def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: flo
     else:
         order = np.argsort(sqdist, axis=None)
         total = np.cumsum(np.repeat(sample_weight, sqdist.shape[1])[order])
-        # The two middle values of the samples repeated by weight; where they differ, their mean.
+        # The median of the samples, each repeated by its weight: the mean of the two middle values.
         middle = total[-1] / 2 * (1 + np.array([-1e-12, 1e-12]))
         median = float(sqdist.ravel()[order[np.searchsorted(total, middle)]].mean())
     if not rounding < median < np.inf:
@@ -143,11 +125,11 @@ def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: flo
 
 
 def likeliest_sigma2(start: InitialEvidence) -> float:
-    """Sigma2 of the largest likelihood of the labels under the initial prototypes, at most the half-median.
+    """Return the sigma2 for which the labels are likeliest under the initial prototypes, at most the half-median.
 
-    The mean of ``-log p(y | X)`` over the samples and one more of unknown class, whose label is spread over all,
-    has a zero of its derivative ``-sum_k slope_k d_k / sigma2``; the largest zero is taken. The additional sample
-    keeps sigma2 from 0 where the initial prototypes make no mistake.
+    It minimises the mean of ``-log p(y | X)`` over the samples and one additional sample of unknown class, whose label
+    is spread evenly over the classes. Without this sample, sigma2 would be 0 if the initial prototypes make no mistake.
+    The derivative with respect to log sigma2 is ``-sum_k slope_k d_k``; its largest zero is taken.
 
     Parameters
     ----------
@@ -157,12 +139,12 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     Returns
     -------
     float
-        In the units of the squared distances.
+        sigma2, in the units of the squared distances.
 
     Raises
     ------
     ValueError
-        As :func:`half_median`.
+        As for :func:`half_median`.
 
     Examples
     --------
@@ -174,7 +156,7 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
 
     def rise(log_sigma2: float) -> float:
-        """Change of the summed loss with log sigma2, up to a positive factor."""
+        """Return the derivative of the summed loss with respect to log sigma2, up to a positive factor."""
 
         def of(sqdist: Array, targets: Array) -> Array:
             slope = cost(sqdist, _smoothed(targets, start.labels, total), start.labels, float(np.exp(log_sigma2))).slope
@@ -194,46 +176,45 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
 
 
 def _smoothed(targets: Array, labels: Array, total: float) -> Array:
-    """Targets (M, C) mixed with even ones, as if one sample of total + 1 had an unknown class."""
+    """Mix targets with even ones (M, C), as if one sample of ``total + 1`` had an unknown class."""
     n_classes = int(labels.max()) + 1
     soft = as_soft(targets, n_classes)
     return np.asarray((total * soft + 1.0 / n_classes) / (total + 1.0))
 
 
 def blended_sigma2(start: InitialEvidence) -> float:
-    """Sigma2 between the likeliest value and the half-median, by how much training can overfit.
+    """Return a sigma2 between the likeliest value and the half-median, depending on how much training can overfit.
 
-    ``likeliest^(1 - w) half_median^w`` with ``w = p / (p + N)``, for p numbers that training sets (K prototypes
-    times their free numbers) and N samples (the sum of the weights).
+    The value is ``likeliest^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p is the number of free parameters
+    of all prototypes and N the number of samples (the sum of their weights).
 
-    The likeliest sigma2 of the initial prototypes (:func:`likeliest_sigma2`) makes their probabilities
-    calibrated, and where samples are many training may begin there: the cost then counts what the
-    classifier confuses. But it is as small as the distances of the samples near a border, and where
-    prototypes have nearly as many free numbers as there are samples, training soon makes no mistake on the
-    training data and learns nothing of use: there the mixture must stay broad. Half the median of all
-    distances (:func:`half_median`) is so broad that prototypes are moved by samples far from any border, and
-    with many samples per free number that ends below the class means. The weight of the first is the
-    share of the samples that is not spent on fitting the prototypes.
+    With many samples, training can begin at the likeliest value (:func:`likeliest_sigma2`), for which the probabilities
+    of the initial prototypes are calibrated: the cost then depends on the samples that the classifier confuses. But
+    this value is about as small as the distances of samples near a border. If prototypes have nearly as many free
+    parameters as there are samples, training then soon makes no mistake on the training data, and learns nothing more.
+    Such data need the broad mixture of half the median distance (:func:`half_median`). With many samples per free
+    parameter, however, samples far from any border move the prototypes of a broad mixture, and the result can be worse
+    than the class means.
 
     Parameters
     ----------
     start : InitialEvidence
-        The situation before training.
+        Distances, targets and labels.
 
     Returns
     -------
     float
-        In the units of the squared distances.
+        sigma2, in the units of the squared distances.
 
     Raises
     ------
     ValueError
-        As :func:`half_median`.
+        As for :func:`half_median`.
 
     Notes
     -----
-    It is ours, not the paper's; "half_median" is its authors'. With class means, one a class: SynII .07 (half-median
-    2.5), SynI .17 (4.3), ETH-80 .27 (1.3), BCI 2a 2.3 to 6.5 (4.8 to 10.8).
+    This rule is this library's own. With one class mean per class it gives .07 on SynII (half-median 2.5), .17 on SynI
+    (4.3), .27 on ETH-80 (1.3), and 2.3 to 6.5 on BCI 2a (4.8 to 10.8).
 
     Examples
     --------
@@ -249,17 +230,17 @@ def blended_sigma2(start: InitialEvidence) -> float:
 
 
 def free_numbers(codes: Array) -> int:
-    """Real numbers that set one point with codes (N, ...): those of a symmetric or Hermitian matrix, or all.
+    """Return the number of free parameters of one point.
 
     Parameters
     ----------
     codes : ndarray of shape (N, ...)
-        Only their shape and type matter.
+        Codes of any points; only shape and dtype are used.
 
     Returns
     -------
     int
-        n (n + 1) / 2 for real n x n matrices, n^2 for complex ones, else the entries of a code.
+        n (n + 1) / 2 for real n x n matrices, n^2 for complex ones, and else the number of entries of a code.
 
     Examples
     --------
@@ -277,40 +258,19 @@ RULES: dict[str, Callable[[InitialEvidence], float]] = {
     "blended": blended_sigma2,
     "half_median": lambda start: start.half_median,
 }
-"""Rules for sigma2 by name; the estimator turns "auto" into trials on held-out samples, where this is possible."""
+"""Rules for sigma2 by name. Estimators replace "auto" by trials on held-out samples, if these are possible."""
 
 
-def resolve_sigma2(value: Any, look: Callable[[], InitialEvidence]) -> Schedule:
-    """Turn what a user passes for sigma2 into a schedule.
+def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Schedule:
+    """Turn a user's value for sigma2 into a schedule, and raise ValueError if this is not possible.
 
-    Parameters
-    ----------
-    value : float, Schedule, str or None
-        A number, a schedule, a name of :data:`RULES`, or None for "blended"; a schedule with ``start=None`` begins
-        where "blended" does.
-    look : callable
-        Returns the situation before training; only called where a rule asks for it.
-
-    Returns
-    -------
-    Schedule
-        Constant for a number or a name.
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, or the rule cannot tell.
-
-    Examples
-    --------
-    >>> start = InitialEvidence(np.array([[1.0, 2.0], [7.0, 10.0]]), np.array([0, 1]), np.array([0, 1]), 2)
-    >>> resolve_sigma2("half_median", lambda: start)
-    Constant(value=2.25)
+    The value is a number, a schedule, a name of :data:`RULES`, or None for "blended". A schedule with ``start=None``
+    starts at "blended". ``evidence`` returns the input of the rules, and is only called if a rule is needed.
     """
     if isinstance(value, str):
         if value not in RULES:
             names = sorted(RULES)
             raise ValueError(f"sigma2 must be a positive number, a Schedule, None or one of {names}, got {value!r}")
-        return Constant(RULES[value](look()))
-    default = Constant(blended_sigma2(look()) if wants_default(value) else 1.0)
+        return Constant(RULES[value](evidence()))
+    default = Constant(blended_sigma2(evidence()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")

@@ -1,7 +1,6 @@
 """Checks for parts of your own: each fails with a sentence that says what is wrong, and where.
 
-They use nothing but the methods of :mod:`rplvq.protocols`, so they hold for any geometry, cost, schedule
-or initializer, those of rplvq among them.
+They use only the methods of :mod:`rplvq.protocols`, so that any manifold, cost, schedule or initializer can be checked.
 """
 
 from rplvq.testing._cost import check_cost

@@ -1,4 +1,4 @@
-"""The check of a cost: its slope against differences of its loss, and each sample on its own."""
+"""The check of a cost, with one function per promise."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 from rplvq.protocols import Array, Cost, Evaluation
 from rplvq.testing._agreement import agree, pickled, require
 
-__all__ = ["check_cost"]
-
 
 class Case(NamedTuple):
-    """B samples, K prototypes and the cost's value at them."""
+    """The distances of B samples to K prototypes, and the value of the cost there."""
 
     cost: Any
     sqdist: Array  # (B, K)
@@ -25,7 +23,7 @@ class Case(NamedTuple):
     slope: Array  # (B, K)
 
     def at(self, sqdist: Array, targets: Array | None = None, labels: Array | None = None) -> Any:
-        """Evaluate the cost elsewhere."""
+        """Evaluate the cost at other distances, targets or labels."""
         targets = self.targets if targets is None else targets
         return self.cost(sqdist, targets, self.labels if labels is None else labels, self.sigma2)
 
@@ -40,21 +38,20 @@ def check_cost(
 ) -> None:
     """Check that a cost keeps the promises of :class:`rplvq.protocols.Cost`.
 
-    With class indices and with class probabilities (which it may refuse with ValueError), one or
-    more prototypes a class: shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central
-    differences, finite values at huge distances, samples that do not see each other, prototypes in
-    any order.
+    The check uses class indices and class probabilities (which a cost may refuse with ValueError), and one or more
+    prototypes per class. It tests the shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central differences, that
+    values are finite at huge distances, that samples do not affect each other, and that prototypes may have any order.
 
     Parameters
     ----------
     cost : Cost
         The part to check.
     n_classes : int, default=3
-        Number of classes C; give that of the cost if it has one (by its priors, say).
+        Number of classes C, which must be that of the cost if its priors or other parameters fix one.
     sigma2 : float, default=0.7
         Variance at which the cost is evaluated; distances are between 0.1 and 6.
     pickling : bool, default=True
-        Also check that the part can be pickled; a class made in a function or doctest cannot.
+        Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
         Seed of the distances and targets.
 
@@ -86,7 +83,7 @@ def check_cost(
 
 
 def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -> Iterator[Case]:
-    """Every kind of targets with every kind of labels."""
+    """Yield a case for every combination of targets (indices, probabilities) and numbers of prototypes per class."""
     several = np.repeat(np.arange(n_classes), np.arange(n_classes) + 1)
     hard = np.arange(2 * n_classes) % n_classes
     soft = rng.dirichlet(np.ones(n_classes), size=len(hard))
@@ -107,7 +104,7 @@ def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -
 
 
 def check_evaluation(found: Any, shape: tuple[int, ...], where: str) -> None:
-    """Require an Evaluation with finite loss (B,) and slope (B, K)."""
+    """Require an Evaluation with finite loss (B,) and slope (B, K), given the shape (B, K)."""
     require(isinstance(found, Evaluation), f"a cost must return an Evaluation, got {type(found)}")
     for name, value, wanted in (("loss", found.loss, shape[:1]), ("slope", found.slope, shape)):
         got = np.shape(value)
@@ -119,7 +116,7 @@ def check_evaluation(found: Any, shape: tuple[int, ...], where: str) -> None:
 
 
 def slope_is_derivative(case: Case) -> None:
-    """Central differences, one prototype at a time."""
+    """Require that the slope is the derivative of the loss, by central differences."""
     step = 1e-5
     differences = np.empty_like(case.sqdist)
     for k in range(len(case.labels)):
@@ -137,7 +134,7 @@ def slope_is_derivative(case: Case) -> None:
 
 
 def samples_stand_alone(case: Case) -> None:
-    """Require the values of a batch to be those of its samples one by one, in any order."""
+    """Require that a batch has the values of its samples one by one, in any order."""
     size = np.abs(case.slope).max()
     for b in range(len(case.sqdist)):
         one = case.at(case.sqdist[b : b + 1], case.targets[b : b + 1])
@@ -151,7 +148,7 @@ def samples_stand_alone(case: Case) -> None:
 
 
 def prototypes_in_any_order(case: Case) -> None:
-    """Prototypes need not be sorted by class."""
+    """Require the same values if prototypes are not sorted by class."""
     order = np.roll(np.arange(len(case.labels)), 1)
     found = case.at(case.sqdist[:, order], labels=case.labels[order])
     rule = "loss must not depend on the order of the prototypes"
@@ -161,7 +158,7 @@ def prototypes_in_any_order(case: Case) -> None:
 
 
 def finite_far_away(case: Case) -> None:
-    """No overflow or 0 / 0 where exponentials underflow, nor at distance 0 or equal distances."""
+    """Require finite values where exponentials underflow, at distance 0 and at equal distances."""
     own = case.labels == np.arange(len(case.sqdist))[:, None] % (case.labels.max() + 1)
     at_prototype = case.sqdist.copy()
     np.fill_diagonal(at_prototype, 0.0)
@@ -180,7 +177,7 @@ def finite_far_away(case: Case) -> None:
 
 
 def log_proba_sums_to_one(case: Case) -> None:
-    """If the cost offers a class posterior."""
+    """Require that the class posterior sums to one, if the cost has one."""
     if not hasattr(case.cost, "log_proba"):
         return
     found = case.cost.log_proba(case.sqdist, case.labels, case.sigma2)

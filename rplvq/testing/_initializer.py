@@ -1,4 +1,4 @@
-"""The check of an initializer: points of the manifold for every class, the same for the same seed."""
+"""The check of an initializer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.testing._agreement import agree, pickled, require
-
-__all__ = ["check_initializer"]
 
 
 def check_initializer(
@@ -24,30 +22,30 @@ def check_initializer(
 ) -> None:
     """Check that an initializer keeps the promises of :class:`rplvq.protocols.Initializer`.
 
-    That is: a prototype for every class, on the manifold; the same ones for the same seed; codes and targets left
-    as they are. ``sample_weight`` must be taken, but may be left aside.
+    It must return a prototype on the manifold for every class, and the same prototypes for the same seed. It must not
+    change codes and targets, and must accept ``sample_weight``, which it may ignore.
 
     Parameters
     ----------
     initializer : Initializer
-        The part to check; an attrs class whose ``per_class`` is None gets one prototype for each class, as in a fit.
+        The part to check; an attrs class whose ``per_class`` is None gets one prototype per class, as in a fit.
     manifold : Manifold
         A geometry that passes :func:`rplvq.testing.check_manifold`.
     points : array-like of shape (N, ...)
-        Samples on it, of at least 2 classes.
+        Samples on this manifold, of at least 2 classes.
     targets : array-like of int of shape (N,)
-        Their class indices 0..C-1, each of them present.
+        Their class indices 0..C-1, of which none is missing.
     pickling : bool, default=True
-        Also check that the part can be pickled; a class made in a function or doctest cannot.
+        Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
-        Seed of the generators that it is given.
+        Seed of the generators that the initializer gets.
 
     Raises
     ------
     AssertionError
         At the first broken promise.
     ValueError
-        If a point is not on the manifold, or ``targets`` are not one class index for each point.
+        If a point is not on the manifold, or ``targets`` are not one class index per point.
 
     Examples
     --------
@@ -82,7 +80,7 @@ def check_initializer(
 
 
 def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
-    """Return class indices (N,) of all classes 0..C-1, and C; raise ValueError if they are something else."""
+    """Return class indices (N,) and their number C; raise ValueError unless they are all of 0..C-1."""
     targets = np.asarray(targets)
     if targets.shape != (n_points,) or targets.dtype.kind not in "iu":
         raise ValueError(f"targets must be {n_points} integers, got shape {targets.shape} of {targets.dtype}")
@@ -93,7 +91,7 @@ def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
 
 
 def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
-    """Require prototypes (K, ...) of the shape of codes, finite, and labels (K,) among which is every class."""
+    """Require finite prototypes (K, ...) in the shape of codes, and labels (K,) that contain every class."""
     require(isinstance(found, tuple) and len(found) == 2, "an initializer must return prototypes and labels")
     prototypes, labels = np.asarray(found[0]), np.asarray(found[1])
     integers = labels.ndim == 1 and labels.dtype.kind in "iu"
@@ -113,7 +111,7 @@ def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Arr
 
 
 def on_manifold(manifold: Manifold[Any], prototypes: Array) -> None:
-    """Require that decoded prototypes are points."""
+    """Require that the decoded prototypes are points of the manifold."""
     try:
         manifold.encode(manifold.decode(prototypes))
     except ValueError as error:
@@ -121,7 +119,7 @@ def on_manifold(manifold: Manifold[Any], prototypes: Array) -> None:
 
 
 def repeated(again: tuple[Array, Array], prototypes: Array, labels: Array, when: str) -> None:
-    """Require the same prototypes and labels as before."""
+    """Require that an initializer returns the same prototypes and labels again."""
     rule = f"an initializer must return the same {when}"
     require(np.array_equal(again[1], labels), rule)
     agree(again[0], prototypes, np.abs(prototypes).max(), rule, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""The check of a geometry: one function a promise, in the order in which a fault is best named."""
+"""The check of a manifold, with one function per promise; simple promises come first, because they explain more."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import numpy as np
 from rplvq.protocols import Array, Manifold
 from rplvq.testing._agreement import RTOL, agree, pickled, require, vanish
 
-__all__ = ["check_manifold"]
-
 
 class Case(NamedTuple):
-    """What each promise is checked on: N points, of which K are prototypes and B others samples."""
+    """The data of the checks: N points, of which K are prototypes and B others are samples."""
 
     manifold: Any
     points: Array  # (N, ...)
     codes: Array  # (N, ...)
     prototypes: Array  # (K, ...)
     samples: Array  # (B, ...)
-    d: Array  # (B, K), their squared distances
-    size: float  # the largest of them, with which absolute errors are compared
+    d: Array  # (B, K), squared distances of the samples to the prototypes
+    size: float  # the largest of them, with which errors are compared
     rng: np.random.Generator
 
     def moved(self, weights: Array) -> Any:
@@ -29,14 +27,13 @@ class Case(NamedTuple):
         return self.manifold.move(self.manifold.connect(self.prototypes, self.samples), weights)
 
     def moved_alone(self, index: int, weights: Array) -> Any:
-        """Move the prototypes by one sample and its weights (K,)."""
+        """Move the prototypes by one sample alone, with weights (K,)."""
         sample = self.samples[index : index + 1]
         return self.manifold.move(self.manifold.connect(self.prototypes, sample), weights[None])
 
     def apart(self, first: Any, second: Any) -> Array:
-        """Squared distances (K,) between the k-th prototypes of two sets."""
-        codes = np.asarray(second)
-        return np.diagonal(self.manifold.sqdist(first, codes))
+        """Return the squared distances (K,) between the k-th prototypes of two sets."""
+        return np.diagonal(self.manifold.sqdist(first, np.asarray(second)))
 
 
 def check_manifold(
@@ -44,23 +41,23 @@ def check_manifold(
 ) -> None:
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
-    Among them: squared distances are those of their pairs, ``decode`` and ``encode`` undo each
-    other, weight s leaves ``|1 - s|`` of the distance, and ``move`` belongs to ``sqdist``: as
-    ``grad d^2(x, w) = -2 Log_w(x)``, the rate of d^2(y, w) on the way to x, which is
-    ``-2 <Log_w(x), Log_w(y)>``, must be that of d^2(x, w) on the way to y.
+    For example, the squared distance of a pair does not depend on the other points, ``encode`` undoes ``decode``, and a
+    move with weight s leaves the share ``|1 - s|`` of the distance. ``move`` must also follow the gradient of
+    ``sqdist``, ``grad d^2(x, w) = -2 Log_w(x)``: the rate of d^2(y, w) on the way to x, ``-2 <Log_w(x), Log_w(y)>``,
+    must be that of d^2(x, w) on the way to y.
 
     Parameters
     ----------
     manifold : Manifold
         The part to check.
     points : array-like of shape (N, ...), optional
-        At least 4 points, distinct, well-conditioned and so close together that geodesics between
-        them may be prolonged by a fifth (no cut locus, no projection onto a floor). By default
-        seven positive definite 3 x 3 matrices or, where ``encode`` refuses those, seven vectors.
+        At least 4 points that are distinct, well-conditioned and so close together that geodesics between them can be
+        prolonged by a fifth (no cut locus, no projection onto a floor). By default seven positive definite 3 x 3
+        matrices or, if ``encode`` refuses them, seven vectors.
     pickling : bool, default=True
-        Also check that the part can be pickled; a class made in a function or doctest cannot.
+        Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
-        Seed of all that is random.
+        Seed of the points and of the weights.
 
     Raises
     ------
@@ -71,22 +68,18 @@ def check_manifold(
 
     Examples
     --------
-    A metric of one's own: Cholesky factors, their diagonals in logarithms, as flat coordinates
-    (Lin 2019, doi:10.1137/18M1221084).
+    Vectors of positive numbers, whose distance is that of their logarithms:
 
-    >>> from rplvq.arrays import check_hermitian
     >>> from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
-    >>> def map_diagonal(function, lower):
-    ...     diagonal = function(np.diagonal(lower, axis1=1, axis2=2))
-    ...     return np.tril(lower, -1) + diagonal[:, None] * np.eye(lower.shape[1])
-    >>> class LogCholesky:
+    >>> class PositiveVectors:
     ...     sqdist, connect, move = map(staticmethod, (flat_sqdist, flat_connect, flat_move))
     ...     def encode(self, points):
-    ...         return map_diagonal(np.log, np.linalg.cholesky(check_hermitian(points)))
+    ...         if not (points > 0).all():
+    ...             raise ValueError("X must be positive")
+    ...         return np.log(points)
     ...     def decode(self, codes):
-    ...         lower = map_diagonal(np.exp, np.asarray(codes))
-    ...         return lower @ lower.swapaxes(1, 2)
-    >>> check_manifold(LogCholesky(), pickling=False)
+    ...         return np.exp(codes)
+    >>> check_manifold(PositiveVectors(), np.arange(1.0, 13.0).reshape(4, 3), pickling=False)
     """
     rng = np.random.default_rng(random_state)
     points = default_points(manifold, rng) if points is None else np.array(points)
@@ -107,7 +100,7 @@ def check_manifold(
 
 
 def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
-    """Seven points that ``encode`` accepts: positive definite matrices, else vectors."""
+    """Return seven points that ``encode`` accepts: positive definite matrices (7, 3, 3) or vectors (7, 3)."""
     bases = np.linalg.qr(rng.normal(size=(7, 3, 3)))[0]
     matrices = (bases * np.exp(rng.uniform(-0.6, 0.6, (7, 1, 3)))) @ bases.swapaxes(1, 2)
     refusals = []
@@ -125,7 +118,7 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
 
 
 def encoded(manifold: Manifold[Any], points: Array) -> Array:
-    """Codes (N, ...) of points; encode leaves its input alone and refuses NaN."""
+    """Return codes (N, ...) of points; require that ``encode`` does not change its input and refuses NaN."""
     given = points.copy()
     codes = manifold.encode(given)
     require(np.array_equal(given, points), "encode must not write into its input")
@@ -142,7 +135,7 @@ def encoded(manifold: Manifold[Any], points: Array) -> Array:
 
 
 def distances(manifold: Manifold[Any], prototypes: Array, samples: Array) -> Array:
-    """Squared distances (B, K): of the right shape, finite, positive."""
+    """Return the squared distances (B, K), which must be finite and positive."""
     d, shape = manifold.sqdist(prototypes, samples), (len(samples), len(prototypes))
     require(np.shape(d) == shape, f"sqdist must have shape (B, K) = {shape}, got {np.shape(d)}")
     require(np.isfinite(d).all(), "sqdist must be finite")
@@ -152,14 +145,14 @@ def distances(manifold: Manifold[Any], prototypes: Array, samples: Array) -> Arr
 
 
 def sqdist_is_symmetric(case: Case) -> None:
-    """Zero at itself, and the same both ways."""
+    """Require that the distance of a point to itself is zero, and that distances are symmetric."""
     table = case.manifold.sqdist(case.codes, case.codes)
     vanish(np.diagonal(table), case.size, "sqdist of a point to itself must be 0")
     agree(table, table.T, case.size, "sqdist must be symmetric")
 
 
 def sqdist_follows_order(case: Case) -> None:
-    """Require samples along the rows, prototypes along the columns, whatever their order."""
+    """Require one row per sample and one column per prototype, whatever their order and number."""
     rows, columns = np.roll(np.arange(len(case.samples)), 1), np.arange(len(case.prototypes))[::-1]
     d = case.manifold.sqdist(case.prototypes[columns], case.samples[rows])
     rule = "sqdist must follow the order of samples and prototypes"
@@ -169,14 +162,14 @@ def sqdist_follows_order(case: Case) -> None:
 
 
 def connect_gives_sqdist(case: Case) -> None:
-    """For a batch and for one sample."""
+    """Require that ``connect`` has the distances of ``sqdist``, for a batch and for one sample."""
     for size in (len(case.samples), 1):
         seen = case.manifold.connect(case.prototypes, case.samples[:size]).sqdist
         agree(seen, case.d[:size], case.size, "connect(...).sqdist must equal sqdist(...)")
 
 
 def decode_is_undone(case: Case) -> None:
-    """encode(decode(codes)) are the same codes up to distance 0."""
+    """Require that ``encode(decode(codes))`` are the same points."""
     shape = np.shape(case.manifold.decode(case.prototypes))
     wanted = case.points[: len(case.prototypes)].shape
     require(shape == wanted, f"decode must return points of shape {wanted}, got {shape}")
@@ -185,7 +178,7 @@ def decode_is_undone(case: Case) -> None:
 
 
 def accepted(case: Case, prototypes: Any, rule: str) -> Array:
-    """Codes of the decoded prototypes, or AssertionError with the complaint of encode."""
+    """Return the codes of the decoded prototypes, or raise AssertionError with the message of ``encode``."""
     try:
         return np.asarray(case.manifold.encode(case.manifold.decode(prototypes)))
     except ValueError as error:
@@ -193,7 +186,7 @@ def accepted(case: Case, prototypes: Any, rule: str) -> Array:
 
 
 def weight_zero_stays(case: Case) -> None:
-    """Require that a prototype moves by its own column of weights only."""
+    """Require that a prototype moves only if its own column of weights is not zero."""
     still = (case.moved(np.zeros_like(case.d)), case.moved_alone(0, np.zeros(len(case.prototypes))))
     for moved in still:
         shape, wanted = np.shape(np.asarray(moved)), case.prototypes.shape
@@ -206,7 +199,7 @@ def weight_zero_stays(case: Case) -> None:
 
 
 def weight_shortens_distance(case: Case) -> None:
-    """``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)`` on every geodesic that stays shortest."""
+    """Require that ``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)``."""
     for i in range(len(case.samples)):
         for s in (1.0, 0.3, -0.2):
             moved = case.moved_alone(i, np.full(len(case.prototypes), s))
@@ -221,7 +214,7 @@ def weight_shortens_distance(case: Case) -> None:
 
 
 def move_stays_on_manifold(case: Case) -> None:
-    """Require that what move returns is a point for encode, and that its codes stand for it."""
+    """Require that ``encode`` accepts moved prototypes, and that their codes are at the same place."""
     for weights in (np.full(case.d.shape, 0.2), case.rng.uniform(-0.1, 0.1, case.d.shape)):
         moved = case.moved(weights)
         codes = accepted(case, moved, "move must stay on the manifold, but encode says")
@@ -232,7 +225,7 @@ def move_stays_on_manifold(case: Case) -> None:
 
 
 def batch_agrees_with_samples(case: Case) -> None:
-    """Order does not matter, and samples without weight do not."""
+    """Require that the order of samples does not matter, and that samples of weight 0 have no effect."""
     weights = case.rng.uniform(0.05, 0.3, case.d.shape)
     reversed_samples = case.manifold.connect(case.prototypes, case.samples[::-1])
     again = case.manifold.move(reversed_samples, weights[::-1])
@@ -244,7 +237,7 @@ def batch_agrees_with_samples(case: Case) -> None:
 
 
 def move_follows_gradient(case: Case) -> None:
-    """Rates of change by central differences against the inner products of the logarithms."""
+    """Require that rates of change, by central differences, are inner products of the logarithms."""
 
     def rate(weights: Array, eps: float = 1e-4) -> Array:
         ahead = case.manifold.sqdist(case.moved(eps * weights), case.samples)
@@ -266,7 +259,7 @@ def move_follows_gradient(case: Case) -> None:
 
 
 def move_splits(case: Case) -> None:
-    """Where ``pull`` and ``exp`` are offered, they make up ``move``, and pulls of batches add up."""
+    """Require that ``pull`` and ``exp``, if a manifold has them, make up ``move``, and that batches add up."""
     pull, exp = (getattr(case.manifold, name, None) for name in ("pull", "exp"))
     require((pull is None) == (exp is None), "a manifold must offer both pull and exp, or neither")
     if pull is None or exp is None:
@@ -275,7 +268,7 @@ def move_splits(case: Case) -> None:
     for prototypes in (case.prototypes, case.moved(0.5 * weights)):
         geodesics = case.manifold.connect(prototypes, case.samples)
         whole, moved = pull(geodesics, weights), case.manifold.move(geodesics, weights)
-        require(len(whole) == len(case.prototypes), "pull must return one tangent a prototype")
+        require(len(whole) == len(case.prototypes), "pull must return one tangent per prototype")
         vanish(case.apart(exp(prototypes, whole), moved), case.size, "move must be exp of pull")
         rows = (slice(0, 1), slice(1, None))
         parts = [pull(case.manifold.connect(prototypes, case.samples[row]), weights[row]) for row in rows]

@@ -1,4 +1,4 @@
-"""The check of a schedule: a positive number an epoch, pure, picklable, comparable."""
+"""The check of a schedule."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import attrs
 from rplvq.protocols import Schedule
 from rplvq.testing._agreement import pickled, require
 
-__all__ = ["check_schedule"]
-
 ADVICE = "a frozen attrs class does that"
 
 
@@ -24,11 +22,11 @@ def check_schedule(schedule: Schedule, n_epochs: Sequence[int] = (0, 1, 2, 10, 1
     Parameters
     ----------
     schedule : Schedule
-        The part to check; where its ``start`` is None, it starts at 1.
+        The part to check; if its ``start`` is None, it starts at 1.
     n_epochs : sequence of int, default=(0, 1, 2, 10, 100)
-        Lengths of training; each is checked in the epochs 0..n_epochs.
+        Lengths of training, for each of which the epochs 0..n_epochs are checked.
     pickling : bool, default=True
-        Also check that the part can be pickled; a class made in a function or doctest cannot.
+        Whether the part must be picklable; a class defined in a function or doctest is not.
 
     Raises
     ------
@@ -56,7 +54,7 @@ def check_schedule(schedule: Schedule, n_epochs: Sequence[int] = (0, 1, 2, 10, 1
 
 
 def value_at(schedule: Schedule, epoch: int, n_epochs: int) -> float:
-    """Value of a schedule: a positive finite real number."""
+    """Return the value of a schedule, which must be a positive finite real number."""
     value: Any = schedule(epoch, n_epochs)
     where = f"in epoch {epoch} of {n_epochs} it is {value!r}"
     real = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -66,7 +64,7 @@ def value_at(schedule: Schedule, epoch: int, n_epochs: int) -> float:
 
 
 def same(schedule: Schedule, values: list[float], rule: str) -> None:
-    """Require the same values when asked backwards."""
+    """Require the same values if the epochs are asked in reverse order."""
     total = len(values) - 1
     for epoch in reversed(range(total + 1)):
         again = schedule(epoch, total)
@@ -75,7 +73,7 @@ def same(schedule: Schedule, values: list[float], rule: str) -> None:
 
 
 def equal_by_value(schedule: Schedule, twin: Any, maker: str) -> None:
-    """Require equality, and equal hashes of attrs classes."""
+    """Require that a schedule equals its copy and, if it is an attrs class, that the hashes are equal."""
     require(schedule == twin, f"a schedule must equal its copy by {maker}: {ADVICE}")
     if attrs.has(type(schedule)):
         hashable = type(schedule).__hash__ is not None

@@ -4,10 +4,10 @@
 :mod:`rplvq.training.compiled`, and solvers for the cost of all samples in :mod:`rplvq.training.solvers`.
 """
 
-from rplvq.training._diagnostics import decoded, edge_trouble, step_trouble, warn_of
-from rplvq.training._growth import Grow, Growth, Prune, Window
+from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require_finite, step_trouble, warn_of
+from rplvq.training._growth import Grow, Growth, Prune
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
-from rplvq.training._resize import with_prototypes, without_prototypes
+from rplvq.training._resize import Window, with_prototypes, without_prototypes
 from rplvq.training._selection import Choice, Trial, choose_sigma2
 from rplvq.training._state import (
     EpochReport,
@@ -23,7 +23,7 @@ from rplvq.training._state import (
     measure,
 )
 from rplvq.training._step import Contribution, Step, contribution, follow, pair_weights
-from rplvq.training._trainer import Trainer, diverged, require_finite
+from rplvq.training._trainer import Trainer
 
 __all__ = [
     "Callback",

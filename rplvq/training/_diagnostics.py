@@ -1,8 +1,7 @@
-"""A look at what training left behind: numbers that are right to float64 but mean little, and what helps.
+"""Errors and warnings about what training left behind.
 
-A cost that is not finite stops training with FloatingPointError (see :meth:`rplvq.Trainer.sweep`). This module finds
-prototypes that are no points any more, which is an error too, and two troubles that leave finite numbers: prototypes at
-the edge of the manifold, and steps that were cut more often than not.
+Numbers that are not finite are errors. Two troubles leave finite numbers and are warnings: prototypes at the edge of
+the manifold, and steps of which most were cut.
 """
 
 from __future__ import annotations
@@ -16,34 +15,31 @@ from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array
 from rplvq.training._state import State
 
-__all__ = ["decoded", "edge_trouble", "step_trouble", "warn_of"]
+__all__ = ["decoded", "diverged", "edge_trouble", "require_finite", "step_trouble", "warn_of"]
 
 OFTEN = 0.5
-"""Number of caps per visit of a sample above which steps count as mostly cut."""
+"""Number of caps per visit of a sample above which a warning is given."""
+
+
+def require_finite(state: State, cost: float) -> None:
+    """Raise FloatingPointError if the prototypes or the cost of an epoch are not finite."""
+    if not (np.isfinite(np.asarray(state.prototypes)).all() and np.isfinite(cost)):
+        raise diverged(state)
+
+
+def diverged(state: State) -> FloatingPointError:
+    """Return the error that says in which epoch training diverged, and what helps."""
+    return FloatingPointError(
+        f"training diverged in epoch {state.epoch} (step_size {state.step_size:.3g}, sigma2 {state.sigma2:.3g}): "
+        "lower step_size, raise sigma2, or leave max_weight at 1"
+    )
 
 
 def decoded(manifold: Any, state: State, names: Array) -> Array:
-    """Return the points of the prototypes.
+    """Return the points (K, ...) of the prototypes; ``names`` (K,) are the labels of the user for messages.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    state : State
-        K prototypes.
-    names : ndarray of shape (K,)
-        Their labels.
-
-    Returns
-    -------
-    ndarray of shape (K, ...)
-        Finite.
-
-    Raises
-    ------
-    FloatingPointError
-        If ``decode`` gives numbers that are not finite. This can happen to a metric that is flat in some coordinates,
-        if not all coordinates belong to points.
+    FloatingPointError is raised if they are not finite. This can happen if a metric is flat in its coordinates, but not
+    all coordinates belong to points.
     """
     with np.errstate(all="ignore"):
         points = np.asarray(manifold.decode(state.prototypes))
@@ -58,20 +54,9 @@ def decoded(manifold: Any, state: State, names: Array) -> Array:
 
 
 def edge_trouble(manifold: Any, points: Array, names: Array) -> str | None:
-    """Say which prototype is at the edge of the manifold, if one is: one that ``encode`` would refuse.
+    """Return a warning if a prototype is at the edge of the manifold, that is, if ``encode`` would refuse it.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    points : ndarray of shape (K, ...)
-        Prototypes as points, from :func:`decoded`.
-    names : ndarray of shape (K,)
-        Their labels.
-
-    Returns
-    -------
-    str or None
+    ``points`` (K, ...) are from :func:`decoded`, and ``names`` (K,) are the labels of the user.
     """
     try:
         manifold.encode(points)
@@ -86,21 +71,7 @@ def edge_trouble(manifold: Any, points: Array, names: Array) -> str | None:
 
 
 def step_trouble(state: State, history: dict[str, Array], n_visits: int) -> str | None:
-    """Say that steps were cut more often than not, if they were.
-
-    Parameters
-    ----------
-    state : State
-        The state at the end of training.
-    history : dict of str to ndarray
-        Columns of the epochs trained.
-    n_visits : int
-        Number of visits of samples per epoch.
-
-    Returns
-    -------
-    str or None
-    """
+    """Return a warning if most steps of the ``history`` were cut; ``n_visits`` counts visits of samples per epoch."""
     trained = history["epoch"] > 0 if history else np.zeros(0, dtype=bool)
     n_capped, n_steps = int(np.sum(history["n_capped"][trained])) if trained.any() else 0, n_visits * int(trained.sum())
     if n_capped <= OFTEN * n_steps:
@@ -113,6 +84,6 @@ def step_trouble(state: State, history: dict[str, Array], n_visits: int) -> str 
 
 
 def warn_of(troubles: list[str | None], stacklevel: int) -> None:
-    """Give one DivergenceWarning of all troubles, if there are any."""
+    """Give one DivergenceWarning about all troubles, if there are any."""
     if found := [trouble for trouble in troubles if trouble is not None]:
         warnings.warn("; ".join(found), DivergenceWarning, stacklevel=stacklevel + 1)

@@ -1,8 +1,8 @@
-"""The loop over epochs, wherever the samples are, and the hooks that run after each of them.
+"""The loop over epochs, and the hooks that run after each epoch.
 
 A hook takes the progress after an epoch and returns the progress with which training continues. Early stopping is a
-hook, and so is every callback of a user. Growth is no hook: it changes the state from which an epoch starts, so the
-epoch itself begins with it.
+hook, and so is every callback of a user. Growth is part of the epoch instead, because it changes the state from which
+an epoch starts. Local and distributed training share this loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Callback", "EarlyStopping", "Epoch", "EpochScore", "Hook", "calling"
 Callback = Callable[[EpochReport], Any]
 """Called after each epoch. True stops training, and a mapping of numbers is added to the row of the history."""
 Epoch = Callable[[State], tuple[State, dict[str, float]]]
-"""Takes the state at the beginning of an epoch; returns it after the epoch, with the row of the history."""
+"""Takes the state before an epoch; returns the state after it, and the row of the history."""
 Hook = Callable[[Progress], Progress]
 """Takes the progress after an epoch; returns the progress with which training continues."""
 
@@ -32,7 +32,7 @@ Hook = Callable[[Progress], Progress]
 class EarlyStopping:
     """Stop when the cost of held-out samples no longer falls, and keep the best prototypes.
 
-    The initial prototypes count, too: if no epoch is better, they are kept.
+    If no epoch is better than the initial prototypes, these are kept.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class EarlyStopping:
     patience : int, default=10
         Number of epochs to wait for a lower validation cost.
     tol : float, default=1e-4
-        Relative fall of the validation cost that counts as lower.
+        A validation cost is lower if it has fallen by more than this share.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class EarlyStopping:
     tol: float = attrs.field(default=1e-4, validator=not_negative)
 
     def __call__(self, progress: Progress) -> Progress:
-        """Take in the validation cost of the epoch: it may be the best one so far, and the patience may be over."""
+        """Compare the validation cost of the epoch with the best one, and stop if the patience is over."""
         best, best_cost, cost = progress.best, progress.best_cost, progress.row["validation_cost"]
         if cost < best_cost * (1 - self.tol):
             best, best_cost = progress.state, cost
@@ -68,9 +68,9 @@ class EarlyStopping:
 
 @attrs.frozen
 class EpochScore:
-    """Callback that measures cost and training error after each epoch, by one more pass of distances.
+    """Callback that measures cost and training error after each epoch, at the price of one pass of distances.
 
-    Without it the history shows what was met during the epoch, while the prototypes moved, which costs nothing.
+    Without it the history shows cost and error as they were met during the epoch, while the prototypes moved.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class EpochScore:
     """
 
     def __call__(self, report: EpochReport) -> dict[str, float]:
-        """Return cost and training error of the prototypes as they are after the epoch."""
+        """Return cost and training error of the prototypes after the epoch; ValueError if the report has no score."""
         if report.score is None:
             raise ValueError("EpochScore needs a report with a score: this one was made by hand")
         score = report.score()
@@ -91,22 +91,9 @@ class EpochScore:
 
 
 def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], origin: Origin | None = None) -> Hook:
-    """Return the hook that reports each epoch to a callback.
+    """Return the hook that passes an :class:`EpochReport` to a callback after each epoch.
 
-    Parameters
-    ----------
-    callback : callable
-        Takes an :class:`EpochReport`.
-    n_epochs : int
-        Number of epochs planned.
-    score : callable
-        Measures cost and error of a state on the training samples.
-    origin : Origin, optional
-        What the fit started from.
-
-    Returns
-    -------
-    callable
+    ``score`` measures cost and error of a state on the training samples; it is called only if the callback asks for it.
     """
 
     def hook(progress: Progress) -> Progress:
@@ -127,27 +114,10 @@ def run_epochs(
     hooks: Sequence[Hook] = (),
     verbose: int = 0,
 ) -> Iterator[Progress]:
-    """Train from where a run stands.
+    """Continue a run up to ``n_epochs`` epochs in all, and yield the progress after each epoch.
 
-    Parameters
-    ----------
-    epoch : callable
-        One epoch.
-    progress : Progress
-        Where the run stands; ``rng`` is set to its random state.
-    rng : numpy.random.Generator
-        The generator from which ``epoch`` draws.
-    n_epochs : int
-        Number of epochs in all.
-    hooks : sequence of callable
-        Run after each epoch, in this order. If one raises, the epoch is yielded first, so that it is not lost.
-    verbose : int, default=0
-        1 shows a progress bar on standard error.
-
-    Yields
-    ------
-    Progress
-        After each whole epoch.
+    ``rng``, from which ``epoch`` draws, is set to the random state of ``progress``. The hooks run after each epoch in
+    their order. If one raises, the progress is yielded before the exception, so that the epoch is not lost.
     """
     rng.bit_generator.state = progress.rng
     with tqdm(total=n_epochs, initial=progress.state.epoch, disable=not verbose, unit="epoch", leave=False) as bar:

@@ -1,8 +1,8 @@
-"""Short training runs on a part of the samples, judged by the samples held out: how ``fit`` chooses sigma2.
+"""Chooses sigma2 by trials: short training runs on a part of the samples, judged by the samples held out.
 
-Each candidate trains prototypes on the kept part. They are judged by the mean log-posterior of the true class of the
-held-out samples, after sigma2 has been recalibrated for these prototypes. Without recalibration small values of sigma2
-would win after short training, because their probabilities are better although their prototypes are worse.
+The prototypes of a trial are judged by the mean log-posterior of the true class of the held-out samples, after sigma2
+has been recalibrated for these prototypes. Without recalibration small values of sigma2 would win after short training,
+because their probabilities are better although their prototypes are worse.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rplvq.training._trainer import Trainer
 __all__ = ["Choice", "Trial", "choose_sigma2", "split_classes"]
 
 FRACTION = 0.25
-"""Share of the samples of a class that are held out."""
+"""Share of the samples of each class that is held out."""
 GRID = 7
 """Number of values that the candidate "grid" stands for."""
 ANNEALING = 0.25
@@ -30,7 +30,7 @@ ANNEALING = 0.25
 ONE_ROUND = 3
 """Number of candidates up to which one round of trials decides."""
 FEWEST = 10
-"""Number of held-out samples below which nothing is chosen by them."""
+"""Smallest number of held-out samples by which anything is chosen."""
 
 
 def constants(rule: HeldOut) -> list[Any]:
@@ -40,9 +40,7 @@ def constants(rule: HeldOut) -> list[Any]:
 
 def is_one_round(rule: HeldOut) -> bool:
     """Whether the first round of trials decides."""
-    return len(constants(rule)) <= ONE_ROUND and not {"grid", "annealed"} & {
-        c for c in rule.candidates if isinstance(c, str)
-    }
+    return len(constants(rule)) <= ONE_ROUND and "grid" not in rule.candidates and "annealed" not in rule.candidates
 
 
 def price(rule: HeldOut) -> float:
@@ -77,20 +75,20 @@ def annealed(start: float) -> Schedule:
 
 
 class Trial(NamedTuple):
-    """One training run on the kept samples, or none.
+    """The result of one candidate.
 
     Parameters
     ----------
     schedule : Schedule
         Schedule of sigma2.
     n_epochs : int
-        Number of epochs trained; 0 for the initial prototypes.
+        Number of epochs trained; 0 for the candidate "untrained".
     n_visits : int
-        Number of samples visited.
+        Number of visits of samples.
     loss : float
         Mean held-out loss after recalibration; infinite if training diverged.
     step_size : object, default=None
-        Step size, as the trainer takes it.
+        Step size, in a form that the trainer accepts.
     """
 
     schedule: Schedule
@@ -101,20 +99,20 @@ class Trial(NamedTuple):
 
 
 Plan = tuple[Schedule, Any]
-"""sigma2 and step size, as the trainer takes them."""
+"""sigma2 and step size of a trial, in a form that the trainer accepts."""
 
 
 class Choice(NamedTuple):
-    """What was chosen, and all trials in their order; no trials where nothing could be tried.
+    """The choice for a fit, and the trials that led to it.
 
     Parameters
     ----------
     schedule : Schedule
         Schedule of sigma2 for the fit.
     trials : tuple of Trial
-        The trials.
+        All trials in their order; empty if no trial was possible.
     step_size : object
-        Step size of the fit, as the trainer takes it.
+        Step size of the fit, in a form that the trainer accepts.
     trains : bool, default=True
         Whether the fit trains; False if the initial prototypes won.
     """
@@ -126,28 +124,10 @@ class Choice(NamedTuple):
 
 
 def split_classes(samples: Samples, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Draw the samples to hold out, class by class; equal samples stay together, as if one weighed for all.
+    """Draw samples to hold out from each class; return the sorted indices of the kept and of the held-out samples.
 
-    Parameters
-    ----------
-    samples : Samples
-        N samples; those of weight 0 are left out of both parts. Class probabilities count as their likeliest class.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    rng : numpy.random.Generator
-        Source of the draw.
-
-    Returns
-    -------
-    kept, held : ndarray of int
-        Row indices, sorted.
-
-    Examples
-    --------
-    >>> samples = Samples(np.arange(8.0)[:, None], np.array([0, 0, 0, 0, 0, 0, 1, 1]))
-    >>> kept, held = split_classes(samples, np.array([0, 1]), np.random.default_rng(0))
-    >>> len(kept), len(held)  # two of the first class, none of the second
-    (6, 2)
+    Equal samples stay together, and samples of weight 0 are in neither part. A class keeps at least one sample more
+    than it has prototypes, whose ``labels`` have shape (K,).
     """
     hard, numbers, held = samples.classes, repeats(samples.codes, samples.targets), []
     usable = samples.filled_weights > 0
@@ -167,48 +147,32 @@ def n_visits(samples: Samples) -> int:
 
 @attrs.frozen(eq=False)
 class Trials:
-    """Trials on one split, all from the same prototypes and with the same random numbers.
+    """Runs trials on one split, all from the same initial prototypes and with the same random numbers."""
 
-    Parameters
-    ----------
-    trainer : Trainer
-        Its sigma2 is not used.
-    kept, held : Samples
-        The samples that train, and those that judge.
-    n_classes, seed : int
-        Number of classes; seed of the initial prototypes and of every trial.
-
-    Attributes
-    ----------
-    first : tuple of Prototypes and ndarray of int of shape (K,)
-        Initial prototypes of the kept samples, with their labels.
-    """
-
-    trainer: Trainer
-    kept: Samples
-    held: Samples
+    trainer: Trainer  # its sigma2 is not used
+    kept: Samples  # the samples that train
+    held: Samples  # the samples that judge
     n_classes: int
     seed: int
-    first: tuple[Prototypes, Array] = attrs.field(init=False)
+    first: tuple[Prototypes, Array] = attrs.field(init=False)  # initial prototypes, with their labels (K,)
 
-    def __attrs_post_init__(self) -> None:
-        """Choose the initial prototypes."""
-        found = self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
-        object.__setattr__(self, "first", found)
+    @first.default
+    def _initialize(self) -> tuple[Prototypes, Array]:
+        return self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
 
     def loss(self, prototypes: Prototypes, sigma2: float) -> tuple[float, float]:
-        """Return the held-out loss of prototypes after recalibration, and the sigma2 of the recalibration."""
+        """Return the held-out loss of prototypes after recalibration, and the recalibrated sigma2."""
         labels, held = self.first[1], self.held
         sqdist = distances(self.trainer.manifold, prototypes, held.codes)
         return calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
 
     def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
-        """Train for ``n_epochs`` and judge."""
+        """Train for ``n_epochs`` epochs, and judge the prototypes."""
         quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
         pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
         state = pilot.start(*self.first, self.kept, self.n_classes)
         try:
-            with np.errstate(all="ignore"):  # whether a trial diverges does not concern the fit
+            with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
                 state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
             loss = self.loss(state.prototypes, state.sigma2)[0]
         except FloatingPointError:  # this sigma2 is too small for the step size
@@ -217,7 +181,7 @@ class Trials:
         return Trial(schedule, n_epochs, n_epochs * n_visits(self.kept), loss, step_size)
 
     def search(self, rule: HeldOut, plans: list[Plan], blended: float, budget: int) -> Choice:
-        """Try the plans and then the best of them, in ``budget`` epochs of the kept samples together."""
+        """Try all plans, then the best of them for longer; all trials together take at most ``budget`` epochs."""
 
         def rank(trial: Trial) -> tuple[float, float]:
             return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
@@ -252,13 +216,13 @@ def _plans(
     n_classes: int,
     budget: int,
 ) -> list[Plan]:
-    """sigma2 and step size of the first trials; none if there are too few epochs to tell them apart."""
+    """Return the plans of the first round; none if ``budget`` epochs are too few to compare them."""
     step, count = trainer.step_size, max(1, budget // 2)
     plans: list[Plan] = [(value, step) for value in first_values(rule, blended, evidence.half_median, count)]
     if "gentle" in rule.candidates and getattr(step, "schedule", step) is None:
         paper, gentle = default_starts(trainer.manifold, blended, len(evidence.labels), n_classes, kept)
         plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
-    if "untrained" in rule.candidates or not is_one_round(rule):  # there is something else to compare them with
+    if "untrained" in rule.candidates or not is_one_round(rule):  # even a single plan has a rival
         return plans
     return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
@@ -273,7 +237,7 @@ def choose_sigma2(
     *,
     must_train: bool = False,
 ) -> Choice:
-    """Do what :class:`rplvq.HeldOut` describes.
+    """Choose sigma2 by held-out samples, as :class:`rplvq.HeldOut` describes.
 
     Parameters
     ----------
@@ -282,13 +246,9 @@ def choose_sigma2(
     trainer : Trainer
         The trainer of the fit; its sigma2 is not used.
     evidence : InitialEvidence
-        The situation before training on all samples.
-    samples : Samples
-        N samples.
-    n_classes : int
-        Number of classes C.
-    rng : numpy.random.Generator
-        The generator of the fit. It is not changed: a copy gives two numbers.
+        Distances of all samples to the initial prototypes of the fit.
+    samples, n_classes, rng
+        As for :meth:`rplvq.Trainer.init`. The generator is not changed, because the numbers are drawn from a copy.
     must_train : bool, default=False
         Whether the candidate "untrained" is ignored.
 
@@ -300,7 +260,7 @@ def choose_sigma2(
     Raises
     ------
     ValueError
-        As :func:`rplvq.schedules.half_median`.
+        As for :func:`rplvq.schedules.half_median`.
 
     Examples
     --------
@@ -319,7 +279,9 @@ def choose_sigma2(
         others = tuple(value for value in rule.candidates if value != "untrained")
         rule = HeldOut(others or ("blended",))
     blended = blended_sigma2(evidence)
-    untried = Choice(Constant(blended), (), trainer.step_size)
+    only = constants(rule) if len(rule.candidates) == 1 and "grid" not in rule.candidates else []
+    sigma2 = first_values(rule, blended, evidence.half_median, 1)[0] if only else Constant(blended)
+    untried = Choice(sigma2, (), trainer.step_size)
     if trainer.max_epochs < 1:
         return untried
     splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))

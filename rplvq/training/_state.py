@@ -1,4 +1,4 @@
-"""What training carries from step to step and from epoch to epoch, and what it records of itself."""
+"""The values that training passes on: the state from step to step, the progress from epoch to epoch, the history."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 @library_part
 class State(NamedTuple):
-    """What training carries from step to step.
+    """The state of training after a step.
 
     Parameters
     ----------
@@ -37,13 +37,13 @@ class State(NamedTuple):
     labels : ndarray of int of shape (K,)
         Class index of each prototype, sorted.
     sigma2_schedule, step_schedule : Schedule
-        Resolved for the data: no start is None.
+        Schedules that are resolved for the data, so that no ``start`` is None.
     epoch : int
         Number of epochs begun.
     sigma2, step_size : float
-        Values in this epoch.
+        Values of the schedules in this epoch.
     memory : object, optional
-        What a :class:`rplvq.protocols.StepRule` remembers; None for a plain schedule.
+        Memory of a :class:`rplvq.protocols.StepRule`; None for a schedule.
     """
 
     prototypes: Prototypes
@@ -56,13 +56,7 @@ class State(NamedTuple):
     memory: Any = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
-        """Return this state with the values that the schedules have in ``epoch``.
-
-        Raises
-        ------
-        ValueError
-            If a schedule gives anything but a positive finite number.
-        """
+        """Return this state at ``epoch``; raise ValueError unless both schedules give positive finite values."""
         return self._replace(
             epoch=epoch,
             sigma2=_value("sigma2", self.sigma2_schedule, epoch, n_epochs),
@@ -85,7 +79,7 @@ class Result(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a fit started from; a checkpoint stores its fingerprint, so that it is not continued with other data.
+    """The input of a fit; a checkpoint stores its fingerprint, so that it is not continued with other input.
 
     Parameters
     ----------
@@ -94,9 +88,9 @@ class Origin(NamedTuple):
     seed : int
         Seed of its random generator.
     classes : ndarray of shape (C,)
-        Labels.
+        Labels of the user.
     samples : Samples
-        The data in canonical order, before any of them are held out.
+        All samples in canonical order, before some of them are held out.
     """
 
     parameters: dict[str, Any]
@@ -106,16 +100,16 @@ class Origin(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """A run after a whole epoch, or before the first one: all that is needed to continue it.
+    """A run after a complete epoch, or before the first one: everything that is needed to continue it.
 
     Parameters
     ----------
     state : State
         The state after the epoch.
     best : State
-        The state with the lowest validation cost so far; it counts if ``best_cost`` is finite.
+        The state with the lowest validation cost so far.
     best_cost : float
-        Its validation cost; infinite without early stopping.
+        Its validation cost. It is infinite without early stopping, and ``best`` is then not used.
     rows : tuple of dict
         Rows of the history.
     rng : dict
@@ -137,27 +131,27 @@ class Progress(NamedTuple):
         return self.rows[-1]
 
     def advance(self, state: State, row: dict[str, float], rng: np.random.Generator) -> Progress:
-        """Return the progress one epoch later, after which ``state`` and ``row`` were found."""
+        """Return the progress one epoch later, with its ``state`` and its ``row`` of the history."""
         return self._replace(state=state, rows=(*self.rows, row), rng=rng.bit_generator.state)
 
     def with_row(self, found: dict[str, float]) -> Progress:
-        """Return this progress with more, or other, values in the last row of the history."""
+        """Return this progress with these values added to the last row of the history."""
         return self._replace(rows=(*self.rows[:-1], self.row | found))
 
     def result(self) -> Result:
-        """Return the outcome if the run ended here: the best state or else the last one, and the history."""
+        """Return the history and the final state, which is the best one under early stopping, else the last one."""
         return Result(self.best if self.best_cost < np.inf else self.state, columns(list(self.rows)))
 
 
 class Score(NamedTuple):
-    """Summed loss, and share of samples whose nearest prototype has another class, both weighted."""
+    """The summed loss, and the share of samples whose nearest prototype has another class; both are weighted."""
 
     cost: float
     error: float
 
 
 class EpochReport(NamedTuple):
-    """What a callback is told after each epoch.
+    """The argument of a callback, which is called after each epoch.
 
     Parameters
     ----------
@@ -168,11 +162,11 @@ class EpochReport(NamedTuple):
     row : dict of str to float
         The row of the history for this epoch.
     progress : rplvq.training.Progress
-        All that is needed to continue the run from here.
+        Everything that is needed to continue the run from here.
     score : callable, optional
-        ``score()`` measures cost and error of the state on the training samples, by one more pass of distances.
+        ``score()`` returns cost and error of the state on the training samples, at the price of one pass of distances.
     origin : rplvq.training.Origin, optional
-        What the fit started from; None for a trainer without an estimator.
+        The input of the fit; None for a trainer without an estimator.
     """
 
     state: State
@@ -184,44 +178,30 @@ class EpochReport(NamedTuple):
 
 
 class Meter:
-    """Adds up losses and errors over the blocks of a sweep."""
+    """Adds up losses and errors over blocks of samples, given the labels (K,) of the prototypes."""
 
     def __init__(self, labels: Array) -> None:
         self.labels = labels
         self.cost = self.wrong = self.total = 0.0
 
     def add(self, sqdist: Array, loss: Array, samples: Samples) -> None:
-        """Take in squared distances (M, K) and losses (M,) of M samples."""
+        """Add squared distances (M, K) and losses (M,) of M samples."""
         self.count(sqdist.argmin(axis=1), loss, samples)
 
     def count(self, nearest: Array, loss: Array, samples: Samples) -> None:
-        """Take in the nearest prototypes (M,) instead of the distances."""
+        """Add the same, given the nearest prototypes (M,) instead of the distances."""
         weights = samples.filled_weights
         self.cost += float(weights @ loss)
         self.wrong += float(weights @ (self.labels[nearest] != samples.classes))
         self.total += float(weights.sum())
 
     def score(self) -> Score:
-        """Score of everything taken in so far."""
+        """Return the score of all samples that were added."""
         return Score(self.cost, self.wrong / self.total)
 
 
 def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Meter:
-    """Add up losses and errors of samples by one pass of distances, which keeps two numbers per sample.
-
-    Parameters
-    ----------
-    manifold, cost
-        The geometry and the loss.
-    state : rplvq.training.State
-        Prototypes, labels and sigma2.
-    samples : Samples
-        N samples.
-
-    Returns
-    -------
-    Meter
-    """
+    """Return losses and errors of samples, computed block by block, so that only two numbers per sample are kept."""
     codes = samples.codes
     nearest, loss = np.empty(len(codes), dtype=np.intp), np.empty(len(codes))
     for rows in parts_of(codes, len(state.labels)):
@@ -234,7 +214,7 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
 
 
 def history_row(state: State, score: Score, n_capped: int, seconds: float) -> dict[str, float]:
-    """Return the row of the history for the epoch of ``state`` (:class:`rplvq.training.State`)."""
+    """Return the row of the history for the epoch of ``state``."""
     return {
         "epoch": state.epoch,
         "cost": score.cost,
@@ -254,7 +234,7 @@ def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
 
 
 def append_columns(history: dict[str, Array], row: dict[str, float]) -> dict[str, Array]:
-    """Return a history with one more row; the old one is not changed."""
+    """Return a new history with one more row."""
     if not history:
         return columns([row])
     return {name: np.append(values, row.get(name, np.nan)) for name, values in history.items()}

@@ -1,8 +1,8 @@
-"""One step of stochastic descent, and the way through a block of samples, step by step.
+"""The steps of stochastic descent on a block of samples.
 
-Every step is the same: connect the batch to the prototypes, evaluate the cost, turn its slope into weights, move. A
-batch that is too large to be decomposed at once, or that lies on several machines, is mapped part by part
-(:func:`contribution`), the parts are added up, and one ``exp`` moves the prototypes (:func:`follow`).
+Every step connects the batch to the prototypes, evaluates the cost, turns its slope into weights, and moves the
+prototypes. A batch that is too large to be decomposed at once, or that lies on several machines, is evaluated part by
+part (:func:`contribution`); the results are added up, and one ``exp`` moves the prototypes (:func:`follow`).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["Contribution", "Step", "Stepper", "contribution", "follow", "pair_we
 
 
 class Step(NamedTuple):
-    """One step: the moved prototypes, what was met before they moved, and how many weights were capped."""
+    """The result of one step: the moved prototypes, distances and losses before the step, and the number of caps."""
 
     prototypes: Prototypes
     sqdist: Array  # (B, K), before the step
     loss: Array  # (B,), before the step
     n_capped: int
-    memory: Any = None  # of a step rule
+    memory: Any = None  # memory of a step rule
     step_size: float = np.nan
 
 
 class Contribution(NamedTuple):
-    """What a part of a batch contributes to its step; tangents, lengths and caps of all parts add up."""
+    """The result of :func:`contribution`; tangents, lengths and caps of all parts of a batch add up."""
 
     tangents: Array  # (K, ...), sums of weighted logarithms
     lengths: Array  # (K,), sums of |weight| distance, which bound the length of the step
@@ -57,19 +57,14 @@ def pair_weights(
 ) -> tuple[Array, int]:
     """Turn slopes (B, K) into the weights ``2 step_size slope / B`` of the logarithms, with two caps.
 
-    A weight of 1 moves a prototype to the sample, and more is never useful, so each weight is cut to ``max_weight``.
-    Then the weights of a prototype are shrunk together until the sum of ``|weight| distance``, which bounds the length
-    of its step, is at most ``max_length``.
-
-    Returns
-    -------
-    weights : ndarray of shape (B, K)
-    n_capped : int
-        Number of weights cut plus number of prototypes whose step was shortened.
+    A weight of 1 moves a prototype to the sample, and more is never useful. Weights are therefore cut to ``max_weight``
+    (before they are divided by B). Then the weights of each prototype are scaled so that the sum of
+    ``|weight| distance``, which bounds the length of its step, is at most ``max_length``. Returns the weights (B, K),
+    and the number of weights that were cut plus the number of prototypes whose step was shortened.
     """
     weights = slope * (2.0 * step_size)
     n_capped = 0
-    # Norms bound the largest entries and are cheaper than a search for these: most steps need no cap at all.
+    # A norm bounds the largest entry and is cheaper to compute. Most steps need no cap, and stop at these two tests.
     norm = np.vdot(weights, weights)
     reach = len(weights) * norm * np.vdot(sqdist, sqdist) ** 0.5
     if max_weight is not None and norm > max_weight * max_weight:
@@ -85,7 +80,7 @@ def pair_weights(
 
 
 def gradient_norm(slope: Array, sqdist: Array) -> float:
-    """Bound on the norm of the gradient over all prototypes, from slopes and distances (B, K); exact for B = 1."""
+    """Bound the norm of the gradient over all prototypes by slopes and squared distances (B, K); exact for B = 1."""
     norms = np.sum(np.abs(slope) * np.sqrt(sqdist), axis=0) * (2.0 / len(slope))
     return math.sqrt(np.vdot(norms, norms))
 
@@ -99,28 +94,9 @@ def contribution(
     n_batch: int,
     connect: Callable[[Prototypes, Array], Any] | None = None,
 ) -> Contribution:
-    """Evaluate what a part of a batch contributes to its step.
+    """Evaluate a part of M samples of a batch of ``n_batch`` samples, on a manifold with ``pull`` and ``exp``.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        One with ``pull`` and ``exp``.
-    cost : Cost
-        The loss.
-    state : State
-        The state before the step.
-    part : Samples
-        M samples of the batch.
-    max_weight : float or None
-        Cap on the weight of a pair.
-    n_batch : int
-        Number of samples of the whole batch.
-    connect : callable, optional
-        Replaces ``manifold.connect``: the same result by a faster way.
-
-    Returns
-    -------
-    Contribution
+    ``connect`` may replace ``manifold.connect`` by a faster function with the same result.
     """
     geodesics = (connect or manifold.connect)(state.prototypes, part.codes)
     sqdist = geodesics.sqdist
@@ -128,7 +104,7 @@ def contribution(
     if part.weights is not None:
         slope = slope * part.weights[:, None]
     weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf)
-    weights = weights * (len(weights) / n_batch)  # the mean is over the batch, not over this part of it
+    weights = weights * (len(weights) / n_batch)  # pair_weights takes the mean over the part, a step over the batch
     lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
     return Contribution(manifold.pull(geodesics, weights), lengths, n_capped, sqdist, loss)
 
@@ -138,11 +114,7 @@ def follow(
 ) -> tuple[Prototypes, int]:
     """Move prototypes along summed tangents (K, ...), shortened where their lengths (K,) exceed ``max_length``.
 
-    Returns
-    -------
-    prototypes : Prototypes
-    n_shortened : int
-        Number of prototypes whose step was shortened.
+    Returns the moved prototypes, and the number of prototypes whose step was shortened.
     """
     n_shortened = int(np.count_nonzero(lengths > max_length))
     if n_shortened:
@@ -153,44 +125,32 @@ def follow(
 
 @attrs.frozen
 class Stepper:
-    """The steps of stochastic descent for given parts.
-
-    Parameters
-    ----------
-    manifold, cost, n_jobs
-        As for :class:`rplvq.Trainer`.
-    max_weight : float or None
-        Cap on the weight of a pair.
-    max_length : float
-        Longest step; infinite without a cap.
-    n_epochs : int
-        Number of epochs planned, at least 1.
-    """
+    """Takes the steps of stochastic descent for given parts."""
 
     manifold: Manifold[Any]
     cost: Cost
-    max_weight: float | None
-    max_length: float
+    max_weight: float | None  # cap on the weight of a pair
+    max_length: float  # longest step; infinite without a cap
     n_jobs: int | None
-    n_epochs: int
+    n_epochs: int  # number of epochs planned, at least 1
 
     @property
     def compiled(self) -> bool | str:
-        """Whether steps run compiled: what the manifold says, False if it does not say anything."""
+        """Whether steps run compiled: the field ``compiled`` of the manifold, False if it has none."""
         found: bool | str = getattr(self.manifold, "compiled", False)
         return found
 
     def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
-        """Step through samples (M, ...) in batches of ``size``, yielding every step.
+        """Take one step per batch of ``size`` samples, and yield every step.
 
-        Names are bound once: in a step on one small matrix, looking up attributes takes a share of the time that shows.
+        Names are bound before the loop, because attribute lookups take a noticeable share of a step on a small matrix.
         """
         codes, targets, sample_weight = samples.codes, samples.targets, samples.weights
         cost, move, memory = self.cost, self.manifold.move, state.memory
         rule: Any = state.step_schedule  # a StepRule if there is a memory
         prototypes, labels, sigma2, step_size = state.prototypes, state.labels, state.sigma2, state.step_size
         max_weight, max_length = self.max_weight, self.max_length
-        # A step rule needs the gradient of the whole batch before any weight is known.
+        # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
         with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
             for start in range(0, len(codes), size):
@@ -215,12 +175,12 @@ class Stepper:
                 yield Step(prototypes, sqdist, loss, n_capped, memory, step_size)
 
     def _is_large(self, codes: Array, size: int, n_prototypes: int) -> bool:
-        """Whether batches of ``size`` samples are taken part by part: they fill many blocks, and tangents add up."""
+        """Whether batches of ``size`` samples are evaluated in parts: they fill many blocks, and tangents add up."""
         size = min(size, len(codes))
         return is_additive(self.manifold) and len(parts_of_batch(codes, size, n_prototypes)) > LARGE_BLOCKS
 
     def _step_by_parts(self, state: State, batch: Samples, connect: Callable[[Prototypes, Array], Any]) -> Step:
-        """Take one step on a batch (B, ...) part by part: the same as at once, up to rounding."""
+        """Take one step on a batch (B, ...) part by part; the result is the same up to rounding."""
         n_batch = len(batch.targets)
         sqdist, loss = np.empty((n_batch, len(state.labels))), np.empty(n_batch)
         lengths, tangents, n_capped = np.zeros(len(state.labels)), np.zeros(1), 0
@@ -233,9 +193,9 @@ class Stepper:
         return Step(moved, sqdist, loss, n_capped + n_shortened, None, state.step_size)
 
     def block(self, state: State, samples: Samples, size: int, meter: Meter) -> tuple[State, int]:
-        """Step through a block of samples in batches of ``size``; return the new state and the number of caps.
+        """Take the steps on a block of samples in batches of ``size``; return the new state and the number of caps.
 
-        The meter takes in the losses and errors that were met before each step.
+        Losses and errors before each step are added to ``meter``.
         """
         kernel = self._kernel(state, samples, size)
         if kernel is not None:
@@ -253,7 +213,7 @@ class Stepper:
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
 
     def _kernel(self, state: State, samples: Samples, size: int) -> Kernels | None:
-        """Return the compiled kernels if they are wanted, are available, and take whole steps of these parts."""
+        """Return the compiled kernels if they are wanted and available and can take whole steps for these parts."""
         if self.compiled is False:
             return None
         whole = state.memory is None and is_known(self.manifold, self.cost, samples.targets, size)

@@ -1,6 +1,6 @@
-"""Stochastic Riemannian descent over any manifold, cost and schedules.
+"""Stochastic Riemannian descent for any manifold, cost and schedules.
 
-    init -> per epoch: one permutation sweep of batches -> connect -> cost -> move
+    init -> per epoch: one sweep over a permutation of the samples, batch by batch -> connect -> cost -> move
 
 The trainer sees codes, class indices and the two (B, K) arrays between them. It never sees a matrix.
 """
@@ -30,18 +30,20 @@ from rplvq.schedules import (
     resolve_sigma2,
     wants_default,
 )
-from rplvq.training._growth import Growth, Window
+from rplvq.training._diagnostics import diverged, require_finite
+from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
+from rplvq.training._resize import Window
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
 from rplvq.training._step import Step, Stepper
 
-__all__ = ["Trainer", "diverged", "require_finite"]
+__all__ = ["Trainer"]
 
 
 @library_part
 @attrs.frozen
 class Trainer:
-    """The generic stochastic trainer.
+    """The stochastic trainer that runs under every estimator.
 
     Parameters
     ----------
@@ -50,26 +52,22 @@ class Trainer:
     cost : Cost, default=RSLVQ()
         The loss that is minimised.
     initializer : Initializer, default=ClassMeans()
-        Chooses the first prototypes.
+        The choice of the first prototypes.
     sigma2 : float, Schedule, "blended", "half_median" or None, default=None
-        Variance of the mixture's components. None is "blended", see :func:`rplvq.schedules.blended_sigma2`;
-        "half_median" is half the median squared distance to the initial prototypes.
-    step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "adaptive" or None, default=None
-        As for :class:`rplvq.RiemannianLVQ`.
+        Variance of the mixture's components. None means "blended", see :func:`rplvq.schedules.blended_sigma2`;
+        "half_median" means half the median squared distance to the initial prototypes.
+    step_size : float, Schedule, StepSize, AdaptiveStep, "auto" or None, default=None
+        As for :class:`rplvq.RiemannianLVQ`, like all parameters below.
     max_epochs : int, default=100
         Number of sweeps over the data.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch).
     early_stopping : EarlyStopping, optional
-        If validation data are given, stop when their cost no longer falls, and return the best state.
-    growth : sequence of callable, default=()
-        Rules that add and remove prototypes between epochs, such as :class:`rplvq.Grow`, in this order.
-    callbacks : sequence of callable, default=()
-        Each is called with an :class:`rplvq.training.EpochReport` after each epoch. Returning True stops training, and
-        a mapping of numbers is added to the row of the history.
+        Used if validation data are given; it then selects the best state.
+    growth, callbacks : sequence of callable, default=()
+        Rules that add and remove prototypes, and callbacks. Both are called after each epoch, in their order.
     n_jobs : int or None, default=None
-        Number of threads for the decompositions of large batches on :class:`rplvq.AffineInvariant`; -1 uses all cores.
-        The result does not depend on it.
+        Number of threads that decompose large batches.
     verbose : int, default=0
         1 shows a progress bar on standard error.
 
@@ -118,18 +116,12 @@ class Trainer:
         ------
         ValueError
             If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
-            of such.
+            of positive numbers.
         """
         return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
     def first_prototypes(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> tuple[Prototypes, Array]:
-        """Return K prototypes and their labels (K,), as the initializer chooses them; arguments as for :meth:`init`.
-
-        Raises
-        ------
-        ValueError
-            If a class gets no prototype.
-        """
+        """Return K prototypes from the initializer, and their labels (K,); arguments and errors as for :meth:`init`."""
         extra = {} if samples.weights is None else {"sample_weight": samples.weights}
         codes = materialise(type(self.initializer).__call__, samples.codes)
         prototypes, labels = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
@@ -138,14 +130,12 @@ class Trainer:
         return prototypes, labels
 
     def start(self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int) -> State:
-        """Resolve both schedules for the data and for chosen prototypes.
+        """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
 
         Parameters
         ----------
         prototypes, labels : Prototypes and ndarray of int of shape (K,)
             The prototypes with which training starts.
-        samples, n_classes
-            As for :meth:`init`.
 
         Returns
         -------
@@ -155,9 +145,9 @@ class Trainer:
         Raises
         ------
         ValueError
-            As :meth:`init`; also if ``sigma2`` is a step rule.
+            As for :meth:`init`; also if ``sigma2`` is a step rule.
         """
-        if hasattr(self.sigma2, "update"):
+        if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
         evidence = partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples)
         sigma2, first, rule = resolve_sigma2(self.sigma2, evidence), 1.0, self.step_size
@@ -173,19 +163,12 @@ class Trainer:
         return state.at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Samples) -> Step:
-        """Take one step on a batch; all weights are computed before any prototype moves.
+        """Return the result of one step on a batch: moved prototypes, distances (B, K) and losses (B,) before the step.
 
         Parameters
         ----------
-        state : State
-            At its epoch, see :meth:`rplvq.training.State.at_epoch`.
-        samples : Samples
-            The B samples of the batch.
-
-        Returns
-        -------
-        Step
-            Moved prototypes; distances (B, K) and losses (B,) before the step; how many weights were capped.
+        state, samples : State and Samples
+            The state at its epoch (see :meth:`rplvq.training.State.at_epoch`), and the B samples of the batch.
         """
         return next(self._stepper.steps(state, samples, len(samples)))
 
@@ -197,34 +180,34 @@ class Trainer:
 
     @property
     def max_length(self) -> float:
-        """Longest step, as the manifold says; infinite if it does not say anything."""
+        """The field ``max_step_length`` of the manifold; infinite if it has none."""
         return float(getattr(self.manifold, "max_step_length", np.inf))
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Visit every sample once, in random order.
+        """Visit all samples in random order.
 
         Parameters
         ----------
         state : State
-            At its epoch.
+            The state at its epoch.
         samples : Samples
-            N samples; one of weight w is visited ceil(w) times, see :func:`rplvq.training.visits`.
+            N samples. A sample of weight w is visited ceil(w) times, see :func:`rplvq.arrays.visits`.
         rng : numpy.random.Generator
             Source of the order.
 
         Returns
         -------
         state : State
-            With the moved prototypes.
+            The state with the moved prototypes.
         score : Score
-            Summed cost and training error as they were met during the sweep.
+            Cost and training error as they were met during the sweep, before each step.
         n_capped : int
             Number of weights cut and steps shortened.
 
         Raises
         ------
         FloatingPointError
-            If the cost is no longer finite: the step size is too large for sigma2 and the data.
+            If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
         meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
         rows, weights = visits(len(samples), samples.weights)
@@ -251,15 +234,15 @@ class Trainer:
         samples : Samples
             N training samples.
         rng : numpy.random.Generator
-            Source of the permutations.
+            Source of the order of the samples.
         validation : Samples, optional
-            Scored after each epoch.
+            Samples that are scored after each epoch.
 
         Returns
         -------
         Result
-            State, and history with the columns epoch, cost, training_error, sigma2, step_size, n_capped, seconds and
-            n_prototypes, and with validation data validation_cost and validation_error.
+            The final state, and the history with the columns epoch, cost, training_error, sigma2, step_size, n_capped,
+            seconds and n_prototypes, and for validation data validation_cost and validation_error.
 
         Raises
         ------
@@ -272,7 +255,7 @@ class Trainer:
         return progress.result()
 
     def begin(self, state: State, rng: np.random.Generator, validation: Samples | None = None) -> Progress:
-        """Return the progress of a run from ``state`` before its first epoch; arguments as for :meth:`run`."""
+        """Return the progress of a run before its first epoch; arguments as for :meth:`run`."""
         best_cost = np.inf
         if self.early_stopping is not None and validation is not None:
             best_cost = measure(self.manifold, self.cost, state, validation).cost
@@ -286,9 +269,7 @@ class Trainer:
         validation: Samples | None = None,
         origin: Origin | None = None,
     ) -> Iterator[Progress]:
-        """Train from where a run stands, epoch by epoch.
-
-        A caller who keeps the last item has a whole epoch in hand, whatever interrupts the next one.
+        """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
         Parameters
         ----------
@@ -302,7 +283,7 @@ class Trainer:
         Yields
         ------
         Progress
-            After each whole epoch.
+            The progress after each complete epoch.
 
         Raises
         ------
@@ -334,21 +315,14 @@ class Trainer:
         return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
-        """Let the rules of growth add and remove prototypes.
+        """Return the state after the rules of growth have added and removed prototypes.
 
         Parameters
         ----------
-        state : State
-            After an epoch.
-        samples : Samples
-            The samples that the rules look at.
+        state, samples : State and Samples
+            The state after an epoch, and the samples that the rules look at.
         sweep : int
             Number of epochs, or of calls of ``partial_fit``, so far.
-
-        Returns
-        -------
-        State
-            The same if there are no rules, or if no rule changes it.
         """
         if not self.growth:
             return state
@@ -361,13 +335,7 @@ class Trainer:
     def sweep_and_record(
         self, state: State, samples: Samples, rng: np.random.Generator, validation: Samples | None = None
     ) -> tuple[State, dict[str, float]]:
-        """Sweep once; return the new state and the row of the history. Arguments as for :meth:`sweep` and :meth:`run`.
-
-        Raises
-        ------
-        FloatingPointError
-            If training diverges.
-        """
+        """Return the new state and the row of the history after one :meth:`sweep`; arguments as for :meth:`run`."""
         began = time.perf_counter()
         state, score, n_capped = self.sweep(state, samples, rng)
         row = history_row(state, score, n_capped, time.perf_counter() - began)
@@ -375,17 +343,3 @@ class Trainer:
             found = measure(self.manifold, self.cost, state, validation).score()
             row |= {"validation_cost": found.cost, "validation_error": found.error}
         return state, row
-
-
-def require_finite(state: State, cost: float) -> None:
-    """Raise FloatingPointError if the prototypes or the cost of an epoch are not finite."""
-    if not (np.isfinite(np.asarray(state.prototypes)).all() and np.isfinite(cost)):
-        raise diverged(state)
-
-
-def diverged(state: State) -> FloatingPointError:
-    """Return the error that says in which epoch training diverged, and what helps."""
-    return FloatingPointError(
-        f"training diverged in epoch {state.epoch} (step_size {state.step_size:.3g}, sigma2 {state.sigma2:.3g}): "
-        "lower step_size, raise sigma2, or leave max_weight at 1"
-    )

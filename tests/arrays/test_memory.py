@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd_classes
 
 from rplvq import (
     AffineInvariant,
+    BuresWasserstein,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
     Recenter,
     RejectOption,
     RiemannianLVQ,
+    StepSize,
+    Trainer,
 )
+from rplvq.arrays import Samples
 from rplvq.evaluation import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
+from rplvq.training import EpochScore
+from rplvq.training.solvers import minimize
+from tests.problems import spd_classes
+
+
+def name_of(part):
+    """Name of the class of a part, for the ids of tests."""
+    return type(part).__name__
+
 
 SMALL = 1 << 19
 """Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
@@ -26,8 +43,8 @@ DATA = N * 9 * 8  # 4.3 MB
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", SMALL)
-    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", SMALL)
+    monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", SMALL)
+    monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", SMALL)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +94,7 @@ def test_answers_take_their_own_size_and_the_budget(small, many, mapped, method,
 @pytest.mark.parametrize(("metric", "codes"), [("affine_invariant", 0), ("euclidean", 0), ("log_euclidean", 72)])
 def test_fit_takes_ten_numbers_a_sample_and_its_codes_where_they_are_not_the_points(small, mapped, many, metric, codes):
     y = many[1]
-    for settings in ({}, {"early_stopping": True, "monitor": "epoch"}):
+    for settings in ({}, {"early_stopping": True, "callbacks": [EpochScore()]}):
         peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, manifold=metric, **settings))
         assert peak < (96 + codes) * N + 2 * SMALL
 
@@ -118,8 +135,7 @@ METRICS = ["affine_invariant", "log_euclidean", "euclidean", "log_cholesky", "bu
 SETTINGS = [
     {},
     {"init": "kmeans", "prototypes_per_class": 2, "batch_size": 16},
-    {"early_stopping": True, "monitor": "epoch"},
-    {"sigma2": 1.0, "solver": "steepest_descent"},
+    {"early_stopping": True, "callbacks": [EpochScore()]},
 ]
 
 
@@ -128,10 +144,10 @@ SETTINGS = [
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
-    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
+    monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
     results = []
     for budget in (1 << 25, 1 << 13, 1):
-        monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", budget)
+        monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", budget)
         model = RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y)
         answers = [getattr(model, name)(X) for name in ("predict", "predict_proba", "transform")]
         results.append([model.prototypes_, model.history_["cost"], model.sigma2_, *answers])
@@ -141,35 +157,68 @@ def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
 
 
 @pytest.mark.parametrize("kind", ["R", "C"])
+@pytest.mark.parametrize("manifold", [AffineInvariant(), LogEuclidean(), LogCholesky()], ids=name_of)
+def test_the_budget_does_not_show_in_the_bits_of_a_solver(monkeypatch, manifold, kind):
+    X, y = PROBLEMS[kind]
+    samples, trainer = Samples(manifold.encode(X), y), Trainer(manifold, sigma2=1.0)
+    monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1 << 14)
+    results = []
+    for budget in (1 << 25, 1 << 13, 1):
+        monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", budget)
+        start = trainer.init(samples, 3, np.random.default_rng(0))
+        state, history = minimize("cg", manifold, trainer.cost, start, samples, max_iterations=2)
+        results.append([np.asarray(state.prototypes), history["cost"]])
+    for result in results[1:]:
+        assert_array_equal(result[0], results[0][0])
+        assert_array_equal(result[1], results[0][1])
+
+
+@pytest.mark.parametrize("kind", ["R", "C"])
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("settings", SETTINGS[:3], ids=str)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_parts_show_in_rounding_only(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
     models = []
     for block in (1 << 25, 1 << 12):
-        monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", block)
+        monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", block)
         models.append(RiemannianLVQ(metric, max_epochs=2, random_state=0, **settings).fit(X, y))
     assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-7, atol=1e-9)
     assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-7)
     assert_allclose(models[1].sigma2_, models[0].sigma2_, rtol=1e-7)
 
 
+@attrs.frozen
+class Short:
+    """A metric whose steps are at most 0.01 long."""
+
+    metric: Any
+    max_step_length: float = 0.01
+
+    def __getattr__(self, name):
+        return getattr(self.metric, name)
+
+
+MANIFOLDS = [AffineInvariant(), LogEuclidean(), ProjectedEuclidean(relative=True), LogCholesky(), BuresWasserstein()]
+
+
 @pytest.mark.parametrize("kind", ["R", "C"])
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("manifold", MANIFOLDS, ids=name_of)
 @pytest.mark.filterwarnings("ignore::rplvq.exceptions.DivergenceWarning")
-@pytest.mark.parametrize("settings", [{}, {"sample_weight": True}, {"max_step_length": 0.01}, {"max_weight": 1e-2}])
-def test_a_large_batch_takes_the_same_step_by_parts(monkeypatch, metric, kind, settings):
+@pytest.mark.parametrize("change", ["none", "sample_weight", "max_step_length", "max_weight"])
+def test_a_large_batch_takes_the_same_step_by_parts(monkeypatch, manifold, kind, change):
     X, y = PROBLEMS[kind]
-    settings = {"batch_size": None, "step_size": 3.0, "max_epochs": 2, "random_state": 0} | settings
-    weights = np.random.default_rng(0).uniform(0.1, 1, len(y)) if settings.pop("sample_weight", False) else None
+    step_size = StepSize(3.0, max_weight=1e-2 if change == "max_weight" else 1.0)
+    settings = {"batch_size": None, "step_size": step_size, "sigma2": 0.5, "max_epochs": 2, "random_state": 0}
+    manifold = Short(manifold) if change == "max_step_length" else manifold
+    weights = np.random.default_rng(0).uniform(0.1, 1, len(y)) if change == "sample_weight" else None
     models = []
     for block in (1 << 25, 1 << 12):
-        monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", block)
-        models.append(RiemannianLVQ(metric, init=(X[:9], y[:9]), sigma2=0.5, **settings).fit(X, y, weights))
+        monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", block)
+        models.append(RiemannianLVQ(manifold, init=(X[:9], y[:9]), **settings).fit(X, y, weights))
     assert_allclose(models[1].prototypes_, models[0].prototypes_, rtol=1e-9, atol=1e-11)
     assert_allclose(models[1].history_["cost"], models[0].history_["cost"], rtol=1e-10)
     assert_array_equal(models[1].history_["n_capped"], models[0].history_["n_capped"])
-    assert ((models[0].history_["n_capped"] > 0) | ("max_weight" not in settings)).all()
+    assert ((models[0].history_["n_capped"] > 0) | (change not in ("max_weight", "max_step_length"))).all()
 
 
 def test_a_batch_of_all_is_not_decomposed_at_once(small, mapped, many):

@@ -41,14 +41,14 @@ def measure(n_samples: int, n_partitions: int, n: int, repeats: int) -> tuple[fl
     partitions, _ = partition(da.from_array(X, chunks=chunks), y, AffineInvariant(), persist=True)
     trainer = Trainer(AffineInvariant(), sigma2=1.0, step_size=1.0, batch_size=None)
     few = RiemannianLVQ(max_epochs=0).fit(X[:: max(1, n_samples // 400)], y[:: max(1, n_samples // 400)])
-    state = few._state.at_epoch(1, 100)
+    state = few.state_.at_epoch(1, 100)
     runner = DistributedTrainer(trainer, partitions)
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()
         state, _ = runner.step(state, None)
         seconds.append(time.perf_counter() - began)
-    shared = (trainer.manifold, trainer.cost, state.prototypes, state.labels, 1.0, 1.0, None)
+    shared = (trainer.manifold, trainer.cost, state, 1.0, n_samples)
     (share,) = partitions.__class__(partitions.blocks[:1], partitions.sizes[:1]).map(share_of, *shared, each=[(None,)])
     return float(np.median(seconds)), len(pickle.dumps(share))
 

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from predict import machine
 
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ
 from rplvq.manifolds import riemannian_mean
+from tests.benchmarks.predict import machine
 
 KEYS = ("data", "call", "metric", "mapped")
 WARM = 500

@@ -27,6 +27,7 @@ from pymanopt.manifolds import SymmetricPositiveDefinite
 
 from examples.paper.data import find, is_available, unpack_symmetric
 from rplvq import RSLVQ, AffineInvariant, ClassMeans, Trainer
+from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import inverse_factors
 from rplvq.manifolds._affine_invariant import whiten
@@ -118,11 +119,12 @@ def epochs(X: np.ndarray, y: np.ndarray, n_prototypes: int) -> tuple[Calls, np.n
     n_classes, sigma2 = int(y.max()) + 1, X.shape[1] / 4
     rng = np.random.default_rng(0)
     start = Trainer(AffineInvariant(), initializer=ClassMeans(n_prototypes // n_classes), sigma2=sigma2)
-    state = start.init(X, y, n_classes, rng).at_epoch(1, 100)
+    samples = Samples(X, y)
+    state = start.init(samples, n_classes, rng).at_epoch(1, 100)
 
     def sweep(compiled: bool, size: int, threads: int) -> Callable[[], object]:
-        trainer = Trainer(AffineInvariant(), sigma2=sigma2, batch_size=size, compiled=compiled, n_jobs=threads)
-        return lambda: trainer.sweep(state, X, y, np.random.default_rng(0))
+        trainer = Trainer(AffineInvariant(compiled=compiled), sigma2=sigma2, batch_size=size, n_jobs=threads)
+        return lambda: trainer.sweep(state, samples, np.random.default_rng(0))
 
     known = {"plain": False} | ({"compiled": True} if find_spec("numba") else {})
     ways: Calls = {

@@ -11,13 +11,13 @@ import sys
 
 import numpy as np
 import pytest
-from commands import FAST, fails
 
 from rplvq.cli import main
 from rplvq.cli._data import load_data
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
+from tests.commands import FAST, fails
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[1]
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

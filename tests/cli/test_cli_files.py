@@ -8,11 +8,11 @@ import zipfile
 
 import numpy as np
 import pytest
-from commands import FAST, fails
 
 from rplvq.cli import main
 from rplvq.cli._data import load_npz
 from rplvq.datasets import make_syn1
+from tests.commands import FAST, fails
 
 
 def members(**changed):

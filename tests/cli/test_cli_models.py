@@ -8,12 +8,12 @@ import json
 
 import numpy as np
 import pytest
-from commands import fails
 
 from rplvq import load_model
 from rplvq.cli import main
 from rplvq.cli._data import load_samples
 from rplvq.datasets import make_syn1
+from tests.commands import fails
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
 from rplvq import PLVQ, RSLVQ
-from rplvq.costs import class_groups, class_log_proba
+from rplvq.costs import class_groups
+from rplvq.costs._mixture import class_log_proba
 from rplvq.protocols import Cost
 from rplvq.testing import check_cost
 
@@ -307,7 +308,7 @@ def test_costs_compare_and_hash_by_value():
 
 def test_rslvq_refuses_soft_labels_and_says_what_takes_them():
     sqdist, targets = problem(soft=True)
-    with pytest.raises(ValueError, match=r"cost RSLVQ learns from one class a sample.*cost='plvq'"):
+    with pytest.raises(ValueError, match=r"cost RSLVQ learns from one class per sample.*cost='plvq'"):
         RSLVQ()(sqdist, targets, LABELS, 1.0)
 
 

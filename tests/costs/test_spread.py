@@ -11,8 +11,7 @@ from scipy.integrate import dblquad, quad
 from scipy.special import erf
 
 from rplvq import PLVQ, RSLVQ, AffineInvariant, RiemannianLVQ, load_model
-from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ
-from rplvq.costs._normaliser import likeliest_variance
+from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, likeliest_variance
 from rplvq.testing import check_cost
 from rplvq.training.compiled import is_known
 
@@ -160,7 +159,7 @@ def test_normalisers_refuse_what_is_no_variance(normaliser):
 def test_sizes_are_checked():
     for bad in (0, 2.0, True, "2"):
         for make in (RiemannianGaussian, FlatGaussian):
-            with pytest.raises(ValueError, match="must be an integer above 0"):
+            with pytest.raises(ValueError, match="must be an integer of at least 1"):
                 make(bad)
     with pytest.raises(ValueError, match="n=33: the table of real matrices ends at n = 32"):
         RiemannianGaussian(33)
@@ -243,7 +242,7 @@ def test_targets_are_class_indices(bad):
 
 
 def test_bad_settings_are_refused():
-    for bad, where in (([1.0, 0.0], r"variances\[1\]"), ([], "one number a class"), (1.0, "one number a class")):
+    for bad, where in (([1.0, 0.0], r"variances\[1\]"), ([], "one number per class"), (1.0, "one number per class")):
         with pytest.raises(ValueError, match=where):
             SpreadRSLVQ(bad, FlatGaussian(2))
     for bad in (None, 3, FlatGaussian):

@@ -1,4 +1,4 @@
-"""The pages of measured performance are what the command makes of the result files."""
+"""The pages on performance and scale are what their command writes from the result files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
 
 
 @pytest.fixture
 def report():
-    """The module tests/benchmarks/report.py, which is no package."""
-    spec = importlib.util.spec_from_file_location("benchmark_report", HERE / "benchmarks" / "report.py")
+    """The module tests/benchmarks/report.py; its folder is no package."""
+    spec = importlib.util.spec_from_file_location("benchmark_report", BENCHMARKS / "report.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -35,7 +35,7 @@ def test_committed_pages_are_what_the_command_writes(report, name):
     assert (report.DOCS / f"{name}.md").read_text() == report.page(name)
 
 
-def test_the_command_writes_and_checks(report, monkeypatch, tmp_path):
+def test_the_command_writes_the_pages_and_finds_stale_ones(report, monkeypatch, tmp_path):
     monkeypatch.setattr(report, "DOCS", tmp_path)
     monkeypatch.setattr(sys, "argv", ["report.py"])
     report.main()
@@ -46,7 +46,7 @@ def test_the_command_writes_and_checks(report, monkeypatch, tmp_path):
         report.main()
 
 
-def test_the_extrapolation_is_the_model(report, results):
+def test_the_extrapolation_follows_the_model(report, results):
     record = json.loads((results / "distributed.json").read_text())
     record["model"] = {"latency": 0.5, "a_partition": 0.01, "a_sample": 0.0001}
     record |= {"n": 10, "prototypes": 4}
@@ -55,7 +55,7 @@ def test_the_extrapolation_is_the_model(report, results):
     assert report.extrapolated().splitlines()[-1] == "| 100 | 1,100 | 0.3 | 91% | 32.6 |"
 
 
-def test_results_of_training_take_the_place_of_the_printed_table(report, results):
+def test_results_of_training_replace_the_printed_table(report, results):
     (results / "training.json").unlink(missing_ok=True)
     assert "training_epoch.txt" in report.training()
     machine = {"processor": "abacus", "cores": 2, "blas_threads": "1"}
@@ -65,7 +65,7 @@ def test_results_of_training_take_the_place_of_the_printed_table(report, results
     assert "abacus, 2 cores, one BLAS thread" in report.training()
 
 
-def test_memory_is_a_line_for_each_case(report, results):
+def test_the_table_of_memory_has_one_row_per_case(report, results):
     case = {"data": "real 3 x 3", "N": 1_000_000, "call": "predict", "metric": "affine_invariant", "mapped": True}
     case |= {"data_megabytes": 72.0, "result_megabytes": 8.0, "above_megabytes": 30.6, "seconds": 25.2}
     (results / "memory.json").write_text(json.dumps({"machine": "abacus", "cases": [case]}))
@@ -73,7 +73,7 @@ def test_memory_is_a_line_for_each_case(report, results):
     assert report.memory().splitlines()[2:] == [wanted]
 
 
-def test_a_place_that_nothing_fills_is_told(report, monkeypatch, tmp_path):
+def test_an_unknown_directive_of_a_template_is_an_error(report, monkeypatch, tmp_path):
     (tmp_path / "scale.template.md").write_text("{{ nonsense }}")
     monkeypatch.setattr(report, "HERE", tmp_path)
     with pytest.raises(ValueError, match="nonsense"):

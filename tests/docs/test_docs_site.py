@@ -1,4 +1,4 @@
-"""The built site in a browser: search finds the classifier, formulas are drawn, nothing is asked of another machine."""
+"""The built site in a browser: search finds the classifier, formulas are drawn, and no other machine is contacted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from browser import CHROMIUM, Browser
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.browser import CHROMIUM, Browser
+
+ROOT = Path(__file__).resolve().parents[2]
 
 needs_mkdocs = pytest.mark.skipif(
     importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None,
@@ -64,7 +65,24 @@ def test_every_page_is_built_without_leftovers(site):
         assert "{{ " not in text, page
         assert "--8<--" not in text, page
         body = re.sub(r"<(code|pre)\b.*?</\1>", "", text, flags=re.S)
-        assert not re.search(r":(class|func|meth|mod):", body), page
+        assert not re.search(r":(class|func|meth|mod|attr|data|exc):", body), page
+        assert "<autoref" not in text, page
+
+
+@needs_mkdocs
+def test_entries_of_several_parameters_are_split():
+    spec = importlib.util.spec_from_file_location("griffe_roles", ROOT / "docs" / "griffe_roles.py")
+    roles = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(roles)
+    text = "Head.\n\na, b : A of x and B\n    Both.\n    Of them.\nc, d\n    More.\ne, f : E, default=0\n    Last."
+    found = roles.one_entry_each(text).splitlines()
+    assert found[:6] == ["Head.", "", "a : A of x", "    Both.", "    Of them.", "b : B"]
+    assert [line for line in found[6:] if not line.startswith(" ")] == [
+        "c",
+        "d",
+        "e : E, default=0",
+        "f : E, default=0",
+    ]
 
 
 @needs_mkdocs
@@ -82,7 +100,7 @@ def test_search_finds_the_classifier(address, browser):
     browser.call("Input.insertText", text="RiemannianLVQ")
     link = browser.wait(
         "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
-        ".find(address => address.includes('api/estimator'))"
+        ".find(address => address.includes('api/estimators'))"
     )
     browser.open(link)
     assert "RiemannianLVQ" in browser.run("document.querySelector('article').innerText")

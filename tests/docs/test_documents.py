@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING say what works: their Python blocks run, and README has its two commands."""
+"""The Python blocks of README and CONTRIBUTING run, and README has exactly its two commands."""
 
 import pathlib
 import re
@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -19,12 +19,12 @@ def test_python_blocks_run_in_order(name, capsys, monkeypatch):
     found = blocks(name, "python")
     assert found
     module = types.ModuleType(f"blocks_of_{pathlib.Path(name).stem}")
-    monkeypatch.setitem(sys.modules, module.__name__, module)  # a reader's classes live in a module, and pickle there
+    monkeypatch.setitem(sys.modules, module.__name__, module)  # classes are pickled by their module
     for block in found:
         exec(compile(block, name, "exec"), module.__dict__)
     if name == "README.md":
         score, shape, *_ = capsys.readouterr().out.splitlines()
-        assert abs(float(score) - 0.77) < 0.015  # as README says; training there doubles every rounding in a few steps
+        assert abs(float(score) - 0.77) < 0.015  # the value that README states; training amplifies rounding
         assert shape == "(20, 5, 5)"
 
 
@@ -34,4 +34,4 @@ def test_readme_has_exactly_two_commands_that_set_themselves_up():
     assert len(commands) == 2
     assert all(command.startswith("python3 -m venv .venv && .venv/bin/pip install") for command in commands)
     assert commands[0].endswith(".venv/bin/python -m rplvq compare")
-    assert commands[1].endswith(".venv/bin/python -m pytest")
+    assert commands[1].endswith(".venv/bin/python -m pytest -n 2")

@@ -5,11 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import distances, spd_classes, vector_classes
 from scipy.linalg import expm
 
-from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
+from rplvq import (
+    PLVQ,
+    RSLVQ,
+    AffineInvariant,
+    EarlyStopping,
+    EuclideanVectors,
+    LogEuclidean,
+    ProjectedEuclidean,
+    RiemannianLVQ,
+    StepSize,
+    Trainer,
+)
+from rplvq.arrays import Samples
 from rplvq.datasets import make_syn2
+from rplvq.training import EpochScore, State
+from tests.problems import distances, spd_classes, vector_classes
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +50,101 @@ def test_shapes_and_fitted_attributes(model, problem):
 
 
 @pytest.mark.parametrize("epochs", [0, 3])
-@pytest.mark.parametrize("monitor", ["sweep", "epoch"])
-def test_n_epochs_counts_epochs_trained(problem, epochs, monitor):
-    assert RiemannianLVQ(max_epochs=epochs, monitor=monitor).fit(*problem).n_epochs_ == epochs
+@pytest.mark.parametrize("callbacks", [(), (EpochScore(),)], ids=["no callback", "score of each epoch"])
+def test_n_epochs_counts_epochs_trained(problem, epochs, callbacks):
+    assert RiemannianLVQ(max_epochs=epochs, callbacks=callbacks).fit(*problem).n_epochs_ == epochs
+
+
+def test_the_trainer_and_the_state_are_public(model, problem):
+    X, y = problem
+    assert isinstance(model.trainer_, Trainer)
+    assert isinstance(model.state_, State)
+    assert_array_equal(model.trainer_.manifold.decode(model.state_.prototypes), model.prototypes_)
+    assert_array_equal(model.classes_[model.state_.labels], model.prototype_labels_)
+    assert (model.state_.epoch, model.state_.sigma2) == (model.n_epochs_, model.sigma2_)
+    assert model.state_.step_size == model.history_["step_size"][-1]
+    # They suffice to train on without the estimator.
+    samples = Samples(model.trainer_.manifold.encode(X), y)
+    again = model.trainer_.sweep(model.state_, samples, np.random.default_rng(0))[0]
+    assert np.isfinite(model.trainer_.manifold.decode(again.prototypes)).all()
+
+
+def test_the_trainer_holds_the_resolved_parts(problem):
+    X, y = problem
+    stopping, step_size = EarlyStopping(fraction=0.3), StepSize(0.1, max_weight=0.5)
+    parts = {"sigma2": 2.0, "step_size": step_size, "early_stopping": stopping, "batch_size": 4, "max_epochs": 2}
+    trainer = RiemannianLVQ("log_euclidean", "plvq", **parts).fit(X, y).trainer_
+    assert (trainer.manifold, trainer.cost, trainer.step_size) == (LogEuclidean(), PLVQ(), step_size)
+    assert (trainer.early_stopping, trainer.sigma2, trainer.batch_size, trainer.max_epochs) == (stopping, 2.0, 4, 2)
+    plain = RiemannianLVQ(max_epochs=1).fit(X, y).trainer_
+    assert (plain.manifold, plain.cost, plain.early_stopping) == (AffineInvariant(), RSLVQ(), None)
+    assert plain.step_size == StepSize()
+    assert RiemannianLVQ(max_epochs=1, early_stopping=True).fit(X, y).trainer_.early_stopping == EarlyStopping()
+
+
+def test_early_stopping_true_is_its_default_object(problem):
+    X, y = np.concatenate([problem[0]] * 2), np.concatenate([problem[1]] * 2)
+    models = [
+        RiemannianLVQ(early_stopping=stopping, max_epochs=15, random_state=0).fit(X, y)
+        for stopping in (True, np.True_, EarlyStopping(), EarlyStopping(fraction=0.1, patience=10, tol=1e-4))
+    ]
+    assert "validation_cost" in models[0].history_
+    for model in models[1:]:
+        assert_array_equal(model.prototypes_, models[0].prototypes_)
+        assert_array_equal(model.history_["validation_cost"], models[0].history_["validation_cost"])
+    without = [
+        RiemannianLVQ(early_stopping=off, max_epochs=2, random_state=0).fit(X, y) for off in (False, np.False_, None)
+    ]
+    for model in without:
+        assert "validation_cost" not in model.history_
+        assert_array_equal(model.prototypes_, without[0].prototypes_)
+
+
+def test_a_cap_on_weights_limits_the_steps(problem):
+    X, y = problem
+    capped, free = (
+        RiemannianLVQ(sigma2=0.5, step_size=StepSize(0.4, max_weight=cap), max_epochs=1, random_state=0).fit(X, y)
+        for cap in (0.05, None)
+    )
+    assert capped.history_["n_capped"][0] > free.history_["n_capped"][0] == 0
+    begin = RiemannianLVQ(max_epochs=0).fit(X, y).prototypes_
+    moved = [np.diag(distances(begin, model.prototypes_)).max() for model in (capped, free)]
+    assert moved[0] < moved[1]
+
+
+def test_a_mapping_from_a_callback_adds_columns_to_the_history(problem):
+    X, y = problem
+
+    def trace(report):
+        return {"trace": float(report.state.epoch**2), "cost": -1.0}
+
+    def rarely(report):
+        return {"rare": 1.0} if report.state.epoch == 2 else None
+
+    model = RiemannianLVQ(max_epochs=3, random_state=0, callbacks=[trace, rarely]).fit(X, y)
+    plain = RiemannianLVQ(max_epochs=3, random_state=0).fit(X, y)
+    assert_array_equal(model.prototypes_, plain.prototypes_)
+    assert [*model.history_] == [*plain.history_, "trace", "rare"]
+    assert_array_equal(model.history_["trace"], [1, 4, 9])
+    assert_array_equal(model.history_["rare"], [np.nan, 1, np.nan])
+    assert_array_equal(model.history_["cost"], [-1, -1, -1])  # a column of the library's can be replaced
+    assert_array_equal(model.history_["training_error"], plain.history_["training_error"])
+    model.partial_fit(X, y)  # callbacks are not called, and the columns go on
+    assert_array_equal(model.history_["trace"], [1, 4, 9, np.nan])
+    assert_array_equal(model.history_["rare"], [np.nan, 1, np.nan, np.nan])
+
+
+def test_later_callbacks_see_the_columns_of_earlier_ones(problem):
+    seen = []
+    callbacks = [lambda report: {"extra": 10.0 * report.state.epoch}, lambda report: seen.append(report.row["extra"])]
+    RiemannianLVQ(max_epochs=3, callbacks=callbacks).fit(*problem)
+    assert seen == [10.0, 20.0, 30.0]
+
+
+def test_true_from_a_callback_stops_and_an_empty_mapping_does_not(problem):
+    stopping = RiemannianLVQ(max_epochs=5, callbacks=[lambda report: report.state.epoch == 2]).fit(*problem)
+    going_on = RiemannianLVQ(max_epochs=5, callbacks=[lambda report: {}]).fit(*problem)
+    assert (stopping.n_epochs_, going_on.n_epochs_) == (2, 5)
 
 
 def test_fitting_anew_forgets_the_old_fit(problem):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import changed, refuse, snapshot, spd_classes
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 
 from rplvq import ProjectedEuclidean, RiemannianLVQ
+from tests.problems import changed, refuse, snapshot, spd_classes
 
 X, Y = spd_classes(n_classes=3, per_class=6)
 N = len(X)
@@ -157,7 +157,7 @@ BAD_WEIGHTS = {
     "negative": (changed(np.ones(N), 3, -2.0), r"sample_weight\[3\] is -2.0: .* not negative"),
     "NaN": (changed(np.ones(N), 5, np.nan), r"sample_weight\[5\] is nan"),
     "infinite": (changed(np.ones(N), 6, np.inf), r"sample_weight\[6\] is inf"),
-    "length": (np.ones(4), r"sample_weight must be 18 numbers, one a sample, got .* shape \(4,\)"),
+    "length": (np.ones(4), r"sample_weight must be 18 numbers, one per sample, got .* shape \(4,\)"),
     "2-D": (np.ones((N, 1)), r"sample_weight must be 18 numbers.* shape \(18, 1\)"),
     "zero": (np.zeros(N), "sample_weight is zero for every sample"),
     "strings": (["1"] * N, "sample_weight must be 18 numbers.*<U1"),

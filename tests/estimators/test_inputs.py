@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import warnings
 
-import input_table
 import numpy as np
 import pytest
-from input_table import EVERY, INDEX, MATRICES, ROWS, SIZED, good, manifold
 from joblib import Parallel, delayed, dump, load
-from problems import changed, refuse, snapshot
 
 from rplvq import RSLVQ, AffineInvariant, RiemannianLVQ
 from rplvq.exceptions import DivergenceWarning
 from rplvq.manifolds import InverseFactors
+from tests import input_table
+from tests.input_table import EVERY, INDEX, MATRICES, ROWS, SIZED, good, manifold
+from tests.problems import changed, refuse, snapshot
 
 CASES = [pytest.param(row, name, id=f"{key}-{name}") for key, row in ROWS.items() for name in row.manifolds]
 SETTINGS = {"sigma2": 1.0, "max_epochs": 3, "random_state": 0}
@@ -53,7 +53,7 @@ def test_a_row(row, name):
     with warned(row, name):
         model.fit(X, y, sample_weight=weights)
     distances_are_sound(model, X)
-    model._fitted_trainer.manifold.encode(model.prototypes_)  # no prototype has left the manifold
+    model.trainer_.manifold.encode(model.prototypes_)  # no prototype has left the manifold
     before = snapshot(model)
     with warned(row, "partial_fit"):
         model.partial_fit(X, y, sample_weight=weights)
@@ -148,12 +148,12 @@ def test_a_sample_that_is_a_prototype_has_distance_zero_and_a_finite_gradient(na
 def test_heavy_tails_are_capped_and_reported():
     X, y, _ = ROWS["heavy tails"].make("affine_invariant")
     init = (np.array([np.eye(4), 2 * np.eye(4)]), [0, 1])
-    settings = {"max_step_length": 1.0, "step_size": 4.9, "init": init}
+    settings = SETTINGS | ROWS["heavy tails"].settings | {"step_size": 4.9, "init": init}
     with pytest.warns(DivergenceWarning, match="steps were cut"):
-        model = classifier("affine_invariant", ROWS["heavy tails"], **settings).fit(X, y)
+        model = RiemannianLVQ(AffineInvariant(max_step_length=1.0), **settings).fit(X, y)
     assert model.history_["n_capped"].sum() > 0
     assert np.linalg.eigvalsh(model.prototypes_).min() > 0
-    assert isinstance(model._state.prototypes, InverseFactors)
+    assert isinstance(model.state_.prototypes, InverseFactors)
 
 
 def test_far_samples_have_exact_log_probabilities():

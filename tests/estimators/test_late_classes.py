@@ -8,16 +8,14 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import refuse, spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
-from rplvq.estimators._late import SETTLED
 
 from rplvq import (
     GLVQ,
     PLVQ,
     RSLVQ,
     AdaptiveStep,
-    Averaging,
+    AffineInvariant,
     ClassKMeans,
     ClassMeans,
     Grow,
@@ -25,11 +23,14 @@ from rplvq import (
     Prune,
     Representability,
     RiemannianLVQ,
+    StepSize,
     load_model,
 )
-from rplvq.costs import FlatGaussian, SpreadRSLVQ, among
+from rplvq.costs import FlatGaussian, SpreadRSLVQ, restrict_to_classes
+from rplvq.estimators._late_classes import SETTLED
 from rplvq.evaluation import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
+from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 
 X, INDEX = spd_classes(n_classes=3, per_class=12)
 Y = np.array(["b", "c", "a"])[INDEX]  # the class that is late comes first in the order
@@ -42,10 +43,13 @@ def begun(classes=None, **params):
 
 
 @pytest.mark.parametrize("classes", [None, ["a", "b", "c"]])
-@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", LearnedLogEuclidean()], ids=str)
-@pytest.mark.parametrize("compiled", [False, "auto"])
-def test_a_late_class_is_learned(classes, manifold, compiled):
-    model = begun(classes, manifold=manifold, compiled=compiled)
+@pytest.mark.parametrize(
+    "manifold",
+    ["affine_invariant", AffineInvariant(compiled=False), "log_euclidean", LearnedLogEuclidean()],
+    ids=["affine_invariant", "affine_invariant, not compiled", "log_euclidean", "learned_log_euclidean"],
+)
+def test_a_late_class_is_learned(classes, manifold):
+    model = begun(classes, manifold=manifold)
     assert "a" not in model.predict(X)
     model.partial_fit(X[LATE], Y[LATE])
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -75,7 +79,7 @@ def test_a_class_that_waits_has_probability_zero_and_is_not_predicted(decision):
 
 def cost_of(model, place, samples, labels):
     """Cost of samples, with the first prototype at a place."""
-    parts, state = model._fitted_trainer, model._state
+    parts, state = model.trainer_, model.state_
     sqdist = parts.manifold.sqdist(np.concatenate([[place], model.prototypes_[1:]]), samples)
     return parts.cost(sqdist, np.searchsorted(model.classes_, labels), state.labels, state.sigma2).loss.sum()
 
@@ -89,12 +93,12 @@ def test_one_sample_makes_a_prototype_and_ten_settle_it():
             came.append(row)
         mine = [row for row in came if LATE[row]]
         if count < SETTLED:
-            assert len(model._stream.young.samples.codes) == len(came)
-            mean = riemannian_mean(model._fitted_trainer.manifold, X[mine]).code
+            assert len(model._stream.pending.samples.codes) == len(came)
+            mean = riemannian_mean(model.trainer_.manifold, X[mine]).code
             assert cost_of(model, model.prototypes_[0], X[came], Y[came]) < cost_of(model, mean, X[came], Y[came])
             kept = model.prototypes_[0]
         else:
-            assert model._stream.young is None
+            assert model._stream.pending is None
     assert_allclose(model.prototypes_[0], kept, atol=0.3)
     others = begun(step_size=1e-12).prototypes_
     assert_allclose(model.prototypes_[1:], others, rtol=1e-9)
@@ -103,21 +107,21 @@ def test_one_sample_makes_a_prototype_and_ten_settle_it():
 def test_a_late_class_beside_prototypes_that_training_drove_off_their_data():
     """A mean would be nearest to the samples of all classes: it is moved away from those that are not its own."""
     model = RiemannianLVQ(sigma2=1.0, max_epochs=100, step_size=0.2, random_state=0).fit(X[EARLY], Y[EARLY])
-    mean = riemannian_mean(model._fitted_trainer.manifold, X[LATE]).code
-    sqdist = model._fitted_trainer.manifold.sqdist(np.concatenate([[mean], model.prototypes_]), X)
+    mean = riemannian_mean(model.trainer_.manifold, X[LATE]).code
+    sqdist = model.trainer_.manifold.sqdist(np.concatenate([[mean], model.prototypes_]), X)
     assert np.mean(np.array(["a", "b", "c"])[sqdist.argmin(axis=1)] == Y) < 0.7
     model.partial_fit(X, Y, classes=["a", "b", "c"])
     assert model.score(X, Y) > 0.9
 
 
 def test_only_so_many_samples_of_other_classes_are_kept(monkeypatch):
-    monkeypatch.setattr("rplvq.estimators.OTHERS", 5)
+    monkeypatch.setattr("rplvq.estimators._late_classes.OTHERS", 5)
     model, late = begun(), np.flatnonzero(LATE)
     model.partial_fit(X[late[:2]], Y[late[:2]])
     for row in range(len(X)):
         if EARLY[row]:
             model.partial_fit(X[[row]], Y[[row]])
-    kept = model._stream.young.samples.labels
+    kept = model._stream.pending.samples.targets
     assert np.count_nonzero(kept == "a") == 2
     assert len(kept) == 7
 
@@ -145,16 +149,16 @@ def test_as_many_prototypes_as_there_are_samples(settings):
 def test_given_prototypes_leave_a_late_class_to_its_mean():
     first = [int(np.flatnonzero(label == Y)[0]) for label in "bc"]
     model, means = (begun(init=init, prototypes_per_class=1) for init in ((X[first], Y[first]), "mean"))
-    state, other = (one.partial_fit(X[LATE], Y[LATE])._state for one in (model, means))
+    state, other = (one.partial_fit(X[LATE], Y[LATE]).state_ for one in (model, means))
     assert state.labels.tolist() == other.labels.tolist() == [0, 1, 2]
     assert model.score(X, Y) > 0.8
 
 
 @pytest.mark.parametrize("path", [True, False], ids=["saved", "pickled"])
 def test_a_stream_goes_on_from_disk_in_the_middle_of_it(tmp_path, path):
-    settings = {"prototypes_per_class": 2, "average": Averaging(0.0), "max_epochs": 8}
+    settings = {"prototypes_per_class": 2, "max_epochs": 8}
     model, rows = begun(["a", "b", "c"], **settings), np.flatnonzero(LATE)
-    for state in ("waiting", "young"):
+    for state in ("waiting", "pending"):
         model.save(tmp_path / "model.npz")
         again = load_model(tmp_path / "model.npz") if path else pickle.loads(pickle.dumps(model))
         assert_array_equal(again.predict_proba(X), model.predict_proba(X), err_msg=state)
@@ -168,29 +172,31 @@ def test_a_stream_goes_on_from_disk_in_the_middle_of_it(tmp_path, path):
     assert load_model(tmp_path / "model.npz").partial_fit(X[rows[:1]], ["d"]).classes_.tolist() == ["b", "c", "d"]
 
 
-def test_the_memory_of_a_step_and_of_averages_grows_with_the_prototypes():
-    model = begun(step_size=AdaptiveStep(0.05), average=Averaging(0.0)).partial_fit(X[LATE], Y[LATE])
-    state = model._state
-    assert len(state.memory.origin) == len(state.trail.iterate) == len(state.labels) == 3
-    assert np.linalg.norm(state.memory.origin[0] - model.prototypes_[0]) < 2  # where it was put, not where others began
-    assert_array_equal(state.memory.origin[1:], begun(step_size=AdaptiveStep(0.05))._state.memory.origin)
+def test_the_memory_of_a_step_rule_grows_with_the_prototypes():
+    model = begun(step_size=AdaptiveStep(0.05)).partial_fit(X[LATE], Y[LATE])
+    state = model.state_
+    assert len(state.memory.init) == len(state.labels) == 3
+    assert np.linalg.norm(state.memory.init[0] - model.prototypes_[0]) < 2  # where it was put, not where others began
+    assert_array_equal(state.memory.init[1:], begun(step_size=AdaptiveStep(0.05)).state_.memory.init)
     assert state.memory.n_steps == len(X)
     assert model.partial_fit(X, Y).score(X, Y) > 0.8
 
 
 def test_priors_and_variances_are_those_of_the_classes_met():
     model = begun(["a", "b", "c"], cost=RSLVQ(priors=(0.5, 0.2, 0.3)))
-    assert_allclose(model._fitted_trainer.cost.priors, (0.4, 0.6))
-    assert model.partial_fit(X[LATE], Y[LATE])._fitted_trainer.cost.priors == (0.5, 0.2, 0.3)
+    assert_allclose(model.trainer_.cost.priors, (0.4, 0.6))
+    assert model.partial_fit(X[LATE], Y[LATE]).trainer_.cost.priors == (0.5, 0.2, 0.3)
     few = np.array([0, 2])
-    assert_allclose((2 * PLVQ(priors=(0.2, 0.6, 0.2)) + GLVQ()).among(few).terms[0].cost.priors, (0.5, 0.5))
-    assert among(SpreadRSLVQ([1.0, 2.0, 3.0], FlatGaussian(2)), few).variances == (1.0, 3.0)
+    assert_allclose(
+        (2 * PLVQ(priors=(0.2, 0.6, 0.2)) + GLVQ()).restrict_to_classes(few).terms[0].cost.priors, (0.5, 0.5)
+    )
+    assert restrict_to_classes(SpreadRSLVQ([1.0, 2.0, 3.0], FlatGaussian(2)), few).variances == (1.0, 3.0)
     for same in (Representability(), GLVQ(), RSLVQ()):
-        assert among(same, few) is same
+        assert restrict_to_classes(same, few) is same
     refuse(begun(cost=RSLVQ(priors=(0.5, 0.5))), "partial_fit", X[LATE], Y[LATE], match="priors has 2 entries for 3")
     for cost in (RSLVQ(priors=(0.5, 0.5)), SpreadRSLVQ([1.0, 2.0], FlatGaussian(2))):
         with pytest.raises(ValueError, match="has 2 entries, none for class index 2"):
-            among(cost, few)
+            restrict_to_classes(cost, few)
 
 
 def test_which_labels_are_welcome():
@@ -240,7 +246,8 @@ def test_every_geometry_and_cost_follows_a_stream(case, cost):
     samples = samples * (1e-12 if case == "volts" else 1.0)
     manifold = {"sphere": Sphere(3), "wasserstein": "wasserstein", "volts": "euclidean"}.get(case, "affine_invariant")
     growth = [Prune(every=5), Grow(every=5, at_most=2)]
-    model = RiemannianLVQ(manifold, cost, max_epochs=2, horizon=50, growth=growth, random_state=0)
+    step_size = StepSize(horizon=50)
+    model = RiemannianLVQ(manifold, cost, step_size=step_size, max_epochs=2, growth=growth, random_state=0)
     model.fit(samples[labels > 0], labels[labels > 0])
     for sample, label in zip(samples, labels, strict=True):
         model.partial_fit(sample[None], [label], classes=[0, 1, 2])
@@ -253,24 +260,42 @@ def test_every_geometry_and_cost_follows_a_stream(case, cost):
 
 @pytest.mark.parametrize("step_size", [None, "auto"])
 def test_default_steps_do_not_end_in_a_stream(step_size):
-    model = RiemannianLVQ(sigma2=2.0, step_size=step_size, max_epochs=3, horizon=50, random_state=0).fit(X, Y)
+    settings = {"sigma2": 2.0, "max_epochs": 3, "random_state": 0}
+    model = RiemannianLVQ(step_size=StepSize(step_size, horizon=50), **settings).fit(X, Y)
     decayed = model.history_["step_size"][-1]
     for _ in range(2):
         model.partial_fit(X, Y)
     assert_allclose(model.history_["step_size"][-2:], 3 * 2.0 / 50)
     assert decayed < 3 * 2.0 / 50
-    model.set_params(horizon=10**9).partial_fit(X, Y)
+    model.set_params(step_size__horizon=10**9).fit(X, Y).partial_fit(X, Y)
     assert model.history_["step_size"][-1] == decayed
 
 
+@pytest.mark.parametrize("step_size", [None, "auto"])
+def test_the_default_horizon_is_a_thousand_samples(step_size):
+    models = [RiemannianLVQ(sigma2=2.0, step_size=given, max_epochs=1) for given in (step_size, StepSize(step_size))]
+    for model in models:
+        model.fit(X, Y).partial_fit(X, Y)
+        assert_allclose(model.history_["step_size"][-1], max(model.history_["step_size"][0], 3 * 2.0 / 1000))
+
+
+def test_later_calls_keep_the_horizon_that_the_model_began_with():
+    model = RiemannianLVQ(sigma2=2.0, step_size=StepSize(horizon=50), max_epochs=3, random_state=0).fit(X, Y)
+    model.set_params(step_size__horizon=10**9).partial_fit(X, Y)
+    assert_allclose(model.history_["step_size"][-1], 3 * 2.0 / 50)
+
+
 def test_steps_that_the_user_gave_stay_at_their_end():
-    model = RiemannianLVQ(step_size=0.01, max_epochs=1, horizon=5).fit(X, Y).partial_fit(X, Y)
+    model = RiemannianLVQ(step_size=StepSize(0.01, horizon=5), max_epochs=1).fit(X, Y).partial_fit(X, Y)
     assert model.history_["step_size"][-1] == 0.01
 
 
 @pytest.mark.parametrize("horizon", [0, 2.5, None, True])
 def test_a_bad_horizon_is_refused(horizon):
-    refuse(RiemannianLVQ(horizon=horizon), "partial_fit", X, Y, match="horizon must be an integer of at least 1")
+    message = "horizon must be an integer of at least 1"
+    with pytest.raises(ValueError, match=message):
+        StepSize(horizon=horizon)
+    refuse(RiemannianLVQ(step_size=StepSize()), "set_params", step_size__horizon=horizon, match=message)
 
 
 # --- a drifting stream with a late class
@@ -289,7 +314,8 @@ def drifting_stream(seed=0, length=600):
 def test_learning_on_beats_the_frozen_model_on_a_drifting_stream(seed):
     """By 0.3 and more of all answers in the second half, test-then-train; with the late class among the right ones."""
     samples, labels = drifting_stream(seed)
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=5, horizon=50, random_state=0)
+    step_size = StepSize(horizon=50)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=step_size, max_epochs=5, random_state=0)
     frozen = copy.deepcopy(model).fit(samples[:100], labels[:100])
     model.partial_fit(samples[:100], labels[:100])
     answers = []

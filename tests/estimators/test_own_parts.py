@@ -8,13 +8,24 @@ import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import distances, grassmann_classes, spd, spd_classes, sphere_classes
 from pymanopt.manifolds import Grassmann, Sphere
 from sklearn.base import clone
 
-from rplvq import RSLVQ, AffineInvariant, Annealed, ClassMeans, EuclideanVectors, FromPymanopt, RiemannianLVQ
+from rplvq import (
+    RSLVQ,
+    AffineInvariant,
+    Annealed,
+    ClassMeans,
+    EarlyStopping,
+    EuclideanVectors,
+    FromPymanopt,
+    RiemannianLVQ,
+)
+from rplvq.arrays import Samples
 from rplvq.protocols import Cost, Evaluation, Initializer, Manifold, Schedule
 from rplvq.testing import check_cost, check_initializer, check_manifold, check_schedule
+from rplvq.training import EpochScore, measure
+from tests.problems import distances, grassmann_classes, spd, spd_classes, sphere_classes
 
 # --- a user's own parts
 
@@ -108,7 +119,7 @@ def test_own_parts_keep_their_promises():
     [
         {"sigma2": Cosine(), "step_size": Cosine(0.1), "init": FirstSamples(), "prototypes_per_class": 2},
         {"sigma2": Annealed(1.0), "batch_size": 5, "init": "kmeans"},
-        {"sigma2": 1.0, "step_size": Cosine(), "early_stopping": True, "validation_fraction": 0.25},
+        {"sigma2": 1.0, "step_size": Cosine(), "early_stopping": EarlyStopping(fraction=0.25)},
     ],
     ids=["own", "mixed", "early stopping"],
 )
@@ -157,14 +168,16 @@ def test_priors_reach_the_probabilities():
 def test_a_sphere_trains():
     X, y = sphere_classes(per_class=20, spread=0.4)
     between = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]]) / np.sqrt(2)
-    settings = {"sigma2": 0.3, "step_size": 0.1, "init": (between, [0, 1, 2]), "monitor": "epoch", "random_state": 0}
+    settings = {"sigma2": 0.3, "step_size": 0.1, "init": (between, [0, 1, 2]), "random_state": 0}
     before = RiemannianLVQ(Sphere(3), max_epochs=0, **settings).fit(X, y)
-    model = RiemannianLVQ(Sphere(3), max_epochs=5, **settings).fit(X, y)
+    model = RiemannianLVQ(Sphere(3), max_epochs=5, callbacks=[EpochScore()], **settings).fit(X, y)
     assert before.score(X, y) < 0.7
     assert model.score(X, y) > 0.85  # chance is 1/3
     assert_allclose(np.linalg.norm(model.prototypes_, axis=1), 1)
     assert_allclose(model.transform(X), np.arccos(np.clip(X @ model.prototypes_.T, -1, 1)), atol=1e-7)
-    assert model.history_["cost"][-1] < 0.4 * before.history_["cost"][0]
+    samples = Samples(before.trainer_.manifold.encode(X), y)
+    cost = measure(before.trainer_.manifold, before.trainer_.cost, before.state_, samples).cost
+    assert model.history_["cost"][-1] < 0.4 * cost
 
 
 @pytest.mark.parametrize("manifold", [Grassmann(4, 2), FromPymanopt(Grassmann(4, 2))], ids=["bare", "wrapped"])

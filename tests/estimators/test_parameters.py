@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd_classes, sphere_classes
 from pymanopt.manifolds import Sphere
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
@@ -22,54 +23,94 @@ from rplvq import (
     AdaptiveStep,
     AffineInvariant,
     Annealed,
-    Averaging,
     ClassKMeans,
     ClassMeans,
     Constant,
+    EarlyStopping,
     EuclideanVectors,
     GeometricDecay,
     Grow,
     HeldOut,
-    Learned,
     LogEuclidean,
     ProjectedEuclidean,
     Prune,
     RiemannianLVQ,
     StepDecay,
+    StepSize,
 )
 from rplvq.preprocessing import trial_covariances
+from tests.problems import spd_classes, sphere_classes
 
 OTHER = {
-    "compiled": [False, True],
-    "average": [True, Averaging(0.2)],
-    "solver": ["cg", "trust_regions", "steepest_descent"],
-    "manifold": ["log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), ProjectedEuclidean(tau=1e-3)],
+    "manifold": [
+        *("log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), AffineInvariant(compiled=False)),
+        *(AffineInvariant(compiled=True), ProjectedEuclidean(tau=1e-3)),
+    ],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [
         *(2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None),
-        *("half_median", "heldout", HeldOut(), HeldOut(0.2), Learned(), Learned(0.5, data="training")),
+        *("blended", "half_median", "heldout", HeldOut(), HeldOut(["blended", 2.0, Annealed(0.5)])),
     ],
-    "step_size": [0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), "adaptive", AdaptiveStep(0.1)],
+    "step_size": [
+        *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), "auto", "adaptive", AdaptiveStep(0.1)),
+        *(StepSize(), StepSize("auto"), StepSize(0.1, max_weight=None), StepSize(max_weight=0.5), StepSize(horizon=50)),
+        AdaptiveStep(0.1, max_weight=None),
+    ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],
     "init": ["kmeans", ClassMeans(), ClassMeans(perturbation=0.1), ClassKMeans(max_iter=5)],
     "max_epochs": [7],
     "batch_size": [None, 5],
     "decision": ["posterior"],
-    "max_weight": [None, 0.5],
-    "max_step_length": [3.0],
-    "monitor": ["epoch"],
-    "early_stopping": [True],
-    "validation_fraction": [0.3],
-    "n_iter_no_change": [3],
-    "tol": [0.0],
+    "early_stopping": [
+        True,
+        *(EarlyStopping(**field) for field in ({}, {"fraction": 0.3}, {"patience": 3}, {"tol": 0})),
+    ],
     "growth": [[Grow()], (Prune(rise=0.1), Grow(2))],
-    "horizon": [50],
     "n_jobs": [2],
     "verbose": [1],
     "random_state": [0],
 }
 CHANGES = [(name, value) for name, values in OTHER.items() for value in values]
 EVERY_CHANGE = pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{n}={v}" for n, v in CHANGES])
+
+
+NAMES = [
+    *("manifold", "cost", "sigma2", "step_size", "prototypes_per_class", "init", "max_epochs", "batch_size"),
+    *("decision", "early_stopping", "growth", "callbacks", "n_jobs", "verbose", "random_state"),
+]
+DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(RiemannianLVQ).parameters.items()}
+ELSEWHERE = [
+    *("max_weight", "horizon", "max_step_length", "compiled", "monitor", "validation_fraction", "n_iter_no_change"),
+    *("tol", "average", "solver"),
+]
+
+
+def test_there_are_fifteen_parameters():
+    assert len(NAMES) == 15
+    assert list(DEFAULTS) == NAMES
+    assert sorted(RiemannianLVQ().get_params()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_parameter_is_documented_with_its_default(name):
+    documented = inspect.getdoc(RiemannianLVQ).split("\nAttributes\n")[0]
+    (line,) = re.findall(rf"^{name} : (.+)$", documented, re.MULTILINE)
+    assert line.endswith(
+        "default=" + (f'"{DEFAULTS[name]}"' if isinstance(DEFAULTS[name], str) else f"{DEFAULTS[name]}")
+    )
+
+
+def test_nothing_else_is_documented_as_a_parameter():
+    documented = inspect.getdoc(RiemannianLVQ).split("\nParameters\n")[1].split("\nAttributes\n")[0]
+    assert re.findall(r"^(\w+) : ", documented, re.MULTILINE) == NAMES
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_settings_of_parts_are_no_parameters_of_the_classifier(name):
+    with pytest.raises(TypeError, match=name):
+        RiemannianLVQ(**{name: 1})
+    with pytest.raises(ValueError, match=name):
+        RiemannianLVQ().set_params(**{name: 1})
 
 
 def test_the_table_covers_every_parameter():
@@ -117,10 +158,53 @@ def test_a_part_and_its_field_can_be_set_together():
         assert model.sigma2 == Annealed(3.0, power=1)
 
 
+def test_the_fields_of_steps_and_of_early_stopping_are_parameters():
+    model = RiemannianLVQ(step_size=StepSize(0.1, max_weight=0.5), early_stopping=EarlyStopping(patience=3))
+    nested = {name: value for name, value in model.get_params().items() if "__" in name}
+    assert nested == {
+        "step_size__schedule": 0.1,
+        "step_size__max_weight": 0.5,
+        "step_size__horizon": 1000,
+        "early_stopping__fraction": 0.1,
+        "early_stopping__patience": 3,
+        "early_stopping__tol": 1e-4,
+    }
+    assert clone(model).get_params() == model.get_params()
+    copied = clone(model).set_params(step_size__max_weight=None, step_size__horizon=50, early_stopping__fraction=0.25)
+    assert copied.step_size == StepSize(0.1, max_weight=None, horizon=50)
+    assert copied.early_stopping == EarlyStopping(fraction=0.25, patience=3)
+    assert model.step_size == StepSize(0.1, max_weight=0.5)
+    assert model.early_stopping == EarlyStopping(patience=3)
+    assert RiemannianLVQ(step_size=AdaptiveStep()).set_params(step_size__max_weight=2.0).step_size.max_weight == 2.0
+
+
+def test_parts_in_parts_have_parameters_too():
+    model = RiemannianLVQ(step_size=StepSize(GeometricDecay(0.1), max_weight=None))
+    params = model.get_params()
+    assert params["step_size__schedule"] == GeometricDecay(0.1)
+    assert (params["step_size__schedule__start"], params["step_size__schedule__ratio"]) == (0.1, 0.01)
+    assert clone(model).get_params() == params
+    model.set_params(step_size__schedule__start=0.3, step_size__max_weight=0.5)
+    assert model.step_size == StepSize(GeometricDecay(0.3), max_weight=0.5)
+    # A part and its field in one call: the new part gets the field, in whatever order they come.
+    changes = {"step_size__schedule__every": 7, "step_size__schedule": StepDecay(0.2), "step_size__horizon": 9}
+    model.set_params(**changes)
+    assert model.step_size == StepSize(StepDecay(0.2, every=7), max_weight=0.5, horizon=9)
+    model.set_params(cost=2.0 * PLVQ(), cost__cost__priors=(0.5, 0.5))
+    assert model.cost == 2.0 * PLVQ(priors=(0.5, 0.5))
+
+
 @pytest.mark.parametrize(
     "bad",
     [
         {"typo": 1},
+        {"step_size": StepSize(GeometricDecay(0.1)), "step_size__schedule__typo": 1},
+        {"step_size": StepSize(GeometricDecay(0.1)), "step_size__schedule__start": -1.0},
+        {"step_size": StepSize(0.1), "step_size__schedule__start": 1.0},  # a number has no fields
+        {"step_size": StepSize(0.1), "step_size__horizon": 0},
+        {"step_size": StepSize(0.1), "step_size__horizon__": 5},
+        {"early_stopping": EarlyStopping(), "early_stopping__typo": 1},
+        {"early_stopping": True, "early_stopping__patience": 3},  # True has no fields
         {"sigma2__typo": 1},
         {"sigma2__start": -1.0},
         {"sigma2__start__deeper": 1},
@@ -135,7 +219,7 @@ def test_a_part_and_its_field_can_be_set_together():
 def test_nothing_is_set_if_one_parameter_is_bad(bad):
     model = RiemannianLVQ(sigma2=Annealed(0.5))
     before = dict(vars(model))
-    with pytest.raises(ValueError, match=list(bad)[-1].split("__")[-1] or "sigma2__"):
+    with pytest.raises(ValueError, match=list(bad)[-1].split("__")[-1] or list(bad)[-1]):
         model.set_params(max_epochs=3, **bad)
     assert vars(model) == before
 
@@ -152,7 +236,9 @@ def test_clones_are_unfitted_and_independent():
 @pytest.mark.parametrize(
     "manifold", ["affine_invariant", LogEuclidean(), ProjectedEuclidean(), "euclidean", Sphere(3)], ids=str
 )
-@pytest.mark.parametrize("copier", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy])
+@pytest.mark.parametrize(
+    "copier", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy], ids=["pickled", "copied"]
+)
 def test_fitted_models_pickle_and_copy(manifold, copier):
     X, y = sphere_classes() if isinstance(manifold, Sphere) else spd_classes()
     model = RiemannianLVQ(manifold, sigma2=Annealed(), step_size=0.1, max_epochs=2, random_state=0).fit(X, y)
@@ -182,7 +268,25 @@ def problem():
     ids=["manifold, cost", "schedule, prototypes", "floor", "parts"],
 )
 def test_grid_search_chooses_among_parts(problem, grid):
-    model = RiemannianLVQ(sigma2=Annealed(1.0), max_epochs=2, random_state=0)
+    search_and_check(RiemannianLVQ(sigma2=Annealed(1.0), max_epochs=2, random_state=0), grid, problem)
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        {"step_size__max_weight": [None, 0.5], "step_size__horizon": [50], "step_size__schedule__start": [0.02, 0.2]},
+        [{"early_stopping__patience": [1, 2], "early_stopping__tol": [0.0, 0.1]}, {"early_stopping": [False]}],
+        {"early_stopping": np.array([False, True])},
+    ],
+    ids=["steps", "early stopping", "early stopping or not"],
+)
+def test_grid_search_reaches_into_steps_and_early_stopping(problem, grid):
+    parts = {"step_size": StepSize(GeometricDecay(0.1)), "early_stopping": EarlyStopping(0.3)}
+    search_and_check(RiemannianLVQ(sigma2=1.0, max_epochs=3, random_state=0, **parts), grid, problem)
+
+
+def search_and_check(model, grid, problem):
+    """Search, and check that the best model has the best parameters and predicts."""
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(*problem)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_score_ > 0.6

@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from problems import changed, refuse, spd_classes
 
-from rplvq import RSLVQ, AffineInvariant, Annealed, ClassMeans, Constant, RiemannianLVQ
+from rplvq import (
+    RSLVQ,
+    AdaptiveStep,
+    AffineInvariant,
+    Annealed,
+    ClassMeans,
+    Constant,
+    EarlyStopping,
+    RiemannianLVQ,
+    StepSize,
+)
+from tests.problems import changed, refuse, spd_classes
 
 X, Y = spd_classes(n_classes=3, per_class=6)
 
@@ -51,12 +61,10 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("decision", "x", "decision must be 'nearest' or 'posterior', got 'x'"),
     ("max_epochs", -1, "max_epochs must be an integer.*-1"),
     ("batch_size", 0, "batch_size must be an integer.*0"),
-    ("max_weight", 0.0, "max_weight must be .*positive.*0.0"),
-    ("max_step_length", -1.0, "max_step_length must be .*positive.*-1.0"),
-    ("monitor", "x", "monitor"),
-    ("compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
-    ("average", 0.5, "average must be True, False or an Averaging, got 0.5"),
-    ("solver", "newton", "solver='newton' is not known; choose from .*cg.*sgd"),
+    *[
+        ("early_stopping", value, "early_stopping must be True, False or an EarlyStopping, got .*" + shown)
+        for value, shown in ((0.1, "0.1"), ("yes", "'yes'"), (1, "1"), (0, "0"), (EarlyStopping, "EarlyStopping"))
+    ],
     ("callbacks", [3], r"callbacks\[0\] is 3"),
     ("random_state", "x", "seed"),
 ]
@@ -69,6 +77,52 @@ def test_bad_parameters(name, value, match):
     for method in ("fit", "partial_fit"):
         refuse(RiemannianLVQ(**{name: value}), method, X, Y, match=match)
     refuse(fitted().set_params(**{name: value}), "fit", X, Y, match=match)
+
+
+BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
+    *[
+        ("step_size", part, "max_weight", value, "max_weight must be a positive number or None, got " + shown)
+        for part in (StepSize, AdaptiveStep)
+        for value, shown in ((0.0, "0.0"), (-1, "-1"), (np.nan, "nan"), ("1", "'1'"), (True, "True"))
+    ],
+    *[
+        ("early_stopping", EarlyStopping, "fraction", value, "fraction must be a number between 0 and 1, got ")
+        for value in (0, 1.0, -0.1, np.nan, True, "0.1", None)
+    ],
+    *[
+        ("early_stopping", EarlyStopping, "patience", value, "patience must be an integer of at least 1, got ")
+        for value in (0, 2.5, True, None)
+    ],
+    *[
+        ("early_stopping", EarlyStopping, "tol", value, "tol must be a number of at least 0, got ")
+        for value in (-1e-4, np.nan, True, "0", None)
+    ],
+    *[
+        ("manifold", AffineInvariant, "max_step_length", value, "max_step_length'? must be .*" + shown)
+        for value, shown in ((-1.0, "-1.0"), (0, "0"), (np.nan, "nan"))
+    ],
+    ("manifold", AffineInvariant, "compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "field", "value", "match"),
+    BAD_FIELDS,
+    ids=[f"{part.__name__}({field}={value!r})" for _, part, field, value, _ in BAD_FIELDS],
+)
+def test_bad_fields_of_parts(name, part, field, value, match):
+    """They are refused when the part is made, and when its field is set; the model is what it was."""
+    with pytest.raises(ValueError, match=match):
+        part(**{field: value})
+    refuse(RiemannianLVQ(**{name: part()}), "set_params", max_epochs=1, **{f"{name}__{field}": value}, match=match)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.95])
+def test_a_fraction_that_leaves_a_side_without_a_class_is_refused(fraction):
+    message = f"early_stopping: fraction={fraction} of 18 samples cannot be held out with every class on both sides"
+    for model in (RiemannianLVQ(), fitted()):
+        model.set_params(early_stopping=EarlyStopping(fraction=fraction))
+        refuse(model, "fit", X, Y, match=message)
 
 
 def test_a_bad_decision_is_refused_at_predict_too():
@@ -85,7 +139,8 @@ def test_a_failed_call_draws_no_random_numbers(method):
 
 def test_a_fit_that_diverges_changes_nothing():
     model = fitted()
-    model.set_params(manifold="euclidean", sigma2=1e-3, step_size=1e200, max_weight=None, max_epochs=3)
+    step_size = StepSize(1e200, max_weight=None)
+    model.set_params(manifold="euclidean", sigma2=1e-3, step_size=step_size, max_epochs=3)
     with np.errstate(all="ignore"):
         refuse(model, "fit", X, Y, error=FloatingPointError, match="training diverged in epoch 1")
 

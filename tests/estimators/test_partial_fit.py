@@ -8,9 +8,9 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd_classes, vector_classes
 
-from rplvq import Annealed, GeometricDecay, RiemannianLVQ
+from rplvq import Annealed, EarlyStopping, GeometricDecay, RiemannianLVQ, StepSize
+from tests.problems import spd_classes, vector_classes
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def problem():
 
 
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
-@pytest.mark.parametrize("settings", [{}, {"batch_size": 7, "prototypes_per_class": 2, "monitor": "epoch"}])
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 7, "prototypes_per_class": 2}])
 def test_calls_on_all_data_are_the_sweeps_of_fit(problem, manifold, settings):
     X, y = problem
     settings = {"max_epochs": 3, "sigma2": Annealed(2.0), "random_state": 5} | settings
@@ -58,11 +58,8 @@ def test_training_goes_on_after_fit_and_starts_anew_at_fit(problem):
 @pytest.mark.parametrize("epochs", [0, 2])
 def test_history_goes_on_after_early_stopping_and_after_no_epoch(problem, epochs):
     X, y = problem
-    model = (
-        RiemannianLVQ(max_epochs=epochs, early_stopping=True, validation_fraction=0.2, random_state=0)
-        .fit(X, y)
-        .partial_fit(X, y)
-    )
+    model = RiemannianLVQ(max_epochs=epochs, early_stopping=EarlyStopping(fraction=0.2), random_state=0)
+    model.fit(X, y).partial_fit(X, y)
     assert model.n_epochs_ == epochs + 1
     assert len(set(map(len, model.history_.values()))) == 1
     assert np.isfinite(model.history_["cost"]).all()
@@ -145,9 +142,8 @@ def test_a_later_call_that_diverges_changes_nothing(problem):
     def wild(epoch, n_epochs):
         return 0.01 if epoch < 2 else 1e300
 
-    model = RiemannianLVQ(
-        "euclidean_vectors", step_size=wild, max_weight=None, sigma2=1e-3, random_state=0
-    ).partial_fit(X, y)
+    step_size = StepSize(wild, max_weight=None)
+    model = RiemannianLVQ("euclidean_vectors", step_size=step_size, sigma2=1e-3, random_state=0).partial_fit(X, y)
     kept, draws = copy.deepcopy(model.prototypes_), model._rng.bit_generator.state
     with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="diverged in epoch 2"):
         model.partial_fit(X, y)

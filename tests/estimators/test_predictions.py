@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import distances, spd_classes
 from scipy.linalg import logm
 from scipy.special import logsumexp, softmax
 
 from rplvq import RiemannianLVQ
+from tests.problems import distances, spd_classes
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import FEW, spd_classes
 
 from rplvq import AffineInvariant, Annealed, Constant, GeometricDecay, LogEuclidean, RiemannianLVQ, StepDecay
 from rplvq.training import pair_weights
+from tests.cases import CASES
+from tests.problems import FEW, spd_classes
 
 SEEDS = st.integers(0, 2**32 - 1)
 MATRIX_METRICS = ["affine_invariant", "log_euclidean", "log_cholesky", "bures_wasserstein", "euclidean"]
@@ -159,7 +159,7 @@ def test_chunks_and_threads_do_not_show_in_bits(seed, metric, n, exponent):
     results = []
     for budget, n_jobs in [(1 << 25, 1), (1 << exponent, 1), (1 << exponent, 2)]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rplvq.arrays.BUDGET_BYTES", budget)
+            patch.setattr("rplvq.arrays._samples.BUDGET_BYTES", budget)
             model = RiemannianLVQ(metric, max_epochs=1, n_jobs=n_jobs, random_state=0).fit(X, y)
             results.append((model.prototypes_, model.predict(X), model.transform(X), model.predict_proba(X)))
     for result in results[1:]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from problems import spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 
 from rplvq import EuclideanVectors, FromPymanopt, RiemannianLVQ, Trainer
-from rplvq.training import visits
+from rplvq.arrays import Samples, visits
+from rplvq.training import EpochScore
+from tests.problems import spd_classes, sphere_classes, vector_classes
 
 PROBLEMS = {
     "affine_invariant": (spd_classes(n_classes=3), "affine_invariant"),
@@ -24,7 +25,7 @@ SETTINGS = pytest.mark.parametrize(
     "settings",
     [
         {},
-        {"prototypes_per_class": 2, "monitor": "epoch"},
+        {"prototypes_per_class": 2, "callbacks": [EpochScore()]},
         {"prototypes_per_class": 2, "init": "kmeans", "batch_size": 4},
         {"batch_size": None, "cost": "plvq"},
     ],
@@ -109,7 +110,7 @@ def test_fractions_are_shared_by_the_visits(batch_size):
 def test_cost_and_error_are_weighted_sums():
     X, y = vector_classes(shift=0.5, n_classes=2)
     weights = np.random.default_rng(0).uniform(0.2, 2.5, len(X))
-    model = fitted("euclidean_vectors", X, y, weights, monitor="epoch")
+    model = fitted("euclidean_vectors", X, y, weights, callbacks=[EpochScore()])
     own = model.predict_log_proba(X)[np.arange(len(X)), y]
     assert_allclose(model.history_["cost"][-1], -weights @ own)
     assert_allclose(model.history_["training_error"][-1], weights @ (model.predict(X) != y) / weights.sum())
@@ -139,6 +140,6 @@ def test_the_trainer_itself_takes_weights(batch_size):
         (np.repeat(X, [1, 0, 2, 1], axis=0), np.repeat(y, [1, 0, 2, 1]), None),
     ]:
         rng = np.random.default_rng(0)
-        state = trainer.init(codes, targets, 2, rng, given)
-        ends.append(trainer.run(state, codes, targets, rng, given).state.prototypes)
+        samples = Samples(codes, targets, given)
+        ends.append(trainer.run(trainer.init(samples, 2, rng), samples, rng).state.prototypes)
     assert_allclose(ends[0], ends[1], rtol=1e-12)

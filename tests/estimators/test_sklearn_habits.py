@@ -233,4 +233,6 @@ def test_what_was_learned_ends_with_an_underscore(data):
         "n_epochs_",
         "history_",
         "n_features_in_",
+        "state_",
+        "trainer_",
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from recorders import Recorder, numbered
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import cohen_kappa_score
@@ -17,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from rplvq import PLVQ, AffineInvariant, LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.evaluation import compare, default_estimators
+from tests.recorders import Recorder, numbered
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from recorders import Failing, Recorder, numbered
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, ShuffleSplit
@@ -16,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.evaluation import compare
+from tests.recorders import Failing, Recorder, numbered
 
 
 @pytest.fixture

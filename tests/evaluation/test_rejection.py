@@ -244,7 +244,7 @@ def test_the_calibrated_sigma2_is_where_the_derivative_vanishes(digits):
     X, y, X_test, y_test = digits
     found = calibrate_sigma2(model().fit(X, y), X_test, y_test)
     sqdist, targets = found.transform(X_test) ** 2, np.searchsorted(found.classes_, y_test)
-    cost, labels = found._fitted_trainer.cost, found._state.labels
+    cost, labels = found.trainer_.cost, found.state_.labels
     slope = cost(sqdist, targets, labels, found.sigma2_).slope
     assert abs((slope * sqdist).sum()) < 1e-3 * np.abs(slope * sqdist).sum()
 

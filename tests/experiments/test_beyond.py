@@ -1,4 +1,4 @@
-"""What goes beyond the paper: a slice of each experiment, and the page made from the cached results."""
+"""The experiments of examples/beyond: small runs of each, and the page made from the records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_refusing_and_calibrating_run(tmp_path):
 
 
 @pytest.mark.skipif(not data.is_available("eth80_cov5.npz"), reason="needs eth80_cov5.npz")
-def test_a_vote_answers_otherwise_than_its_members(tmp_path):
+def test_a_vote_scores_differently_from_its_members(tmp_path):
     records = {record["method"]: record["result"] for record in run(votes.smoke(), folder=tmp_path, verbose=0)}
     assert list(records) == list(votes.METHODS)
     accuracies = [record["accuracy"] for record in records.values()]
@@ -71,7 +71,7 @@ def test_the_stream_has_every_rule_in_every_view():
 
 @needs_bci
 def test_views_show_what_they_say():
-    """Online differs from transductive by the running mean only: the first session is the same in both."""
+    """Online and transductive views differ only in the mean of session 2: session 1 is the same in both."""
     whole = data.load_bci2a(1)
     online, transductive = (recentering.seen(whole, view, 10.0) for view in ("online", "transductive"))
     assert (online.X_train == transductive.X_train).all()
@@ -79,7 +79,7 @@ def test_views_show_what_they_say():
     assert recentering.seen(whole, "as measured", 10.0) is whole
 
 
-def test_the_page_is_made_from_the_cached_results(tmp_path):
+def test_the_page_is_made_from_the_records(tmp_path):
     report.write(RESULTS / "full", tmp_path)
     text = (tmp_path / "beyond.md").read_text(encoding="utf-8")
     assert "{{" not in text
@@ -90,7 +90,7 @@ def test_the_page_is_made_from_the_cached_results(tmp_path):
 
 
 def test_groups_of_the_command_are_those_of_the_modules():
-    """Also that no tuple of one name has lost its comma: its letters would be groups."""
+    """The test also finds a tuple of one name without its comma, whose letters would be taken as groups."""
     for module, (groups, files) in EXPERIMENTS.modules.items():
         assert isinstance(groups, tuple), module
         assert isinstance(files, tuple), module

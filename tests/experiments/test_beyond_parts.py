@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from examples.beyond import costs, geometries, problems, reduction, report_parts
-from examples.paper import data, runner
+from examples.paper import data, records, runner
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn2
 
@@ -17,31 +17,32 @@ needs_bci = pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason=
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Results of the smoke runs of costs and geometries, under the name of a data set that tables know."""
+    """Records of the smoke runs of costs and geometries, under the name of a data set that the tables show."""
     found = tmp_path_factory.mktemp("results")
     runner.run(costs.smoke() + geometries.smoke(), folder=found, verbose=0)
     assert runner.pending(costs.smoke() + geometries.smoke(), found) == []
     for part in ("costs", "geometries"):
-        (found / f"{part}-digits").rename(found / f"{part}-syn1")
+        for record in runner.load(found, f"{part}-digits"):
+            records.save(found, record | {"experiment": f"{part}-syn1"})
     return found
 
 
 @pytest.mark.parametrize("module", [costs, geometries], ids=["costs", "geometries"])
 def test_smoke_trains_every_method_through_the_runner(module, folder):
     found = runner.load(folder, f"{module.__name__.rsplit('.', 1)[1]}-syn1")
-    records = {record["method"]: record["result"] for record in found}
-    assert set(records) == set(module.METHODS)
-    accuracies = [result["accuracy"] for result in records.values()]
+    results = {record["method"]: record["result"] for record in found}
+    assert set(results) == set(module.METHODS)
+    accuracies = [result["accuracy"] for result in results.values()]
     assert min(accuracies) > 0.6
     assert len(set(accuracies)) >= 4
 
 
 @needs_bci
 def test_a_projection_is_learned_alone_and_with_the_prototypes(tmp_path):
-    records = {r["method"]: r["result"] for r in runner.run(reduction.smoke(), folder=tmp_path, verbose=0)}
-    assert list(records) == list(reduction.METHODS)
-    assert min(result["mean_kappa"] for result in records.values()) > 0.5
-    assert records["8, pipeline"]["kappa"] != records["8, jointly"]["kappa"]
+    results = {r["method"]: r["result"] for r in runner.run(reduction.smoke(), folder=tmp_path, verbose=0)}
+    assert list(results) == list(reduction.METHODS)
+    assert min(result["mean_kappa"] for result in results.values()) > 0.5
+    assert results["8, pipeline"]["kappa"] != results["8, jointly"]["kappa"]
 
 
 @pytest.mark.parametrize("module", [costs, geometries, reduction], ids=["costs", "geometries", "reduction"])

@@ -59,7 +59,7 @@ def test_each_vote_a_sample_takes_as_many_steps_as_the_others():
 
 
 def test_measures_of_the_truth_itself():
-    """Prototypes at the centres with the true variance lose nothing, at another sigma2 they do."""
+    """Prototypes at the centres lose nothing with the true variance, and lose something with another sigma2."""
     found = soft_labels.gaussians(300, 2.0, RNG(2))
     start = {"init": (found.centres, [0, 1, 2]), "max_epochs": 0}
     labels = np.arange(300) % 3

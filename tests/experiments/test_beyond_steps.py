@@ -21,7 +21,7 @@ def test_smoke_trains_every_method_through_the_runner(module, names, tmp_path):
     for result in records.values():
         assert result["cost"] != result["start_cost"]
         assert result["accuracy"] > 0.5
-    assert sum(result["cost"] < result["start_cost"] for result in records.values()) >= 3
+    assert sum(result["cost"] < result["start_cost"] for result in records.values()) >= min(3, len(names))
     assert runner.pending(jobs, tmp_path) == []
 
 

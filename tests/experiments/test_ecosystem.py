@@ -60,7 +60,7 @@ def test_time_series_of_aeon(tmp_path):
     assert records["MDM, affine-invariant"] > 0.95 > records["MDM, projected Euclidean"]
 
 
-def test_the_page_holds_every_cached_result(tmp_path):
+def test_the_page_is_made_from_the_records(tmp_path):
     write(RESULTS / "full", tmp_path)
     text = (tmp_path / "ecosystem.md").read_text(encoding="utf-8")
     assert "{{" not in text

@@ -168,7 +168,7 @@ def test_smoke_runs(tmp_path, subject1):
 
 
 def committed(method):
-    """Mean kappas over the nine subjects, one for each seed, in the results kept with the code."""
+    """Mean kappas over the nine subjects, one per seed, from the committed records."""
     records = load(RESULTS / "full", "bci2a", method)
     if not records:
         pytest.skip(f"no results of the full run of {method}")

@@ -1,4 +1,4 @@
-"""From raw recordings to the covariances of BCI IV 2a: filter, trials, and MOABB's data set behind a stand-in."""
+"""From raw recordings to the covariances of BCI IV 2a: filter, trials, and a substitute for MOABB's data set."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_covariances_divide_by_the_samples_less_one():
 
 
 class Recording:
-    """What a raw recording of mne answers, as far as the loader asks."""
+    """A raw recording of mne, with the methods that the loader calls."""
 
     def __init__(self, seed, has_stim):
         self.signals, self.info, self.first_samp, self.has_stim = (
@@ -73,7 +73,7 @@ EVENTS = np.array([[350, 0, 3], [2350, 0, 1]])
 
 @pytest.fixture
 def moabb(monkeypatch):
-    """A stand-in for moabb and mne: two sessions of two runs, events at the beginning of trials."""
+    """A substitute for moabb and mne: two sessions of two runs, with events at the beginning of trials."""
     runs = {name: {str(run): Recording(10 * i + run, run == 0) for run in range(2)} for i, name in enumerate("BA")}
 
     class BNCI2014001:

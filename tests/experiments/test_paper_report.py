@@ -1,21 +1,17 @@
-"""The page of reproduction is made of the result files: numbers agree, pairs are paired, figures are drawn."""
+"""The page on the reproduction of the paper: tables show the records, tests pair repetitions, figures are drawn."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pytest
 
 from examples.paper import __main__ as command
-from examples.paper import report
+from examples.paper import records, report
 
 
 def record(folder, experiment, method, repetition, **result):
-    path = folder / experiment / f"{method}-{repetition:03d}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     entry = {"experiment": experiment, "method": method, "repetition": repetition, "settings": {}, "result": result}
-    path.write_text(json.dumps(entry | {"seconds": 0.0, "versions": {}, "command": "none"}))
+    records.save(folder, entry | {"seconds": 0.0, "versions": {}, "command": "none"})
 
 
 def test_tables_show_mean_spread_and_number_of_repetitions(tmp_path):

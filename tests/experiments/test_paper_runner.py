@@ -1,4 +1,4 @@
-"""The runner of examples/paper: results kept, runs resumed, settings compared; and where data are found."""
+"""The runner of examples/paper: records are kept, runs continue, settings are compared, and data are found."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_nothing_half_written_is_left(folder, log):
         run([Job("exp", "nan", 0, {}, not_a_number)], folder=folder, verbose=0)
     assert load(folder, "exp") == []
     run(make_jobs(log, 1), folder=folder, verbose=0)
-    assert [path.name for path in (folder / "exp").iterdir()] == ["A-method-000.json"]
+    assert [path.name for path in path_of(folder, make_jobs(log, 1)[0]).parent.iterdir()] == ["A-method-000.json"]
 
 
 def test_files_are_json_with_a_line_for_each_entry(folder, log):

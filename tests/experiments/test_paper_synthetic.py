@@ -1,4 +1,4 @@
-"""The synthetic experiments of examples/paper: who trains on what, selection, curves."""
+"""The synthetic experiments of examples/paper: training data of each method, selection, curves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from examples.paper.runner import load, path_of, run
 from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
 from examples.paper.synthetic_methods import METHODS, draw, settings_of
-from rplvq import Annealed, GeometricDecay, RiemannianLVQ
+from rplvq import Annealed, GeometricDecay, RiemannianLVQ, StepSize
 from rplvq.datasets import make_syn2, random_bases
 from rplvq.presets import plrsq_annealed, plrsq_const
 
@@ -66,7 +66,9 @@ def test_the_rate_multiplies_the_papers_step(problem):
         synthetic.table_entry(repetition=3, method="PLRSQ-Const, remark", rate=rate, **SMALL, **TRAINED)
         for rate in (1.0, 200.0)
     )
-    model = plrsq_const(**TRAINED, step_size=GeometricDecay(200 * 10 * 2 / 100), random_state=3)
+    model = plrsq_const(
+        **TRAINED, step_size=StepSize(GeometricDecay(200 * 10 * 2 / 100), max_weight=None), random_state=3
+    )
     assert double["accuracy"] == model.fit(problem.X, problem.y).score(problem.X_test, problem.y_test)
     assert double["accuracy"] != usual["accuracy"]
 
@@ -163,7 +165,7 @@ def test_smoke_runs_and_is_not_run_twice(tmp_path):
 
 
 def committed(method):
-    """Accuracies of the 30 repetitions of SynI in the results kept with the code."""
+    """Accuracies of the 30 repetitions of SynI from the committed records."""
     records = load(RESULTS / "full", "syn1", method)
     if [record["repetition"] for record in records] != list(range(30)):
         pytest.skip(f"results of the full run are incomplete: {len(records)} of 30 of {method}")

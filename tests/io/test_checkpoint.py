@@ -12,25 +12,33 @@ import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from problems import changed, refuse, spd_classes, sphere_classes, vector_classes
 from pymanopt.manifolds import Sphere
 
 from rplvq import (
+    AdaptiveStep,
+    AffineInvariant,
     Annealed,
     Checkpoint,
     ClassKMeans,
+    EarlyStopping,
     EuclideanVectors,
     GeometricDecay,
+    Grow,
     HeldOut,
-    Learned,
     LogEuclidean,
+    Prune,
     RiemannianLVQ,
+    StepSize,
     Trainer,
 )
-from rplvq import checkpoint as checkpoint_module
+from rplvq.arrays import Samples
 from rplvq.exceptions import ModelFileError
+from rplvq.io import _checkpoint as checkpoint_module
 from rplvq.io import load_checkpoint, load_model
 from rplvq.io._archive import CHECKPOINT, open_archive, seal_archive
+from rplvq.schedules import DoGState
+from rplvq.training import EpochScore
+from tests.problems import changed, refuse, spd_classes, sphere_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
 SETTINGS = {"max_epochs": 6, "random_state": 0}
@@ -49,9 +57,17 @@ def strike(epoch):
     return callback
 
 
+def squares(report):
+    return {"square": float(report.state.epoch**2)}
+
+
+def on_even_epochs(report):
+    return {"even": 1.0} if report.state.epoch % 2 == 0 else None
+
+
 RUNS = {
     "defaults": ({}, (X, Y)),
-    "plain": ({"compiled": False}, (X, Y)),
+    "plain": ({"manifold": AffineInvariant(compiled=False)}, (X, Y)),
     "batches": ({"batch_size": 4}, (X, Y)),
     "all at once": ({"batch_size": None}, (X, Y)),
     "complex": ({}, spd_classes(dtype=complex)),
@@ -67,12 +83,21 @@ RUNS = {
     "strings": ({}, (X, np.array(["no", "yes"])[Y])),
     "annealed, k-means": ({"sigma2": Annealed(), "init": ClassKMeans(), "prototypes_per_class": 2}, (X, Y)),
     "given prototypes": ({"init": (X[:4], [0, 1, 0, 1])}, (X, Y)),
-    "monitor": ({"monitor": "epoch"}, (X, Y)),
-    "early stopping": ({"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 2}, (X, Y)),
-    "held out": ({"sigma2": HeldOut(untrained=False)}, spd_classes(per_class=30)),
-    "learned on held-out samples": ({"sigma2": Learned(rate=1.0), "validation_fraction": 0.3}, (X, Y)),
-    "learned in training": ({"sigma2": Learned(rate=1.0, data="training"), "early_stopping": True}, (X, Y)),
-    "no seed": ({"random_state": None, "early_stopping": True, "validation_fraction": 0.3}, (X, Y)),
+    "score of each epoch": ({"callbacks": [EpochScore()]}, (X, Y)),
+    "early stopping": ({"early_stopping": EarlyStopping(fraction=0.3, patience=2)}, (X, Y)),
+    "held out": ({"sigma2": HeldOut(("grid", "gentle", "annealed"))}, spd_classes(per_class=30)),
+    "early stopping by default": ({"early_stopping": True}, (np.repeat(X, 2, axis=0), np.repeat(Y, 2))),
+    "capped steps": ({"step_size": StepSize(GeometricDecay(0.3), max_weight=0.4)}, (X, Y)),
+    "adaptive steps": ({"step_size": AdaptiveStep(0.1, every=4)}, (X, Y)),
+    "adaptive steps, early stopping": (
+        {"step_size": "adaptive", "early_stopping": EarlyStopping(fraction=0.3, patience=2)},
+        (X, Y),
+    ),
+    "growth": ({"growth": [Grow(every=1, at_most=2), Prune(every=2)], "step_size": "adaptive"}, (X, Y)),
+    "chosen from a list": ({"sigma2": HeldOut(["blended", 0.5, Annealed(2.0)])}, spd_classes(per_class=30)),
+    "columns of a callback": ({"callbacks": [squares]}, (X, Y)),
+    "columns of a callback, now and then": ({"callbacks": [on_even_epochs]}, (X, Y)),
+    "no seed": ({"random_state": None, "early_stopping": EarlyStopping(fraction=0.3)}, (X, Y)),
     "generator": ({"random_state": np.random.RandomState(4)}, (X, Y)),
 }
 
@@ -86,13 +111,14 @@ def broken_off(path, settings, data, epoch, every=None):
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = np.random.RandomState(3)
     with contextlib.suppress(LightningError):
-        RiemannianLVQ(**settings, callbacks=[Checkpoint(path, every=every), strike(epoch)]).fit(*data)
+        callbacks = [*settings.get("callbacks", ()), Checkpoint(path, every=every), strike(epoch)]
+        RiemannianLVQ(**settings | {"callbacks": callbacks}).fit(*data)
     return whole
 
 
 def assert_same(model, whole, data):
     assert_array_equal(model.prototypes_, whole.prototypes_)
-    assert_array_equal(np.asarray(model._state.prototypes), np.asarray(whole._state.prototypes))
+    assert_array_equal(np.asarray(model.state_.prototypes), np.asarray(whole.state_.prototypes))
     assert model.history_.keys() == whole.history_.keys()
     for name in whole.history_.keys() - {"seconds"}:
         assert_array_equal(model.history_[name], whole.history_[name])
@@ -135,7 +161,7 @@ def test_the_order_of_the_samples_and_what_training_does_not_depend_on_may_diffe
 
 @pytest.mark.parametrize("patience", [True, False])
 def test_a_fit_that_had_stopped_is_over(patience, tmp_path):
-    settings = {"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 1, "tol": 1.0}
+    settings = {"early_stopping": EarlyStopping(fraction=0.3, patience=1, tol=1.0)}
     if not patience:
         settings = {"callbacks": [lambda report: report.state.epoch == 2]}
     stopped = RiemannianLVQ(**SETTINGS | settings)
@@ -148,24 +174,45 @@ def test_a_fit_that_had_stopped_is_over(patience, tmp_path):
 
 def test_a_bare_trainer_writes_checkpoints_and_goes_on(tmp_path):
     V, y = vector_classes()
+    samples = Samples(V, y)
     settings = {"max_epochs": 5, "sigma2": 1.0, "step_size": GeometricDecay(0.1)}
 
     def begun(callbacks=()):
         trainer, rng = Trainer(EuclideanVectors(), callbacks=callbacks, **settings), np.random.default_rng(0)
-        return trainer, trainer.begin(trainer.init(V, y, 2, rng), V, y, rng), rng
+        return trainer, trainer.begin(trainer.init(samples, 2, rng), rng), rng
 
     trainer, start, rng = begun([Checkpoint(tmp_path / "run.npz"), strike(2)])
     with pytest.raises(LightningError):
-        trainer.run(start.state, V, y, rng)
+        trainer.run(start.state, samples, rng)
     trainer, start, rng = begun()
-    whole = [*trainer.epochs(start, V, y, rng)][-1]
+    whole = [*trainer.epochs(start, samples, rng)][-1]
     loaded = load_checkpoint(tmp_path / "run.npz")
     assert loaded.origin is None
-    rest = [*trainer.epochs(loaded.progress, V, y, np.random.default_rng(9))]
+    rest = [*trainer.epochs(loaded.progress, samples, np.random.default_rng(9))]
     assert [progress.state.epoch for progress in rest] == [3, 4, 5]
     assert_array_equal(rest[-1].state.prototypes, whole.state.prototypes)
     model = RiemannianLVQ("euclidean_vectors", **SETTINGS)
     refuse(model, "fit", V, y, resume=tmp_path / "run.npz", match=r"run\.npz was written by a Trainer, not by a fit")
+
+
+def test_the_memory_of_adaptive_steps_is_in_a_checkpoint(tmp_path):
+    path = tmp_path / "fit.npz"
+    model = RiemannianLVQ(**SETTINGS, step_size="adaptive", callbacks=[Checkpoint(path)]).fit(X, Y)
+    memory = load_checkpoint(path).progress.state.memory
+    assert type(memory) is DoGState
+    assert memory.n_steps == SETTINGS["max_epochs"] * len(Y)
+    assert_array_equal(memory.init, model.state_.memory.init)
+
+
+def test_columns_of_a_callback_are_in_a_checkpoint_if_it_comes_before(tmp_path):
+    for place, callbacks in (("after", [squares]), ("before", [])):
+        path = tmp_path / f"{place}.npz"
+        callbacks = [*callbacks, Checkpoint(path), *([] if callbacks else [squares])]
+        RiemannianLVQ(max_epochs=3, random_state=0, callbacks=callbacks).fit(X, Y)
+    after, before = (load_checkpoint(tmp_path / f"{place}.npz").progress.rows for place in ("after", "before"))
+    assert [row["square"] for row in after] == [1.0, 4.0, 9.0]
+    assert [row.get("square") for row in before[:2]] == [1.0, 4.0]
+    assert np.isnan(before[2]["square"])
 
 
 # --- when
@@ -252,6 +299,9 @@ def written(tmp_path_factory) -> pathlib.Path:
         ({"sigma2": 1.0}, 'sigma2="auto", this one has 1.0'),
         ({"init": (X[:2], [0, 1])}, 'init="mean", this one has sha256 '),
         ({"early_stopping": True}, "early_stopping=false"),
+        ({"early_stopping": EarlyStopping(patience=3)}, 'early_stopping=false, this one has .*"patience": 3'),
+        ({"step_size": StepSize(max_weight=None)}, 'step_size=null, this one has .*"max_weight": null'),
+        ({"sigma2": HeldOut([1.0, 2.0])}, r'sigma2="auto", this one has .*\[1\.0, 2\.0\]'),
         ({"random_state": 1}, "a fit with another random_state: set the same"),
     ],
 )
@@ -331,7 +381,7 @@ def test_damaged_and_other_files_are_refused(written, tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
 def test_killed_fits_are_recovered():
-    place = pathlib.Path(__file__).with_name("stress") / "kill_resume.py"
+    place = pathlib.Path(__file__).parents[1] / "stress" / "kill_resume.py"
     spec = importlib.util.spec_from_file_location("kill_resume", place)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)

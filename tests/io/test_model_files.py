@@ -135,6 +135,24 @@ def test_other_formats_are_refused(change: dict[str, Any], path: pathlib.Path) -
         load_model(path)
 
 
+def test_a_file_names_the_class_of_its_estimator(path: pathlib.Path) -> None:
+    header, _ = open_archive(path, path.read_bytes())
+    assert header["estimator"] == "RiemannianLVQ"
+    assert type(load_model(path)) is RiemannianLVQ
+
+
+@pytest.mark.parametrize(
+    "name", ["Unknown", "Trainer", "object", "", "RejectOption", None, ["RiemannianLVQ"]], ids=repr
+)
+def test_a_file_of_an_unknown_estimator_is_refused(name: Any, path: pathlib.Path) -> None:
+    forge(path, lambda header: header.update(estimator=name))
+    message = (
+        r"model\.npz: the file holds an estimator .*, which is not known here" if isinstance(name, str) else "model"
+    )
+    with pytest.raises(ModelFileError, match=message):
+        load_model(path)
+
+
 def test_other_major_version_of_the_library_warns(path: pathlib.Path) -> None:
     forge(path, lambda header: header["versions"].update(rplvq="0.9.7"))
     load_model(path)

@@ -113,7 +113,7 @@ def test_registered_parts_come_back(path: pathlib.Path) -> None:
 
 def test_part_that_the_loading_program_does_not_know(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(fitted(manifold=Carrying()), path)
-    monkeypatch.delitem(registry._registered, "Carrying")
+    monkeypatch.delitem(registry._REGISTERED, "Carrying")
     with pytest.raises(ModelFileError, match="part 'Carrying' that is not known here: import the module"):
         load_model(path)
 
@@ -125,7 +125,7 @@ def test_part_that_has_other_fields_now(path: pathlib.Path, monkeypatch: pytest.
     class Other:
         outer: int = 0
 
-    monkeypatch.setitem(registry._registered, "Carrying", Other)
+    monkeypatch.setitem(registry._REGISTERED, "Carrying", Other)
     with pytest.raises(ModelFileError, match=r"'Carrying' does not take the fields \['inner'\]"):
         load_model(path)
 
@@ -197,7 +197,7 @@ def test_registering_refuses_what_it_could_not_tell_apart() -> None:
 
 
 def test_registering_the_same_class_again_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_registered", {})
+    monkeypatch.setattr(registry, "_REGISTERED", {})
     first, second = (attrs.make_class("Once", []) for _ in range(2))
     first.__module__ = second.__module__ = __name__
     assert register_part(first) is first

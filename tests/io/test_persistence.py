@@ -17,25 +17,33 @@ import rplvq
 from rplvq import (
     PLVQ,
     RSLVQ,
+    AdaptiveStep,
     AffineInvariant,
     Annealed,
     BuresWasserstein,
     ClassKMeans,
     ClassMeans,
     Constant,
+    EarlyStopping,
     EuclideanVectors,
     FromPymanopt,
     GeometricDecay,
+    Grow,
+    HeldOut,
     LearnedLogEuclidean,
     LogEuclidean,
     ProjectedEuclidean,
+    Prune,
     RiemannianLVQ,
     StepDecay,
+    StepSize,
 )
 from rplvq.datasets import make_syn1
 from rplvq.exceptions import ModelFileError
 from rplvq.io import load_model, save_model
 from rplvq.protocols import Array
+from rplvq.schedules import DoGState
+from rplvq.training import EpochScore
 
 N_CLASSES = 4
 SPD, LABELS = make_syn1(n_per_class=6, random_state=0)
@@ -78,7 +86,15 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "constant": ({"sigma2": Constant(2.5), "step_size": 0.05}, SPD, CLASS),
     "annealed": ({"sigma2": Annealed(), "step_size": GeometricDecay(ratio=0.1)}, SPD, CLASS),
     "step-decay": ({"sigma2": np.float32(1.5), "step_size": StepDecay(0.2, every=1)}, SPD, CLASS),
-    "uncapped": ({"max_weight": None, "max_step_length": 5.0, "monitor": "epoch"}, SPD, CLASS),
+    "uncapped": ({"manifold": AffineInvariant(max_step_length=5.0), "step_size": StepSize(max_weight=None)}, SPD,
+                 CLASS),
+    "step-size": ({"step_size": StepSize(GeometricDecay(0.2), max_weight=0.5, horizon=40)}, SPD, CLASS),
+    "adaptive": ({"step_size": AdaptiveStep(0.1, every=4, max_weight=0.8), "max_epochs": 3}, SPD, CLASS),
+    "adaptive-hermitian": ({"step_size": "adaptive"}, HERMITIAN, CLASS),
+    "held-out": ({"sigma2": HeldOut(["blended", 2.0, Annealed(1.5)])}, SPD, CLASS),
+    "held-out-names": ({"sigma2": "heldout", "max_epochs": 4}, SPD.repeat(3, axis=0), CLASS.repeat(3)),
+    "growth": ({"growth": [Grow(every=1, at_most=2), Prune(every=2)], "step_size": "adaptive"}, SPD, CLASS),
+    "not-compiled": ({"manifold": AffineInvariant(compiled=False)}, SPD, CLASS),
     "class-means": ({"init": ClassMeans(perturbation=0.1), "prototypes_per_class": 2}, SPD, CLASS),
     "k-means": ({"init": ClassKMeans(), "prototypes_per_class": 2}, SPD, CLASS),
     "per-class": ({"init": "kmeans", "prototypes_per_class": dict(zip(STRINGS, (1, 2, 1, 3), strict=True))}, SPD,
@@ -87,7 +103,8 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
                         CLASS),
     "given-arrays": ({"init": INIT}, SPD, CLASS),
     "given-lists": ({"init": [INIT[0].tolist(), INIT[1].tolist()]}, SPD, CLASS),
-    "early-stopping": ({"early_stopping": True, "validation_fraction": 0.2, "tol": np.inf}, SPD, CLASS),
+    "early-stopping-default": ({"early_stopping": True}, SPD.repeat(3, axis=0), CLASS.repeat(3)),
+    "early-stopping": ({"early_stopping": EarlyStopping(fraction=0.2, tol=np.inf)}, SPD, CLASS),
     "strings": ({}, SPD, named(STRINGS)),
     "objects": ({}, SPD, named(STRINGS.astype(object))),
     "small-integers": ({}, SPD, named(np.array([-3, 0, 1, 7], dtype=np.int8))),
@@ -135,6 +152,48 @@ def test_loaded_model_answers_and_goes_on_as_the_saved_one(case: str, path: path
         model.partial_fit(X[part], y[part])
         again.partial_fit(X[part], y[part])
     assert_same(model, again, X)
+
+
+def test_the_memory_of_adaptive_steps_comes_back(path: pathlib.Path) -> None:
+    model = fitted(step_size=AdaptiveStep(0.1))
+    save_model(model, path)
+    memory, again = model.state_.memory, load_model(path).state_.memory
+    assert type(memory) is type(again) is DoGState
+    assert memory.n_steps == 2 * len(CLASS)
+    assert memory.max_dist > 0
+    assert_array_equal(again.init, memory.init)
+    assert again[1:] == memory[1:]
+
+
+def test_parts_of_parts_come_back_equal(path: pathlib.Path) -> None:
+    parts = {
+        "step_size": StepSize(StepDecay(0.2, every=3), max_weight=None, horizon=7),
+        "early_stopping": EarlyStopping(fraction=0.2, patience=4, tol=0.5),
+        "sigma2": HeldOut(["half_median", 0.5, Constant(2.0), Annealed(power=1.0), "gentle"]),
+    }
+    model = fitted(**parts)
+    save_model(model, path)
+    again = load_model(path)
+    for name, part in parts.items():
+        assert getattr(again, name) == part
+        assert type(getattr(again, name)) is type(part)
+    assert again.trainer_ == model.trainer_
+    assert again.get_params() == model.get_params()
+
+
+def test_columns_of_callbacks_come_back(path: pathlib.Path) -> None:
+    def extra(report: Any) -> dict[str, float]:
+        return {"twice": 2.0 * report.state.epoch} | ({"once": 0.5} if report.state.epoch == 1 else {})
+
+    model = fitted(callbacks=[extra, EpochScore()])
+    save_model(model, path)
+    again = load_model(path)
+    assert list(again.history_)[-2:] == ["twice", "once"]
+    assert_array_equal(again.history_["twice"], [2.0, 4.0])
+    assert_array_equal(again.history_["once"], [0.5, np.nan])
+    assert_same(model, again, SPD)
+    assert_same(model.partial_fit(SPD, CLASS), again.partial_fit(SPD, CLASS), SPD)
+    assert_array_equal(again.history_["twice"], [2.0, 4.0, np.nan])
 
 
 def test_estimator_saves_itself(path: pathlib.Path) -> None:
@@ -206,7 +265,7 @@ def test_another_process_loads_and_predicts_the_same(path: pathlib.Path) -> None
     assert_array_equal(np.load(names[2]), load_model(path).predict_proba(SPD))
 
 
-@pytest.mark.parametrize("wrap", [lambda sphere: sphere, FromPymanopt])
+@pytest.mark.parametrize("wrap", [lambda sphere: sphere, FromPymanopt], ids=["bare", "wrapped"])
 def test_pymanopt_manifold_is_given_again(wrap: Any, path: pathlib.Path) -> None:
     model = fitted(SPHERE, CLASS, manifold=wrap(Sphere(3)))
     save_model(model, path)

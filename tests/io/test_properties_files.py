@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from problems import FEW, spd_classes
 
 import rplvq
 from rplvq import GLVQ, PLVQ, RSLVQ, RiemannianLVQ
 from rplvq.cli import main
 from rplvq.io import load_model
+from tests.problems import FEW, spd_classes
 
 X, Y = spd_classes(per_class=4, n=2)
 POSITIVE = st.floats(1e-3, 1e3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import CASES, hpd, relative_gap, spd
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from rplvq import (
     LogEuclidean,
     ProjectedEuclidean,
 )
+from tests.cases import CASES, hpd, relative_gap, spd
 
 AI, LE = AffineInvariant(), LogEuclidean()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from cases import hpd, reference_move_affine_invariant, relative_gap, spd
 
 from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, ProjectedEuclidean
+from tests.cases import hpd, reference_move_affine_invariant, relative_gap, spd
 
 AI, LE = AffineInvariant(), LogEuclidean()
 
@@ -36,7 +36,7 @@ def test_carried_factors_stay_with_the_path_that_starts_anew_at_each_step():
 def test_chunks_of_sqdist_do_not_show(monkeypatch):
     points = spd(np.random.default_rng(17), 9, 3)
     wanted = AI.sqdist(points[:2], points)
-    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 2 * 2 * points[:2].nbytes)
+    monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", 2 * 2 * points[:2].nbytes)
     assert np.array_equal(AI.sqdist(points[:2], points), wanted)
 
 

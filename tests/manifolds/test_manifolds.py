@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from cases import CASES, EVERY, made, reference_move_affine_invariant
 from pymanopt.manifolds import Euclidean as PymanoptEuclidean
 from pymanopt.manifolds import (
     Grassmann,
@@ -28,6 +27,7 @@ from rplvq import (
 )
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
+from tests.cases import CASES, EVERY, made, reference_move_affine_invariant
 
 AI, LE = AffineInvariant(), LogEuclidean()
 

@@ -7,15 +7,16 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from cases import CASES, made, spd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from problems import spd_classes
 
-from rplvq import AffineInvariant, RiemannianLVQ, chunks
+from rplvq import AffineInvariant, RiemannianLVQ
+from rplvq.arrays import _samples as samples_module
 from rplvq.manifolds import _affine_invariant as affine_invariant
 from rplvq.manifolds import _lower_bound as lower_bound
+from tests.cases import CASES, made, spd
+from tests.problems import spd_classes
 
 MANIFOLD = AffineInvariant()
 
@@ -69,7 +70,7 @@ def test_the_index_is_that_of_the_smallest_distance(problem):
     for few in (0, 8, 256):  # round by round, the last ones together, and all of them
         with mock.patch.object(lower_bound, "FEW_OPEN", few):
             assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
-            found = MANIFOLD.nearest_in_groups(prototypes, samples, groups)
+            found = MANIFOLD.nearest(prototypes, samples, groups)
             assert_array_equal(groups[found], groups[wanted])
 
 
@@ -125,7 +126,7 @@ def test_prototypes_of_one_group_are_not_told_apart(monkeypatch):
     seen = []
     eigvalsh = np.linalg.eigvalsh
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda pairs: seen.append(len(pairs)) or eigvalsh(pairs))
-    assert_array_equal(groups[MANIFOLD.nearest_in_groups(prototypes, samples, groups)], wanted)
+    assert_array_equal(groups[MANIFOLD.nearest(prototypes, samples, groups)], wanted)
     in_groups = sum(seen)
     MANIFOLD.nearest(prototypes, samples)
     assert 200 <= in_groups < 1.1 * 200
@@ -149,7 +150,15 @@ def test_predict_gives_the_label_of_the_nearest():
     assert_array_equal(model.set_params(n_jobs=2).predict(X), wanted)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if hasattr(case.manifold(3), "nearest")])
+SEARCHING = [name for name, case in CASES.items() if hasattr(case.manifold(3), "nearest")]
+
+
+def test_the_flat_and_the_affine_invariant_geometries_have_a_search():
+    without = {type(case.manifold(3)).__name__ for name, case in CASES.items() if name not in SEARCHING}
+    assert without == {"BuresWasserstein", "LearnedLogEuclidean", "FromPymanopt"}
+
+
+@pytest.mark.parametrize("name", SEARCHING)
 def test_every_geometry_with_a_search_finds_what_all_distances_say(name):
     """Among prototypes that coincide or differ by rounding, too."""
     manifold, codes = made(CASES[name], 60)
@@ -158,8 +167,23 @@ def test_every_geometry_with_a_search_finds_what_all_distances_say(name):
         near = prototypes + shift * (codes[10:16] - prototypes)
         wanted, groups = manifold.sqdist(near, codes).argmin(axis=1), np.array([1, 0, 1, 2, 0, 1])
         assert_array_equal(manifold.nearest(near, codes), wanted)
-        if hasattr(manifold, "nearest_in_groups"):
-            assert_array_equal(groups[manifold.nearest_in_groups(near, codes, groups)], groups[wanted])
+        assert_array_equal(groups[manifold.nearest(near, codes, groups)], groups[wanted])
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+@pytest.mark.parametrize("n_prototypes", [1, 2, 9])
+def test_every_geometry_with_a_search_finds_the_group_of_the_nearest(name, n_prototypes):
+    """Groups may be few or many, and need be neither contiguous nor counted from 0."""
+    manifold, codes = made(CASES[name], 80)
+    prototypes, samples = codes[:n_prototypes], codes[n_prototypes:]
+    wanted = manifold.sqdist(prototypes, samples).argmin(axis=1)
+    assert_array_equal(manifold.nearest(prototypes, samples), wanted)
+    every = np.arange(n_prototypes)
+    for groups in (every, every % 2, 7 - every % 3, np.full(n_prototypes, 4)):
+        found = manifold.nearest(prototypes, samples, groups)
+        assert found.shape == wanted.shape
+        assert ((found >= 0) & (found < n_prototypes)).all()
+        assert_array_equal(groups[found], groups[wanted])
 
 
 # --- chunks
@@ -174,7 +198,7 @@ def test_neither_chunks_nor_threads_show(monkeypatch, manifold, method):
     X, y = spd_classes(n_classes=3, per_class=30, n=4, spread=0.9)
     model = RiemannianLVQ(manifold, prototypes_per_class=2, max_epochs=1, random_state=0).fit(X, y)
     wanted = getattr(model, method)(X)
-    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
     assert_array_equal(getattr(model, method)(X), wanted)
     assert_array_equal(getattr(model, method)(X.tolist()), wanted)
     assert_array_equal(getattr(model.set_params(n_jobs=2), method)(X), wanted)
@@ -184,7 +208,7 @@ def test_neither_chunks_nor_threads_show(monkeypatch, manifold, method):
 def test_a_bad_sample_in_a_later_chunk_is_named_by_its_index(monkeypatch, bad, sentence):
     X, y = spd_classes(per_class=30, n=4)
     model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
-    monkeypatch.setattr("rplvq.arrays.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
+    monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", 7 * 6 * X[0].nbytes)
     broken = X.copy()
     broken[50] = bad
     with pytest.raises(ValueError, match=rf"X\[50\] .*{sentence}"):
@@ -203,4 +227,4 @@ def test_a_memory_map_is_never_copied_whole(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert_array_equal(found, wanted)
-    assert peak < 2 * chunks.BUDGET_BYTES
+    assert peak < 2 * samples_module.BUDGET_BYTES

@@ -9,10 +9,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from rplvq import Annealed, RiemannianLVQ
+from rplvq import Annealed, EarlyStopping, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.evaluation import Comparison
 from rplvq.plotting import plot_comparison, plot_history, save_comparison
+from rplvq.training import EpochScore
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -35,7 +36,7 @@ def comparison(n_folds=10, names=("middle", "best", "worst")):
 @pytest.fixture(scope="module")
 def fitted():
     X, y = make_syn1(n_per_class=12, n=4, random_state=0)
-    settings = {"early_stopping": True, "validation_fraction": 0.25, "monitor": "epoch", "sigma2": Annealed(2.0)}
+    settings = {"early_stopping": EarlyStopping(fraction=0.25), "callbacks": [EpochScore()], "sigma2": Annealed(2.0)}
     return RiemannianLVQ(max_epochs=4, random_state=0, **settings).fit(X, y)
 
 
@@ -101,13 +102,13 @@ def test_axes_name_their_units(metric, label):
     assert plot_comparison(comparison(), metric).get_xlabel() == label
 
 
-def test_comparison_plots_itself():
+def test_the_first_metric_is_drawn_unless_another_one_is_named():
     _, ax = plt.subplots()
     result = comparison()
-    assert result.plot(ax, "kappa") is ax
-    assert result.plot().get_xlabel().startswith("accuracy")
+    assert plot_comparison(result, "kappa", ax) is ax
+    assert plot_comparison(result).get_xlabel().startswith("accuracy")
     with pytest.raises(ValueError, match="metric='f1' was not scored"):
-        result.plot(metric="f1")
+        plot_comparison(result, "f1")
 
 
 def test_saved_pictures_are_as_large_as_promised_and_not_empty(tmp_path):
@@ -136,7 +137,7 @@ def test_history_panels_show_the_columns(fitted):
     for ax, columns in zip(axes, expected, strict=True):
         assert len(ax.lines) == len(columns)
         for line, column in zip(ax.lines, columns, strict=True):
-            assert_array_equal(line.get_xdata(), [0, 1, 2, 3, 4])
+            assert_array_equal(line.get_xdata(), [1, 2, 3, 4])
             assert_array_equal(line.get_ydata(), fitted.history_[column])
     assert axes[2].get_yscale() == "log"
     assert axes[2].get_xlabel() == "epoch"
@@ -184,6 +185,10 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, tmp_pa
     for module in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, module, None)
     result = comparison()
-    for draw in (result.plot, lambda: plot_history(fitted), lambda: save_comparison(result, tmp_path / "a.png")):
+    for draw in (
+        lambda: plot_comparison(result),
+        lambda: plot_history(fitted),
+        lambda: save_comparison(result, tmp_path / "a.png"),
+    ):
         with pytest.raises(ImportError, match=r'pip install "rplvq\[plot\]"'):
             draw()

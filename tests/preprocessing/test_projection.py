@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pytest
 import scipy.linalg
-from cases import hpd, spd
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -18,6 +17,7 @@ from rplvq.arrays import adjoint, congruence
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import riemannian_mean
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
+from tests.cases import hpd, spd
 
 AI = AffineInvariant()
 BOTH = pytest.mark.parametrize("make", [spd, hpd])

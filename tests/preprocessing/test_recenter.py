@@ -181,7 +181,7 @@ def test_groups_may_not_be_forgotten_after_a_fit_with_groups() -> None:
 
 def test_what_is_doubtful_warns() -> None:
     X = covariances(5, 2, 0)
-    with pytest.warns(UserWarning, match="group 'b' has one sample, which re-centred is the identity"):
+    with pytest.warns(UserWarning, match="group 'b' has one sample, which becomes the identity"):
         centered = Recenter().fit_transform(X, groups=list("aaaab"))
     assert_allclose(centered[4], np.eye(2), atol=1e-9)
     with pytest.warns(UserWarning, match="group 'new' has one sample"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import EVERY
-from problems import distances, spd_classes, vector_classes
 from sklearn.base import clone
 
-from rplvq import AdaptiveStep, EuclideanVectors, GeometricDecay, RiemannianLVQ, Trainer, load_model
-from rplvq.schedules import Travel
+from rplvq import AdaptiveStep, AffineInvariant, EuclideanVectors, GeometricDecay, RiemannianLVQ, Trainer, load_model
+from rplvq.arrays import Samples
+from rplvq.schedules import DoGState
+from rplvq.training import EpochScore
+from tests.cases import EVERY
+from tests.problems import distances, spd_classes, vector_classes
 
 
 def trained(X, y, step_size="adaptive", **settings):
@@ -21,33 +23,36 @@ def test_steps_follow_the_formula_by_hand():
     """Two prototypes on a line, one sample a step; slopes by the two-component posterior."""
     samples, targets = np.array([[0.5], [2.0], [-1.0]]), np.array([0, 1, 0])
     trainer = Trainer(EuclideanVectors(), sigma2=1.0, step_size=AdaptiveStep(0.01, every=1), max_epochs=3)
-    state = trainer.init(np.array([[0.0], [1.0]]), np.array([0, 1]), 2, np.random.default_rng(0)).at_epoch(1, 3)
-    w, total, peak, reach = np.array([0.0, 1.0]), 0.0, 0.0, 0.0
+    first = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
+    state = trainer.init(first, 2, np.random.default_rng(0)).at_epoch(1, 3)
+    w, total, max_grad, max_dist = np.array([0.0, 1.0]), 0.0, 0.0, 0.0
     for x, target in zip(samples, targets, strict=True):
-        step = trainer.step(state, x[None], np.array([target]))
+        step = trainer.step(state, Samples(x[None], np.array([target])))
         share = np.exp(-((x - w) ** 2) / 2)
         slope = (np.eye(2)[target] - share / share.sum()) / 2
         gradient = -2 * slope * (x - w)
-        total, peak = total + gradient @ gradient, max(peak, np.linalg.norm(gradient))
-        size = max(reach, 0.01 * peak) / np.sqrt(total) * 3 / 4
+        total, max_grad = total + gradient @ gradient, max(max_grad, np.linalg.norm(gradient))
+        size = max(max_dist, 0.01 * max_grad) / np.sqrt(total) * 3 / 4
         w = w - size * gradient
-        reach = max(reach, np.linalg.norm(w - [0.0, 1.0]))
+        max_dist = max(max_dist, np.linalg.norm(w - [0.0, 1.0]))
         assert step.step_size == pytest.approx(size, rel=1e-12)
         np.testing.assert_allclose(np.asarray(step.prototypes)[:, 0], w, rtol=1e-12)
         state = state._replace(prototypes=step.prototypes, memory=step.memory)
-    assert state.memory.reach == pytest.approx(reach, rel=1e-12)
+    assert state.memory.max_dist == pytest.approx(max_dist, rel=1e-12)
+    assert state.memory.max_grad == pytest.approx(max_grad, rel=1e-12)
+    assert state.memory.total == pytest.approx(total, rel=1e-12)
     assert state.memory.n_steps == 3
 
 
 def test_the_first_step_is_start_and_a_gradient_of_zero_is_no_step():
     rule = AdaptiveStep(0.2)
-    memory = rule.begin(np.zeros((2, 3)))
-    assert rule.size(memory, 0.0, 0, 10)[1] == 0.2
-    assert rule.size(memory, 7.0, 0, 10)[1] == 0.2
-    assert rule.size(memory, 7.0, 5, 10)[1] == pytest.approx(0.2 * 6 / 11)
+    memory = rule.init(np.zeros((2, 3)))
+    assert rule.update(memory, 0.0, 0, 10)[1] == 0.2
+    assert rule.update(memory, 7.0, 0, 10)[1] == 0.2
+    assert rule.update(memory, 7.0, 5, 10)[1] == pytest.approx(0.2 * 6 / 11)
 
 
-def test_distances_are_looked_up_after_1_2_4_8_and_then_each_8():
+def test_the_distance_is_measured_after_1_2_4_8_and_then_each_8_steps():
     seen = []
 
     class Watched(EuclideanVectors):
@@ -57,14 +62,22 @@ def test_distances_are_looked_up_after_1_2_4_8_and_then_each_8():
 
     rule = AdaptiveStep(0.1, every=8)
     for count in range(1, 26):
-        rule.look(Travel(np.zeros((1, 2)), 0.0, 0.0, 0.0, count), Watched(), np.ones((1, 2)))
+        rule.observe(DoGState(np.zeros((1, 2)), 0.0, 0.0, 0.0, count), Watched(), np.ones((1, 2)))
     assert seen == [1, 2, 4, 8, 16, 24]
 
 
-def test_the_reach_is_the_largest_distance_on_the_product():
-    memory = Travel(np.zeros((2, 1)), 1.0, 0.0, 0.0, 1)
-    assert AdaptiveStep().look(memory, EuclideanVectors(), np.array([[3.0], [4.0]])).reach == 5.0
-    assert AdaptiveStep().look(memory, EuclideanVectors(), np.array([[0.3], [0.4]])).reach == 1.0
+def test_the_largest_distance_is_that_on_the_product_manifold():
+    memory = DoGState(np.zeros((2, 1)), 1.0, 0.0, 0.0, 1)
+    assert AdaptiveStep().observe(memory, EuclideanVectors(), np.array([[3.0], [4.0]])).max_dist == 5.0
+    assert AdaptiveStep().observe(memory, EuclideanVectors(), np.array([[0.3], [0.4]])).max_dist == 1.0
+
+
+def test_added_prototypes_start_where_they_were_added():
+    memory = DoGState(np.array([[0.0], [1.0]]), 2.0, 3.0, 4.0, 5)
+    resized = AdaptiveStep().resize(memory, lambda codes: np.concatenate([codes[1:], [[7.0]]]))
+    assert resized.init.tolist() == [[1.0], [7.0]]
+    assert resized[1:] == memory[1:]
+    assert memory.init.tolist() == [[0.0], [1.0]]
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -87,18 +100,21 @@ def test_every_geometry_descends(case, batch_size):
     manifold = case.manifold(3)
     y = (manifold.sqdist(manifold.encode(points)[:1], manifold.encode(points))[:, 0] > 0.8).astype(int)
     y[:2] = 0, 1
-    model = trained(points, y, max_epochs=15, sigma2=0.5, manifold=manifold, batch_size=batch_size, monitor="epoch")
-    cost = model.history_["cost"]
-    assert cost[-1] < cost[0]
+    model = trained(
+        points, y, max_epochs=15, sigma2=0.5, manifold=manifold, batch_size=batch_size, callbacks=[EpochScore()]
+    )
+    means = RiemannianLVQ(manifold, sigma2=0.5, max_epochs=0).fit(points, y)
+    began = -means.predict_log_proba(points)[np.arange(len(y)), y].sum()
+    assert model.history_["cost"][-1] < began
     assert np.isfinite(model.prototypes_).all()
 
 
 def test_the_history_has_the_last_step_of_each_epoch_and_sizes_carry_over():
     X, y = spd_classes(per_class=10)
     model = trained(X, y, max_epochs=4)
-    memory = model._state.memory
+    memory = model.state_.memory
     assert memory.n_steps == 4 * len(X)
-    wanted = memory.reach / np.sqrt(memory.total) * (1 - 4 / 5)
+    wanted = memory.max_dist / np.sqrt(memory.total) * (1 - 4 / 5)
     assert model.history_["step_size"][-1] == pytest.approx(wanted, rel=0.5)
     assert model.history_["step_size"].shape == (4,)
 
@@ -134,7 +150,7 @@ def test_a_saved_model_goes_on_as_it_would_have(tmp_path):
     model.partial_fit(X, y)
     again.partial_fit(X, y)
     assert np.array_equal(model.prototypes_, again.prototypes_)
-    assert again._state.memory.n_steps == 4 * len(X)
+    assert again.state_.memory.n_steps == 4 * len(X)
 
 
 def test_fit_and_partial_fit_take_the_same_steps():
@@ -151,7 +167,10 @@ def test_fields_are_parameters():
     assert model.set_params(step_size__start=0.5).step_size == AdaptiveStep(0.5)
 
 
-@pytest.mark.parametrize(("field", "value"), [("start", 0), ("start", -1.0), ("every", 0), ("every", 2.5)])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("start", 0), ("start", -1.0), ("every", 0), ("every", 2.5), ("max_weight", 0), ("max_weight", np.nan)],
+)
 def test_bad_fields_are_refused(field, value):
     with pytest.raises(ValueError, match=f"{field} must be"):
         AdaptiveStep(**{field: value})
@@ -161,8 +180,8 @@ def test_misuse_is_named():
     X, y = spd_classes()
     with pytest.raises(ValueError, match="adapts a step size; give sigma2 a number"):
         RiemannianLVQ(sigma2=AdaptiveStep(0.1)).fit(X, y)
-    why = r"compiled=True, but no kernel knows single samples under AdaptiveStep\(start=0.1, every=32\)"
+    why = r"compiled=True, but no kernel knows these parts \(.* AdaptiveStep\(start=0.1, .*, batches of 1\)"
     with pytest.raises(ValueError, match=why):
-        trained(X, y, AdaptiveStep(0.1), compiled=True)
+        trained(X, y, AdaptiveStep(0.1), manifold=AffineInvariant(compiled=True))
     with pytest.raises(ValueError, match="start=None, which is filled in at fit"):
         AdaptiveStep()(1, 10)

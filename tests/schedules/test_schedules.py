@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, Learned, StepDecay
+from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, StepDecay
 from rplvq.protocols import Schedule
-from rplvq.schedules import Still, resolve
+from rplvq.schedules import resolve
 from rplvq.testing import check_schedule
 
 SCHEDULES = [
@@ -30,9 +30,6 @@ SCHEDULES = [
     Annealed.around(0.5),
     AdaptiveStep(),
     AdaptiveStep(0.3, every=8),
-    Learned(),
-    Learned(0.3, rate=1, data="training"),
-    Still(0.3),
 ]
 
 
@@ -145,7 +142,7 @@ def test_step_decay_drops_every_few_epochs():
     assert values == pytest.approx([1, 1, 1, 0.1, 0.1, 0.1, 0.01, 0.01])
 
 
-@pytest.mark.parametrize("kind", [GeometricDecay, StepDecay, Annealed, Learned])
+@pytest.mark.parametrize("kind", [GeometricDecay, StepDecay, Annealed, AdaptiveStep])
 def test_a_schedule_without_start_says_so(kind):
     with pytest.raises(ValueError, match="start=None, which is filled in at fit"):
         kind()(1, 10)
@@ -168,10 +165,7 @@ def test_a_schedule_without_start_says_so(kind):
         (Annealed, "power"),
         (Annealed, "drop"),
         (Annealed, "floor"),
-        (Learned, "start"),
-        (Learned, "rate"),
-        (Learned, "floor"),
-        (Still, "value"),
+        (AdaptiveStep, "start"),
     ],
 )
 def test_parameters_must_be_positive_finite_numbers(kind, name, value):
@@ -246,13 +240,13 @@ DEFAULT = GeometricDecay(0.4)
         (Annealed(), Annealed(0.4)),
         (Annealed(power=1.0, floor=0.2), Annealed(0.4, power=1.0, floor=0.2)),
         (Annealed(2.0), Annealed(2.0)),
-        (Learned(rate=0.3), Learned(0.4, rate=0.3)),
+        (AdaptiveStep(every=4), AdaptiveStep(0.4, every=4)),
         (StepDecay(every=3), StepDecay(0.4, every=3)),
         (GeometricDecay(ratio=0.1), GeometricDecay(0.4, ratio=0.1)),
         (WithoutStart(), WithoutStart()),
         (module_level, module_level),
     ],
-    ids=repr,
+    ids=lambda value: getattr(value, "__name__", repr(value)),
 )
 def test_resolve(value, wanted):
     assert resolve(value, DEFAULT, "step_size") == wanted

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import EVERY
 from numpy.testing import assert_allclose
-from problems import counted_decompositions, distances, refuse, spd_classes, vector_classes
 from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, RiemannianLVQ, Trainer
+from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, Representability, RiemannianLVQ, Trainer
+from rplvq.arrays import Samples
 from rplvq.datasets import make_syn2
-from rplvq.schedules import Start, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
+from rplvq.schedules import (
+    InitialEvidence,
+    blended_sigma2,
+    free_numbers,
+    half_median,
+    likeliest_sigma2,
+    resolve_sigma2,
+)
+from tests.cases import EVERY
+from tests.problems import counted_decompositions, distances, refuse, spd_classes, vector_classes
 
 
-def start(seed=0, per_class=30, priors=None, **other):
+def evidence(seed=0, per_class=30, priors=None, **other):
     """Distances of overlapping classes to their means."""
     X, y = vector_classes(seed, per_class, n_classes=3, shift=0.7)
     means = np.array([X[y == label].mean(axis=0) for label in range(3)])
     sqdist = ((X[:, None] - means) ** 2).sum(axis=2)
-    return Start(sqdist, y, np.arange(3), 9, priors=priors)._replace(**other)
+    return InitialEvidence(sqdist, y, np.arange(3), 9, priors=priors)._replace(**other)
 
 
 def test_half_median_by_hand():
@@ -45,7 +53,7 @@ def test_half_median_of_a_model_is_that_of_the_distances_to_the_means():
 
 @pytest.mark.parametrize("priors", [None, (0.5, 0.3, 0.2)])
 def test_the_likeliest_value_minimises_the_loss_with_one_sample_more_of_unknown_class(priors):
-    given = start(priors=priors)
+    given = evidence(priors=priors)
     own = np.eye(3)[given.targets]
 
     def loss(log_sigma2):
@@ -60,7 +68,7 @@ def test_the_likeliest_value_minimises_the_loss_with_one_sample_more_of_unknown_
 
 @pytest.mark.parametrize("rule", [likeliest_sigma2, blended_sigma2])
 def test_rules_follow_units_and_count_weights_as_copies(rule):
-    given = start()
+    given = evidence()
     assert_allclose(rule(given._replace(sqdist=1e-12 * given.sqdist)), 1e-12 * rule(given), rtol=1e-9)
     times = np.arange(len(given.sqdist)) % 3
     copies = given._replace(sqdist=given.sqdist.repeat(times, axis=0), targets=given.targets.repeat(times))
@@ -70,7 +78,7 @@ def test_rules_follow_units_and_count_weights_as_copies(rule):
 
 
 def test_auto_goes_from_the_likeliest_value_to_the_half_median_with_the_free_numbers():
-    given = start()
+    given = evidence()
     low, high = likeliest_sigma2(given), half_median(given.sqdist)
     values = [blended_sigma2(given._replace(n_free=n)) for n in (0, 10, 90, 1000, 10**9)]
     assert_allclose([values[0], values[2], values[-1]], [low, np.sqrt(low * high), high], rtol=1e-6)
@@ -79,13 +87,13 @@ def test_auto_goes_from_the_likeliest_value_to_the_half_median_with_the_free_num
 
 def test_prototypes_that_make_no_mistake_do_not_let_sigma2_vanish():
     sqdist = np.array([[0.1, 9.0], [0.2, 8.0], [7.0, 0.3], [9.0, 0.1]])
-    given = Start(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
+    given = InitialEvidence(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
     assert 0.1 < likeliest_sigma2(given) <= half_median(sqdist)
 
 
 def test_prototypes_that_tell_nothing_leave_the_half_median():
     sqdist = np.array([[5.0, 1.0], [6.0, 1.0], [1.0, 5.0], [2.0, 6.0]])  # nearest is always wrong
-    given = Start(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
+    given = InitialEvidence(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
     assert likeliest_sigma2(given) == blended_sigma2(given) == half_median(sqdist)
     equal = given._replace(sqdist=np.ones((4, 2)))
     assert blended_sigma2(equal) == 0.5
@@ -132,16 +140,16 @@ def test_names_numbers_and_schedules():
 
     def look():
         looks.append(0)
-        return start()
+        return evidence()
 
     for name in (None, "auto", "blended"):
-        assert resolve_sigma2(name, look) == Constant(blended_sigma2(start()))
-    assert resolve_sigma2("half_median", look).value == half_median(start().sqdist)
+        assert resolve_sigma2(name, look) == Constant(blended_sigma2(evidence()))
+    assert resolve_sigma2("half_median", look).value == half_median(evidence().sqdist)
     seen = len(looks)
     assert resolve_sigma2(2, look) == Constant(2.0)
     assert resolve_sigma2(Constant(0.5), look) == Constant(0.5)
     assert len(looks) == seen
-    with pytest.raises(ValueError, match=r"one of \['auto', 'blended', 'half_median', 'heldout'\], got 'median'"):
+    with pytest.raises(ValueError, match=r"one of \['auto', 'blended', 'half_median'\], got 'median'"):
         resolve_sigma2("median", look)
 
 
@@ -162,23 +170,59 @@ def test_default_training_does_not_end_below_the_class_means_where_the_half_medi
     assert auto > means > half + 0.01
 
 
+# --- sigma2 of costs that scale or add others
+
+
+BLENDED_PRIORS = (0.7, 0.2, 0.1)
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [1.0 * RSLVQ(BLENDED_PRIORS), RSLVQ(BLENDED_PRIORS) + 0.1 * Representability(), PLVQ(BLENDED_PRIORS)],
+    ids=["scaled", "sum", "PLVQ"],
+)
+@pytest.mark.parametrize("sigma2", ["auto", "blended", None, "half_median"])
+def test_a_cost_that_scales_or_adds_gets_the_sigma2_of_the_cost_with_the_priors(cost, sigma2):
+    X, y = vector_classes(per_class=30, n_classes=3, shift=0.7)
+    settings = {"sigma2": sigma2, "max_epochs": 0, "random_state": 0}
+    found = RiemannianLVQ("euclidean_vectors", cost, **settings).fit(X, y).sigma2_
+    assert found == RiemannianLVQ("euclidean_vectors", RSLVQ(BLENDED_PRIORS), **settings).fit(X, y).sigma2_
+    without = RiemannianLVQ("euclidean_vectors", RSLVQ(), **settings).fit(X, y).sigma2_
+    assert (found == without) == (sigma2 == "half_median")  # the priors count wherever labels do
+
+
+def test_a_scaled_cost_is_tried_on_held_out_samples_as_the_cost_itself():
+    X, y = vector_classes(per_class=30, n_classes=3, shift=0.7)
+    settings = {"step_size": 0.1, "max_epochs": 24, "random_state": 0}
+    plain, scaled = (
+        RiemannianLVQ("euclidean_vectors", cost, **settings).fit(X, y)
+        for cost in (RSLVQ(BLENDED_PRIORS), 1.0 * RSLVQ(BLENDED_PRIORS))
+    )
+    assert scaled.sigma2_ == plain.sigma2_
+    assert_allclose(scaled.prototypes_, plain.prototypes_, rtol=1e-12)
+
+
+# --- the start of the step size, which follows sigma2
+
+
 @pytest.mark.parametrize("sigma2", ["auto", None, "half_median", 1e-6, Constant(1e-6)])
 @pytest.mark.parametrize(("per_class", "share"), [(30, 2 / 60), (2, 0.5)])
 def test_the_auto_step_gives_a_sample_its_share_of_a_mean(sigma2, per_class, share):
     X, y = vector_classes(per_class=per_class)
     manifold = FromPymanopt(Euclidean(3))  # no unit: the paper's step does not follow the data
     codes = manifold.encode(1e-3 * X + 5.0)
-    trainer = Trainer(manifold, sigma2=sigma2, step_size="auto")
-    state = trainer.init(codes, y, 2, np.random.default_rng(0))
+    trainer = Trainer(manifold, sigma2=None if sigma2 == "auto" else sigma2, step_size="auto")
+    state = trainer.init(Samples(codes, y), 2, np.random.default_rng(0))
     assert state.step_size == pytest.approx(state.sigma2 * share)
-    twice = trainer.init(codes, y, 2, np.random.default_rng(0), np.full(len(y), 2.0))
+    twice = trainer.init(Samples(codes, y, np.full(len(y), 2.0)), 2, np.random.default_rng(0))
     assert twice.step_size == pytest.approx(twice.sigma2 * min(share, 1 / len(y)))
 
 
 def test_the_default_step_is_the_papers_and_so_is_the_auto_step_where_sigma2_is_large():
     X, y = spd_classes()
     for sigma2, step in ((1e-3, None), (1e3, None), ("auto", None), (1e3, "auto"), (Constant(1e3), "auto")):
-        state = Trainer(AffineInvariant(), sigma2=sigma2, step_size=step).init(X, y, 2, np.random.default_rng(0))
+        trainer = Trainer(AffineInvariant(), sigma2=sigma2, step_size=step)
+        state = trainer.init(Samples(X, y), 2, np.random.default_rng(0))
         assert state.step_size == pytest.approx(0.03)
 
 

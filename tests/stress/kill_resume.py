@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rplvq import Checkpoint, RiemannianLVQ
+from rplvq import AffineInvariant, Checkpoint, EarlyStopping, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.io import load_checkpoint
 
@@ -43,13 +43,13 @@ def tell(report: Any) -> None:
 
 
 def data() -> tuple[Any, Any]:
-    return make_syn1(n_per_class=25, random_state=0)
+    return make_syn1(n_per_class=10, random_state=0)
 
 
 def model(compiled: bool | str, callbacks: Any = ()) -> RiemannianLVQ:
     return RiemannianLVQ(
-        sigma2=2.0, max_epochs=N_EPOCHS, random_state=0, early_stopping=True, n_iter_no_change=N_EPOCHS,
-        prototypes_per_class=2, compiled=compiled, callbacks=callbacks,
+        AffineInvariant(compiled=compiled), sigma2=2.0, max_epochs=N_EPOCHS, random_state=0,
+        early_stopping=EarlyStopping(patience=N_EPOCHS), prototypes_per_class=2, callbacks=callbacks,
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def kill_one(path: pathlib.Path, every: int, compiled: bool | str, rng: np.rando
         for line in process.stdout:
             told = int(line)
             if told == last:
-                time.sleep(rng.uniform(0, 0.03))  # somewhere in an epoch or in the writing of a checkpoint
+                time.sleep(rng.uniform(0, 0.01))  # somewhere in an epoch or in the writing of a checkpoint
                 process.send_signal(signal.SIGKILL)
         if process.wait() != -signal.SIGKILL:
             raise RuntimeError(f"the fit ended by itself, with status {process.returncode}")

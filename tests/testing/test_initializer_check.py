@@ -5,11 +5,11 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
-from problems import spd_classes
 
 from rplvq import AffineInvariant, ClassKMeans, ClassMeans, LogEuclidean, ProjectedEuclidean
 from rplvq.initializers import GivenPrototypes
 from rplvq.testing import check_initializer
+from tests.problems import spd_classes
 
 TARGETS = np.repeat([0, 1, 2], 4)
 POINTS = np.stack([np.diag([1.0 + i, 2.0]) for i in range(12)])

@@ -205,7 +205,7 @@ MANIFOLD_FAULTS = {
     "not additive": (with_weights(EV, halved_if_several), "add up the logarithms"),
     "moves in place": (Faulty(EV, move=move_in_place), "must not write into codes"),
     "pull without exp": (Faulty(AI, exp=None), "offer both pull and exp, or neither"),
-    "pull of all": (Faulty(AI, pull=lambda g, s: AI.pull(g, s)[:1]), "return one tangent a prototype"),
+    "pull of all": (Faulty(AI, pull=lambda g, s: AI.pull(g, s)[:1]), "return one tangent per prototype"),
     "exp doubles": (Faulty(AI, exp=lambda w, v: AI.exp(w, 2 * v)), "move must be exp of pull"),
     "pull averages": (
         Faulty(AI, pull=lambda g, s: AI.pull(g, s) / len(s), exp=lambda w, v: AI.exp(w, 4 * v)),

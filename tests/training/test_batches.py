@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-import rplvq.compiled.batches
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import AdaptiveStep, AffineInvariant, ClassMeans, FromPymanopt, RiemannianLVQ, Trainer
+from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
 from rplvq.schedules import GeometricDecay
-from rplvq.training.compiled import connection
+from rplvq.training.compiled import _batches, connection
 from rplvq.training.compiled._batches import Split
 
 
@@ -26,24 +26,15 @@ def matrices(n, n_samples=37, imaginary=False):
 @pytest.mark.parametrize("compiled", ["auto", False])
 @pytest.mark.parametrize("imaginary", [False, True])
 @pytest.mark.parametrize("n_jobs", [2, 3, -1])
-@pytest.mark.parametrize("step_size", [0.1, AdaptiveStep(0.1)])
+@pytest.mark.parametrize("step_size", [0.1, AdaptiveStep(0.1)], ids=["constant", "adaptive"])
 def test_threads_change_no_bit(monkeypatch, step_size, n_jobs, imaginary, compiled):
-    monkeypatch.setattr(rplvq.training.compiled, "ENOUGH", 1)
+    monkeypatch.setattr(_batches, "ENOUGH", 1)
     X, y = matrices(4, imaginary=imaginary)
-    trainers = [
-        Trainer(
-            AffineInvariant(),
-            initializer=ClassMeans(2),
-            sigma2=1.0,
-            step_size=step_size,
-            batch_size=16,
-            compiled=compiled,
-            n_jobs=jobs,
-        )
-        for jobs in (None, n_jobs)
-    ]
-    state = trainers[0].init(X, y, 3, np.random.default_rng(0)).at_epoch(1, 10)
-    one, many = (trainer.sweep(state, X, y, np.random.default_rng(0)) for trainer in trainers)
+    manifold, samples = AffineInvariant(compiled=compiled), Samples(X, y)
+    settings = {"initializer": ClassMeans(2), "sigma2": 1.0, "step_size": step_size, "batch_size": 16}
+    trainers = [Trainer(manifold, n_jobs=jobs, **settings) for jobs in (None, n_jobs)]
+    state = trainers[0].init(samples, 3, np.random.default_rng(0)).at_epoch(1, 10)
+    one, many = (trainer.sweep(state, samples, np.random.default_rng(0)) for trainer in trainers)
     assert_array_equal(many[0].prototypes.factors, one[0].prototypes.factors)
     assert many[1:] == one[1:]
 
@@ -52,25 +43,21 @@ def test_threads_change_no_bit(monkeypatch, step_size, n_jobs, imaginary, compil
 def test_an_adaptive_step_takes_batches_by_lanes(imaginary):
     """Where numba is installed: other decompositions, the same prototypes but for rounding."""
     X, y = matrices(4, imaginary=imaginary)
-    lanes, plain = (
-        RiemannianLVQ(sigma2=1.0, step_size="adaptive", batch_size=16, max_epochs=5, compiled=way, random_state=0).fit(
-            X, y
-        )
-        for way in ("auto", False)
-    )
+    settings = {"sigma2": 1.0, "step_size": "adaptive", "batch_size": 16, "max_epochs": 5, "random_state": 0}
+    lanes, plain = (RiemannianLVQ(AffineInvariant(compiled=way), **settings).fit(X, y) for way in ("auto", False))
     assert_allclose(lanes.prototypes_, plain.prototypes_, rtol=1e-9, atol=1e-12)
 
 
 def test_a_fit_takes_its_threads_from_n_jobs(monkeypatch):
-    monkeypatch.setattr(rplvq.training.compiled, "ENOUGH", 1)
+    monkeypatch.setattr(_batches, "ENOUGH", 1)
     started = []
 
-    class Pool(rplvq.training.compiled.ThreadPoolExecutor):
+    class Pool(_batches.ThreadPoolExecutor):
         def __init__(self, count):
             started.append(count)
             super().__init__(count)
 
-    monkeypatch.setattr(rplvq.training.compiled, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(_batches, "ThreadPoolExecutor", Pool)
     X, y = matrices(3)
     one, three = (
         RiemannianLVQ(batch_size=16, max_epochs=2, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3)
@@ -93,7 +80,7 @@ def test_little_work_wakes_no_thread():
         def submit(self, *_):
             raise AssertionError
 
-    assert Split(Asleep(), 2)(lambda *part: part, 100, 1.9 * rplvq.training.compiled.ENOUGH) == [(0, 100)]
+    assert Split(Asleep(), 2)(lambda *part: part, 100, 1.9 * _batches.ENOUGH) == [(0, 100)]
 
 
 def test_singular_codes_are_left_to_lapack():

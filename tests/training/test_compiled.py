@@ -10,17 +10,18 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
-import rplvq.compiled.batches
-import rplvq.compiled.blocks
-import rplvq.stepping
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, Trainer
-from rplvq.training.compiled import PLAIN, compiled_kernels, decomposes, is_known
+import rplvq.training.compiled
+from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, StepSize, Trainer
+from rplvq.arrays import Samples
+from rplvq.training.compiled import PLAIN, compiled_kernels, decomposes, is_known, is_worthwhile
 from rplvq.training.compiled._blocks import from_lanes, into_lanes, lane_width
+from rplvq.training.compiled._build import source_hash
 from rplvq.training.compiled._rotations import rounds
 
 KERNELS = [
@@ -38,22 +39,23 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     found = PLAIN if request.param == "python" else compiled_kernels()
-    monkeypatch.setattr(rplvq.training, "compiled_kernels", lambda: found)
-    monkeypatch.setattr(rplvq.training.compiled, "compiled_kernels", lambda: found)
+    for module in ("_step", "compiled._batches"):
+        monkeypatch.setattr(f"rplvq.training.{module}.compiled_kernels", lambda: found)
 
 
-@pytest.fixture(params=[0, 4, 8])
+@pytest.fixture(params=[4, 8])
 def way(request, monkeypatch):
-    """LAPACK and lanes of each width, whatever the sizes would choose."""
-    for module in (rplvq.training.compiled, rplvq.training.compiled):
-        monkeypatch.setattr(module, "lane_width", lambda *_: request.param)
+    """Lanes of each width, whatever the sizes would choose."""
+    for module in ("_blocks", "_batches"):
+        monkeypatch.setattr(f"rplvq.training.compiled.{module}.lane_width", lambda *_: request.param)
+        monkeypatch.setattr(f"rplvq.training.compiled.{module}.is_worthwhile", lambda *_: True)
 
 
-def sweep(X, y, compiled, weights=None, initializer=None, n_classes=3, **settings):
-    initializer = initializer or ClassMeans((2, 1, 3))
-    trainer = Trainer(AffineInvariant(), initializer=initializer, compiled=compiled, **settings)
-    state = trainer.init(X, y, n_classes, np.random.default_rng(1)).at_epoch(1, 10)
-    return trainer.sweep(state, X, y, np.random.default_rng(2), weights)
+def sweep(X, y, compiled, weights=None, initializer=None, n_classes=3, max_step_length=10.0, **settings):
+    initializer, manifold = initializer or ClassMeans((2, 1, 3)), AffineInvariant(max_step_length, compiled)
+    trainer = Trainer(manifold, initializer=initializer, **settings)
+    state = trainer.init(Samples(X, y), n_classes, np.random.default_rng(1)).at_epoch(1, 10)
+    return trainer.sweep(state, Samples(X, y, weights), np.random.default_rng(2))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def sweep(X, y, compiled, weights=None, initializer=None, n_classes=3, **setting
         (1, False, False, {"sigma2": 0.1}),
         (3, False, True, {"sigma2": 0.5}),
         (5, False, False, {"sigma2": 0.01, "step_size": 0.5}),  # weights are cut
-        (5, False, False, {"sigma2": 0.05, "step_size": 0.5, "max_weight": None, "max_step_length": 0.3}),
+        (5, False, False, {"sigma2": 0.05, "step_size": StepSize(0.5, max_weight=None), "max_step_length": 0.3}),
         (5, False, False, {"sigma2": 1e-4, "step_size": 1e-6}),  # own classes underflow
         (5, False, False, {"sigma2": 1.0, "cost": PLVQ()}),
         (5, False, True, {"sigma2": 1.0, "batch_size": 7}),
@@ -84,21 +86,21 @@ def test_a_sweep_is_the_same_compiled(kernel, way, n, imaginary, weighted, setti
 
 
 def test_a_fit_is_the_same_compiled(kernel, way):
-    X, y = matrices(6, 40)
+    X, y = matrices(5)
     plain, fast = (
-        RiemannianLVQ(max_epochs=5, random_state=0, compiled=compiled).fit(X, y) for compiled in (False, True)
+        RiemannianLVQ(AffineInvariant(compiled=compiled), max_epochs=3, random_state=0).fit(X, y)
+        for compiled in (False, True)
     )
     assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-8, atol=1e-10)
     assert_array_equal(fast.predict(X), plain.predict(X))
 
 
 def test_the_initial_prototypes_are_not_written_to(kernel, way):
-    X, y = matrices(4)
-    trainer = Trainer(AffineInvariant(), sigma2=1.0, compiled=True)
-    state = trainer.init(X, y, 3, np.random.default_rng(0)).at_epoch(1, 10)
-    first, _, _ = trainer.sweep(state, X, y, np.random.default_rng(0))
+    trainer, samples = Trainer(AffineInvariant(compiled=True), sigma2=1.0), Samples(*matrices(4))
+    state = trainer.init(samples, 3, np.random.default_rng(0)).at_epoch(1, 10)
+    first, _, _ = trainer.sweep(state, samples, np.random.default_rng(0))
     before = np.array(first.prototypes.factors)
-    trainer.sweep(first, X, y, np.random.default_rng(0))
+    trainer.sweep(first, samples, np.random.default_rng(0))
     assert_array_equal(first.prototypes.factors, before)
 
 
@@ -122,7 +124,8 @@ def test_batches_are_known_under_any_cost():
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(rplvq.training, "compiled_kernels", lambda: None)
+    for module in ("_step", "compiled._batches"):
+        monkeypatch.setattr(f"rplvq.training.{module}.compiled_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))
@@ -161,7 +164,10 @@ def test_operations_are_fused_where_the_processor_can(monkeypatch, machine, name
 def test_lanes_serve_small_matrices_and_lapack_large_ones():
     assert lane_width(5, 48, False) == lane_width(3, 12, True) == lane_width(22, 40, False) == 8
     assert lane_width(10, 4, False) == lane_width(22, 4, False) == 4
-    assert lane_width(10, 1, False) == lane_width(40, 4, False) == lane_width(64, 40, True) == 0
+    for size in ((5, 48, False), (3, 12, True), (22, 40, False), (10, 4, False), (22, 4, False)):
+        assert is_worthwhile(*size)
+    for size in ((10, 1, False), (40, 4, False), (64, 40, True)):
+        assert not is_worthwhile(*size)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
@@ -224,10 +230,38 @@ def test_ill_conditioned_samples_move_prototypes_as_on_the_plain_path(kernel, wa
 def test_matrices_that_are_not_numbers_end_training_as_on_the_plain_path(kernel, way):
     X, y = matrices(4)
     X[7, 0, 0] = np.nan
-    trainer = Trainer(AffineInvariant(), sigma2=1.0, compiled=True)
-    state = trainer.init(X[:7], np.array([0, 1, 2, 0, 1, 2, 0]), 3, np.random.default_rng(0)).at_epoch(1, 10)
+    trainer = Trainer(AffineInvariant(compiled=True), sigma2=1.0)
+    first = Samples(X[:7], np.array([0, 1, 2, 0, 1, 2, 0]))
+    state = trainer.init(first, 3, np.random.default_rng(0)).at_epoch(1, 10)
     with pytest.raises(FloatingPointError, match="training diverged"):
-        trainer.sweep(state, X, y, np.random.default_rng(0))
+        trainer.sweep(state, Samples(X, y), np.random.default_rng(0))
+
+
+# --- where compiled code is stored
+
+
+def test_the_hash_changes_with_the_source_of_any_kernel(tmp_path):
+    """numba itself only notices a change of a kernel's own file, not of a file with functions that it calls."""
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(f"# {name}\n")
+    first = source_hash(tmp_path)
+    assert source_hash(tmp_path) == first
+    (tmp_path / "notes.txt").write_text("no source")
+    assert source_hash(tmp_path) == first
+    (tmp_path / "b.py").write_text("# b.py, changed\n")
+    second = source_hash(tmp_path)
+    (tmp_path / "c.py").write_text("x = 1\n")
+    assert len({first, second, source_hash(tmp_path)}) == 3
+    assert source_hash() == source_hash(Path(rplvq.training.compiled.__file__).parent)
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_compiled_code_is_stored_under_the_hash_of_its_source(monkeypatch):
+    names = []
+    for wanted in ("first", "second"):
+        monkeypatch.setattr("rplvq.training.compiled._build.source_hash", lambda wanted=wanted: wanted)
+        names.append([kernel.py_func.__qualname__ for kernel in compiled_kernels.__wrapped__()])
+    assert names == [[f"{function.__qualname__}_{wanted}" for function in PLAIN] for wanted in ("first", "second")]
 
 
 FIT = """
@@ -240,6 +274,7 @@ print(hashlib.sha256(model.prototypes_.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow  # it compiles all kernels anew
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 def test_the_process_that_compiles_and_those_that_load_its_code_give_the_same_bits(tmp_path):
     """A checkpoint of one is resumed by another."""

@@ -7,51 +7,67 @@ import warnings
 import attrs
 import numpy as np
 import pytest
-from cases import hpd, spd
 from numpy.testing import assert_allclose
-from problems import spd_classes, vector_classes
 
-from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, RiemannianLVQ
-from rplvq.arrays import expm, logm, powm, rank_tolerance
+from rplvq import (
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
+    RiemannianLVQ,
+)
+from rplvq.arrays import expm, powm, rank_tolerance
 from rplvq.exceptions import DivergenceWarning
-from rplvq.manifolds import InverseFactors, flat_connect, flat_move, flat_sqdist, inverse_factors
-from rplvq.training import edge_trouble, step_trouble
+from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
+from rplvq.training import decoded, edge_trouble, step_trouble, warn_of
+from tests.cases import hpd, spd
+from tests.problems import refuse, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
 GEOMETRIES = pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])
 
 
+MATRIX_MANIFOLDS = [
+    AffineInvariant(),
+    LogEuclidean(),
+    LogCholesky(),
+    BuresWasserstein(),
+    ProjectedEuclidean(),
+    LearnedLogEuclidean(),
+]
+
+
+@pytest.mark.parametrize("manifold", MATRIX_MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
 @pytest.mark.parametrize("make", [spd, hpd])
-def test_the_margin_is_the_reciprocal_condition(make):
-    matrices = make(np.random.default_rng(0), 5, 4, 3.0)
-    wanted = 1 / np.linalg.cond(matrices)
-    assert_allclose(AffineInvariant().margin(matrices), wanted, rtol=1e-10)
-    assert_allclose(AffineInvariant().margin(InverseFactors(inverse_factors(matrices))), wanted, rtol=1e-10)
-    assert_allclose(LogEuclidean().margin(logm(matrices)), wanted, rtol=1e-10)
+@pytest.mark.parametrize(("reach", "edge"), [(16.3, False), (16.5, True)])
+def test_the_edge_is_where_encode_refuses(manifold, make, reach, edge):
+    n = 3
+    basis = np.linalg.eigh(make(np.random.default_rng(0), 1, n)[0])[1] if make is hpd else np.eye(n)
+    far = (basis * np.exp([-reach, 0.0, reach])) @ basis.conj().T
+    points = np.array([0.5 * (far + far.conj().T), np.eye(n)])
+    assert edge == (np.exp(-2 * reach) < rank_tolerance(n))
+    trouble = edge_trouble(manifold, points, np.array(["far", "near"]))
+    assert (trouble is not None) == edge
+    if edge:
+        assert "prototype 0 (class 'far') is at the edge of the manifold" in trouble
+        assert "it is singular to rounding" in trouble
+        assert "shrinkage" in trouble
+        assert "lower step_size or the manifold's max_step_length" in trouble
 
 
 @GEOMETRIES
-def test_the_edge_is_where_encode_refuses(manifold):
-    labels, n = np.array(["near", "far"])[Y], 3
-    for reach, edge in ((16.3, False), (16.5, True)):
-        init = np.array([np.diag(np.exp([-reach, 0.0, reach])), np.eye(n)])
-        assert edge == (np.exp(-2 * reach) < rank_tolerance(n))
-        model = RiemannianLVQ(manifold, init=(init, ["far", "near"]), max_epochs=0, sigma2=1.0)
-        if edge:
-            with pytest.raises(ValueError, match="singular to rounding"):
-                model.fit(X, labels)
-        else:
-            model.fit(X, labels)  # quiet
-        flat = LogEuclidean() if manifold == "log_euclidean" else AffineInvariant()
-        factors = np.array([np.diag(np.exp([reach / 2, 0.0, -reach / 2])), np.eye(n)])
-        codes = np.array([np.diag([-reach, 0.0, reach]), np.zeros((n, n))])
-        state = RiemannianLVQ(max_epochs=0).fit(X, labels)._state
-        state = state._replace(prototypes=codes if manifold == "log_euclidean" else InverseFactors(factors))
-        trouble = edge_trouble(flat, state, np.array(["far", "near"]))
-        assert (trouble is not None) == edge
-        if edge:
-            assert "prototype 0 (class 'far') is at the edge of the cone" in trouble
-            assert f"its smallest eigenvalue is {np.exp(-2 * reach):.2g} of its largest" in trouble
+@pytest.mark.parametrize(("reach", "edge"), [(16.3, False), (16.5, True)])
+def test_first_prototypes_at_the_edge_are_refused_and_short_of_it_are_quiet(manifold, reach, edge):
+    labels = np.array(["near", "far"])[Y]
+    init = np.array([np.diag(np.exp([-reach, 0.0, reach])), np.eye(3)])
+    model = RiemannianLVQ(manifold, init=(init, ["far", "near"]), max_epochs=0, sigma2=1.0)
+    if edge:
+        refuse(model, "fit", X, labels, match="singular to rounding")
+    else:
+        model.fit(X, labels)
 
 
 @GEOMETRIES
@@ -61,7 +77,10 @@ def test_a_fit_that_ends_at_the_edge_warns(manifold):
     samples = np.array([np.diag([np.exp(shift), 1.0]) for shift in [1.0, *rng.uniform(-0.1, 0.1, 20)]])
     labels = np.where(np.arange(21) == 0, "one", "many")
     model = RiemannianLVQ(manifold, sigma2=1e4, step_size=2e3, max_epochs=5, random_state=0)
-    with pytest.warns(DivergenceWarning, match=r"prototype 1 \(class 'one'\) is at the edge .*shrinkage.* lower step"):
+    with pytest.warns(
+        DivergenceWarning,
+        match=r"prototype 1 \(class 'one'\) is at the edge .*singular to rounding.*shrinkage.* lower step",
+    ):
         model.fit(samples, labels)
     assert np.isfinite(model.predict_log_proba(samples)).all()
 
@@ -91,11 +110,11 @@ def test_a_warning_is_given_once_a_fit_and_after_it():
 
 def test_half_the_visits_are_too_many():
     V, y = vector_classes()
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=2, monitor="epoch").fit(V, y)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=2).fit(V, y)
     history = {"epoch": np.array([0, 1, 2]), "n_capped": np.array([0, 10, 6])}
-    assert step_trouble(model._state, history, 16) is None
-    assert "17 times in 32 visits" in step_trouble(model._state, history | {"n_capped": np.array([0, 10, 7])}, 16)
-    assert step_trouble(model._state, {}, 16) is None
+    assert step_trouble(model.state_, history, 16) is None
+    assert "17 times in 32 visits" in step_trouble(model.state_, history | {"n_capped": np.array([0, 10, 7])}, 16)
+    assert step_trouble(model.state_, {}, 16) is None
 
 
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
@@ -104,9 +123,27 @@ def test_units_are_no_trouble(manifold, scale):
     RiemannianLVQ(manifold, max_epochs=2, random_state=0).fit(scale * X, Y)
 
 
-def test_a_geometry_without_a_margin_is_not_looked_at():
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=1).fit(*vector_classes())
-    assert edge_trouble(EuclideanVectors(), model._state, model.prototype_labels_) is None
+def test_a_geometry_without_an_edge_has_no_trouble():
+    points = np.array([[0.0, 1e300], [1e-300, 0.0]])
+    assert edge_trouble(EuclideanVectors(), points, np.array(["a", "b"])) is None
+
+
+def test_the_points_of_prototypes_must_be_finite():
+    class Blind(EuclideanVectors):
+        def decode(self, codes):
+            return np.sqrt(codes)
+
+    state = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit([[1.0], [4.0]], [0, 1]).state_
+    assert_allclose(decoded(Blind(), state, np.array(["a", "b"])), [[1.0], [2.0]])
+    lost = state._replace(prototypes=np.array([[4.0], [-1.0]]))
+    with pytest.raises(FloatingPointError, match=r"prototype 1 \(class 'b'\) has left the manifold: decode of .*Blind"):
+        decoded(Blind(), lost, np.array(["a", "b"]))
+
+
+def test_all_troubles_are_in_one_warning():
+    with pytest.warns(DivergenceWarning, match="^first; second$"):
+        warn_of(["first", None, "second"], 1)
+    warn_of([None, None], 1)  # quiet
 
 
 @attrs.frozen

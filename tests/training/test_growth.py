@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import EVERY, made
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import refuse
 
 from rplvq import (
     PLVQ,
     RSLVQ,
     AdaptiveStep,
-    Averaging,
+    AffineInvariant,
     Checkpoint,
     Constant,
     EuclideanVectors,
@@ -22,9 +20,11 @@ from rplvq import (
     RiemannianLVQ,
     load_model,
 )
-from rplvq.arrays import expm
+from rplvq.arrays import Samples, expm
 from rplvq.training import State, Window, with_prototypes, without_prototypes
 from rplvq.training.compiled import compiled_kernels
+from tests.cases import EVERY, made
+from tests.problems import refuse
 
 ONE = Constant(1.0)
 
@@ -45,8 +45,8 @@ X, Y = spd_clusters()
 def window_of(prototypes, labels, samples, targets, cost=None, sweep=10, weights=None):
     """Window of numbers on the line, with sigma2 = 1."""
     state = State(np.array(prototypes, dtype=float)[:, None], np.array(labels), ONE, ONE, sweep, 1.0, 1.0)
-    codes = np.array(samples, dtype=float)[:, None]
-    return Window(EuclideanVectors(), cost or RSLVQ(), state, codes, np.array(targets), weights, sweep)
+    record = Samples(np.array(samples, dtype=float)[:, None], np.array(targets), weights)
+    return Window(EuclideanVectors(), cost or RSLVQ(), state, record, sweep)
 
 
 def twice(*rows):
@@ -65,7 +65,7 @@ def places(window):
 def test_a_window_knows_the_distances_of_what_it_adds_and_removes(case):
     manifold, codes = made(case, count=9)
     state = State(codes[:3], np.array([0, 1, 1]), ONE, ONE, 1, 1.0, 1.0)
-    window = Window(manifold, RSLVQ(), state, codes[3:], np.array([0, 1, 0, 1, 0, 1]))
+    window = Window(manifold, RSLVQ(), state, Samples(codes[3:], np.array([0, 1, 0, 1, 0, 1])))
     changed = window.added(0, window.mean(window.loss)).added(1, codes[4]).removed(1).removed(2)
     assert changed.labels.tolist() == [0, 1, 1]
     assert len(changed.state.prototypes) == 3
@@ -77,7 +77,7 @@ def test_a_window_knows_the_distances_of_what_it_adds_and_removes(case):
 
 def test_a_learned_metric_stays():
     model = RiemannianLVQ(LearnedLogEuclidean(rate=1.0), step_size=0.2, sigma2=1.0, max_epochs=2, random_state=0)
-    state = model.fit(X, Y)._state
+    state = model.fit(X, Y).state_
     more = with_prototypes(state, np.asarray(state.prototypes)[:1], np.array([1]))
     assert np.abs(state.prototypes.omega - np.eye(6)).max() > 1e-3
     assert_array_equal(more.prototypes.omega, state.prototypes.omega)
@@ -223,7 +223,7 @@ def test_growing_compiled_and_plain_are_the_same():
     if compiled_kernels() is None:
         pytest.skip("numba is not installed")
     rules = [Grow(every=2, gain=None), Prune(every=4, rise=0.01)]
-    plain, compiled = (fitted(rules, compiled=which) for which in (False, True))
+    plain, compiled = (fitted(rules, manifold=AffineInvariant(compiled=which)) for which in (False, True))
     assert_array_equal(plain.history_["n_prototypes"], compiled.history_["n_prototypes"])
     assert len(set(plain.history_["n_prototypes"])) > 2
     assert_allclose(compiled.prototypes_, plain.prototypes_, rtol=1e-6)
@@ -231,7 +231,7 @@ def test_growing_compiled_and_plain_are_the_same():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"step_size": AdaptiveStep(0.05)}, {"average": Averaging(0.0)}, {"early_stopping": True, "batch_size": 5}],
+    [{}, {"step_size": AdaptiveStep(0.05)}, {"early_stopping": True, "batch_size": 5}],
     ids=str,
 )
 def test_a_growing_fit_is_resumed_to_the_same_bits(settings, tmp_path):
@@ -249,12 +249,11 @@ def test_a_growing_fit_is_resumed_to_the_same_bits(settings, tmp_path):
     assert_array_equal(again.prototypes_, whole.prototypes_)
     assert_array_equal(again.history_["n_prototypes"], whole.history_["n_prototypes"])
     assert len(set(whole.history_["n_prototypes"])) > 1
-    state = whole._state
+    state = whole.state_
     assert len(state.labels) == len(state.prototypes) == len(whole.prototype_labels_)
     if state.memory is not None:
-        assert len(state.memory.origin) == len(state.labels)
-    if state.trail is not None:
-        assert len(state.trail.iterate) == len(state.labels)
+        assert len(state.memory.init) == len(state.labels)
+    assert (state.memory is None) == ("step_size" not in settings)
 
 
 def test_a_rule_of_ones_own():
@@ -281,9 +280,8 @@ def test_a_stream_grows_and_prunes_by_its_latest_samples(tmp_path):
     for row in rng.integers(0, len(X), 150):
         model.partial_fit(X[[row]], Y[[row]])
         counts.append(len(model.prototypes_))
-        assert len(model._stream.recent.codes) == min(len(counts) + 10, 40)
     assert max(counts) >= 4
-    assert all(np.bincount(model._state.labels) <= 3)
+    assert all(np.bincount(model.state_.labels) <= 3)
     assert_array_equal(model.history_["n_prototypes"][1:], counts)
     assert model.score(X, Y) > 0.9
     model.save(tmp_path / "model.npz")
@@ -292,6 +290,29 @@ def test_a_stream_grows_and_prunes_by_its_latest_samples(tmp_path):
         model.partial_fit(X[[row]], Y[[row]])
         again.partial_fit(X[[row]], Y[[row]])
     assert_array_equal(again.prototypes_, model.prototypes_)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rules_see_the_latest_samples_of_a_stream(weighted):
+    class Watching:
+        window = 12
+
+        def __call__(self, window):
+            seen.append((window.codes[:, 0].tolist(), window.classes.tolist(), window.weights.tolist(), window.sweep))
+            return window
+
+    seen = []
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, growth=[Watching()], random_state=0)
+    model.partial_fit([[0.0], [1.0], [10.0], [11.0]], ["a", "a", "b", "b"])
+    for number in range(2, 12):
+        weight = [2.0] if weighted else None
+        model.partial_fit([[float(number)]], ["b" if number % 2 else "a"], sample_weight=weight)
+    numbers, classes, weights, sweep = seen[-1]
+    assert [len(codes) for codes, *_ in seen] == [5, 6, 7, 8, 9, 10, 11, 12, 12, 12]
+    assert numbers[-10:] == list(range(2, 12))
+    assert classes[-10:] == [number % 2 for number in range(2, 12)]
+    assert weights[-10:] == [2.0 if weighted else 1.0] * 10
+    assert sweep == 10
 
 
 def test_rules_can_come_after_the_fit():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from problems import refuse, snapshot, spd_classes, vector_classes
 
-from rplvq import RSLVQ, AffineInvariant, EuclideanVectors, RiemannianLVQ, Trainer, compare
+from rplvq import RSLVQ, AffineInvariant, EarlyStopping, EuclideanVectors, RiemannianLVQ, Trainer, compare
+from rplvq.arrays import Samples
 from rplvq.exceptions import TrainingInterruptedWarning
+from tests.problems import refuse, snapshot, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
-SETTINGS = {"max_epochs": 6, "random_state": 0, "sigma2": 1.0, "compiled": False}
+SETTINGS = {"manifold": AffineInvariant(compiled=False), "max_epochs": 6, "random_state": 0, "sigma2": 1.0}
 
 
 def press(*args, **kwargs):
@@ -42,7 +43,7 @@ def interrupted(epochs, **settings):
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
-@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
+@pytest.mark.parametrize("manifold", [SETTINGS["manifold"], "log_euclidean", "euclidean"], ids=str)
 def test_the_last_whole_epoch_is_kept(manifold, epochs):
     model, stopped = interrupted(epochs, manifold=manifold)
     assert model.n_epochs_ == epochs
@@ -69,12 +70,12 @@ def test_an_interrupt_in_a_callback_keeps_the_epoch_that_it_was_told_of():
 
     with pytest.warns(TrainingInterruptedWarning, match="after 3 of 6"):
         model = RiemannianLVQ(callbacks=[callback], **SETTINGS).fit(X, Y)
-    assert_array_equal(model.prototypes_, RiemannianLVQ(**SETTINGS, callbacks=[lambda r: r.state.epoch == 3]).fit(X, Y)
-                       .prototypes_)  # fmt: skip
+    stopped = RiemannianLVQ(**SETTINGS, callbacks=[lambda report: report.state.epoch == 3]).fit(X, Y)
+    assert_array_equal(model.prototypes_, stopped.prototypes_)
 
 
 def test_with_early_stopping_the_best_epoch_is_kept():
-    settings = SETTINGS | {"early_stopping": True, "step_size": 3.0, "sigma2": 0.1, "validation_fraction": 0.3}
+    settings = SETTINGS | {"early_stopping": EarlyStopping(0.3), "step_size": 3.0, "sigma2": 0.1}
     costs = RiemannianLVQ(**settings).fit(X, Y).history_["validation_cost"]
 
     def callback(report):
@@ -122,15 +123,13 @@ def test_a_comparison_ends_instead_of_scoring_what_is_half_trained():
 
 
 def test_a_bare_trainer_hands_out_whole_epochs_and_raises():
-    V, y = vector_classes()
-    trainer = Trainer(
-        EuclideanVectors(), max_epochs=4, sigma2=1.0, callbacks=[lambda r: r.state.epoch == 2 and press()]
-    )
-    rng = np.random.default_rng(0)
-    start = trainer.begin(trainer.init(V, y, 2, rng), V, y, rng)
-    training = trainer.epochs(start, V, y, rng)
+    samples, rng = Samples(*vector_classes()), np.random.default_rng(0)
+    callbacks = [lambda report: report.state.epoch == 2 and press()]
+    trainer = Trainer(EuclideanVectors(), max_epochs=4, sigma2=1.0, callbacks=callbacks)
+    start = trainer.begin(trainer.init(samples, 2, rng), rng)
+    training = trainer.epochs(start, samples, rng)
     assert [next(training).state.epoch, next(training).state.epoch] == [1, 2]
     with pytest.raises(KeyboardInterrupt):
         next(training)
     with pytest.raises(KeyboardInterrupt):
-        trainer.run(start.state, V, y, rng)
+        trainer.run(start.state, samples, rng)

@@ -1,42 +1,55 @@
-"""Deterministic training: gradient and Hessian by differences, transport, descent, and what is refused."""
+"""Solvers: gradient and Hessian by differences, transport, descent, and what is refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import CASES, made
-from problems import refuse, spd_classes, vector_classes
+from numpy.testing import assert_allclose, assert_array_equal
 from pymanopt.manifolds import SymmetricPositiveDefinite
-from sklearn.base import clone
 
 from rplvq import (
     PLVQ,
     RSLVQ,
-    AdaptiveStep,
     AffineInvariant,
     Annealed,
     BuresWasserstein,
-    Constant,
     EuclideanVectors,
-    Grow,
-    Learned,
+    FromPymanopt,
     LearnedLogEuclidean,
     RiemannianLVQ,
     Trainer,
-    load_model,
 )
-from rplvq.arrays import sqrtm
+from rplvq.arrays import Samples, sqrtm
+from rplvq.initializers import ClassMeans
 from rplvq.manifolds import inverse_factors
-from rplvq.training.solvers import minimise
+from rplvq.training import EpochScore
+from rplvq.training.solvers import SOLVERS, minimize
 from rplvq.training.solvers._objective import Objective
-from rplvq.training.solvers._stack import PrototypeStack, can_transport, rotate, stackable
+from rplvq.training.solvers._stack import TANGENTS, PrototypeStack, rotate
+from tests.cases import CASES, made
+from tests.problems import spd_classes, vector_classes
 
-STACKED = {name: case for name, case in CASES.items() if stackable(case.manifold(3))}
-CARRIED = {name: case for name, case in STACKED.items() if can_transport(case.manifold(3))}
-EVERY_STACK = pytest.mark.parametrize("case", STACKED.values(), ids=STACKED.keys())
-EVERY_CARRIED = pytest.mark.parametrize("case", CARRIED.values(), ids=CARRIED.keys())
-SOLVERS = ("cg", "trust_regions", "steepest_descent")
+KNOWN = {name: case for name, case in CASES.items() if type(case.manifold(3)) in TANGENTS}
+EVERY_KNOWN = pytest.mark.parametrize("case", KNOWN.values(), ids=KNOWN.keys())
+EVERY_SOLVER = pytest.mark.parametrize("solver", SOLVERS)
 X, Y = spd_classes(per_class=10, n_classes=3, spread=0.6, shift=0.4)
+
+
+def minimized(solver, X, y, manifold=None, cost=None, weights=None, iterations=100, per_class=1, sigma2=1.0):
+    """Samples, and the result of a solver from the class means."""
+    manifold, cost = manifold or AffineInvariant(), cost or RSLVQ()
+    samples = Samples(manifold.encode(X), y, weights)
+    trainer = Trainer(manifold, cost, ClassMeans(per_class), sigma2)
+    start = trainer.init(samples, samples.classes.max() + 1, np.random.default_rng(0))
+    return samples, minimize(solver, manifold, cost, start, samples, max_iterations=iterations)
+
+
+def scored(manifold, state, samples, cost=None):
+    """Loss of all samples, and their training error."""
+    sqdist = manifold.sqdist(state.prototypes, samples.codes)
+    loss = (cost or RSLVQ())(sqdist, samples.targets, state.labels, state.sigma2).loss
+    wrong = state.labels[sqdist.argmin(axis=1)] != samples.classes
+    return samples.filled_weights @ loss, np.average(wrong, weights=samples.weights)
 
 
 def problem(case, seed=0):
@@ -44,7 +57,7 @@ def problem(case, seed=0):
     manifold, codes = made(case, count=9, seed=seed)
     targets, labels = np.array([0, 1, 0, 1, 1, 0]), np.array([0, 0, 1])
     weight = np.array([1.0, 2.0, 0.5, 1.0, 1.0, 3.0])
-    objective = Objective(manifold, RSLVQ(), codes[3:], targets, labels, 0.4, weight)
+    objective = Objective(manifold, RSLVQ(), Samples(codes[3:], targets, weight), labels, 0.4)
     point = manifold.move(manifold.connect(codes[:3], codes[3:]), np.full((6, 3), 0.02))
     return objective, PrototypeStack(manifold, point, 1.0, np.inf), point
 
@@ -55,7 +68,7 @@ def direction(objective, space, point, seed):
     return objective.manifold.pull(objective.manifold.connect(point, objective.codes), weights)
 
 
-@EVERY_STACK
+@EVERY_KNOWN
 def test_the_gradient_is_that_of_finite_differences(case):
     objective, space, point = problem(case)
     gradient = objective.gradient(point)
@@ -68,7 +81,7 @@ def test_the_gradient_is_that_of_finite_differences(case):
         assert abs((ahead - behind) / (2 * h) - rate) < 1e-5 * size
 
 
-@EVERY_STACK
+@EVERY_KNOWN
 def test_the_norm_of_a_tangent_is_the_distance_that_it_leads(case):
     objective, space, point = problem(case)
     tangent = direction(objective, space, point, 1)
@@ -76,7 +89,7 @@ def test_the_norm_of_a_tangent_is_the_distance_that_it_leads(case):
     assert space.dist(point, space.retraction(point, tangent)) == pytest.approx(1e-3, rel=1e-2)
 
 
-@EVERY_CARRIED
+@EVERY_KNOWN
 def test_the_hessian_is_symmetric_and_the_second_derivative(case):
     """On geodesics, f'' = <H v, v>."""
     objective, space, point = problem(case)
@@ -93,7 +106,7 @@ def test_the_hessian_is_symmetric_and_the_second_derivative(case):
     assert abs(cross[0] - cross[1]) < 2e-3 * size
 
 
-@EVERY_CARRIED
+@EVERY_KNOWN
 def test_transport_keeps_inner_products(case):
     objective, space, point = problem(case)
     first, second = (direction(objective, space, point, seed) for seed in (4, 5))
@@ -113,7 +126,7 @@ def test_affine_invariant_transport_is_parallel(name):
     there = manifold.pull(geodesics, np.eye(2))
     back = manifold.pull(manifold.connect(ends, starts), np.eye(2))
     carried = rotate(inverse_factors(starts), inverse_factors(ends), there)
-    np.testing.assert_allclose(carried, -back, atol=1e-9)
+    assert_allclose(carried, -back, atol=1e-9)
     roots = sqrtm(starts)
     whitened = np.linalg.inv(roots) @ ends @ np.linalg.inv(roots)
     map_ = roots @ sqrtm(whitened) @ np.linalg.inv(roots)
@@ -121,99 +134,112 @@ def test_affine_invariant_transport_is_parallel(name):
     wanted = map_ @ plain @ map_.conj().swapaxes(1, 2)
     g, h = inverse_factors(starts), inverse_factors(ends)
     seen = rotate(g, h, g @ plain @ g.conj().swapaxes(1, 2))
-    np.testing.assert_allclose(np.linalg.inv(h) @ seen @ np.linalg.inv(h).conj().swapaxes(1, 2), wanted, atol=1e-8)
+    assert_allclose(np.linalg.inv(h) @ seen @ np.linalg.inv(h).conj().swapaxes(1, 2), wanted, atol=1e-8)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-@pytest.mark.parametrize("solver", SOLVERS)
+@EVERY_SOLVER
 def test_every_geometry_descends_or_says_why_not(case, solver):
     points, manifold = case.points(np.random.default_rng(0), 24, 3), case.manifold(3)
-    y = (manifold.sqdist(manifold.encode(points)[:1], manifold.encode(points))[:, 0] > 0.8).astype(int)
+    codes = manifold.encode(points)
+    y = (manifold.sqdist(codes[:1], codes)[:, 0] > 0.8).astype(int)
     y[:2] = 0, 1
-    model = RiemannianLVQ(manifold, sigma2=0.5, solver=solver, max_epochs=6, random_state=0)
-    if not stackable(manifold) or (solver != "steepest_descent" and not can_transport(manifold)):
-        refuse(model, "fit", points, y, match="use solver='s")
+    if type(manifold) not in TANGENTS:
+        with pytest.raises(ValueError, match="solvers do not know the tangents of manifold="):
+            minimized(solver, points, y, manifold)
         return
-    cost = model.fit(points, y).history_["cost"]
+    samples, (state, history) = minimized(solver, points, y, manifold, iterations=6, sigma2=0.5)
+    cost = history["cost"]
     assert cost[-1] < cost[0]
     assert (np.diff(cost) <= 0).all()
+    assert_allclose(scored(manifold, state, samples)[0], cost[-1], rtol=1e-7)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@EVERY_SOLVER
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_cost_ends_below_that_of_stochastic_descent(solver, count):
-    settings = {"sigma2": 1.0, "prototypes_per_class": count, "random_state": 0, "monitor": "epoch", "max_epochs": 60}
-    wanted = RiemannianLVQ(**settings).fit(X, Y).history_["cost"][-1]
-    assert RiemannianLVQ(solver=solver, **settings).fit(X, Y).history_["cost"][-1] < wanted
+    _, (_, history) = minimized(solver, X, Y, iterations=60, per_class=count)
+    settings = {"sigma2": 1.0, "prototypes_per_class": count, "random_state": 0, "max_epochs": 60}
+    stochastic = RiemannianLVQ(callbacks=[EpochScore()], **settings).fit(X, Y)
+    assert history["cost"][-1] < stochastic.history_["cost"][-1]
 
 
-@pytest.mark.parametrize("solver", ["cg", "trust_regions"])
+@EVERY_SOLVER
 def test_the_gradient_vanishes_at_the_end(solver):
     data = vector_classes(per_class=40, n_classes=3, shift=0.7)
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, solver=solver, max_epochs=300, random_state=0).fit(*data)
-    norms = model.history_["gradient_norm"]
+    _, (state, history) = minimized(solver, *data, EuclideanVectors(), iterations=300)
+    norms = history["gradient_norm"]
     assert norms[-1] < 1e-5 * norms[0]
-    assert model.n_epochs_ == len(norms) - 1 < 300
+    assert len(norms) - 1 < 300 == state.epoch
 
 
 def test_both_forms_of_the_affine_invariant_metric_take_the_same_steps():
-    models = [
-        RiemannianLVQ(manifold, sigma2=1.0, solver="steepest_descent", max_epochs=4, random_state=0).fit(X, Y)
-        for manifold in (AffineInvariant(), SymmetricPositiveDefinite(3))
+    results = [
+        minimized("cg", X, Y, manifold, iterations=4)[1]
+        for manifold in (AffineInvariant(), FromPymanopt(SymmetricPositiveDefinite(3)))
     ]
-    np.testing.assert_allclose(models[0].prototypes_, models[1].prototypes_, rtol=1e-6, atol=1e-8)
+    first, second = (np.asarray(result.state.prototypes) for result in results)
+    assert_allclose(first, second, rtol=1e-6, atol=1e-8)
+    assert_allclose(results[0].history["cost"], results[1].history["cost"], rtol=1e-7)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_other_units_give_the_same_model(solver):
-    data = vector_classes()
-    settings = {"manifold": "euclidean_vectors", "solver": solver, "max_epochs": 5, "random_state": 0}
-    wanted = RiemannianLVQ(sigma2=1.0, **settings).fit(*data)
-    other = RiemannianLVQ(sigma2=1e-12, **settings).fit(1e-6 * data[0], data[1])
-    np.testing.assert_allclose(1e6 * other.prototypes_, wanted.prototypes_, rtol=1e-3)
+@EVERY_SOLVER
+def test_other_units_give_the_same_prototypes(solver):
+    V, y = vector_classes()
+    (_, (wanted, _)), (_, (other, _)) = (
+        minimized(solver, scale * V, y, EuclideanVectors(), iterations=5, sigma2=scale**2) for scale in (1.0, 1e-6)
+    )
+    assert_allclose(1e6 * other.prototypes, wanted.prototypes, rtol=1e-3)
 
 
-def test_the_history_tells_each_accepted_step():
-    model = RiemannianLVQ(sigma2=Annealed(1.0, drop=0.2), solver="cg", max_epochs=5, random_state=0).fit(X, Y)
-    history = model.history_
+def test_the_history_has_one_row_per_accepted_step():
+    sigma2 = Annealed(1.0, drop=0.2)
+    samples, (state, history) = minimized("cg", X, Y, iterations=5, sigma2=sigma2)
     assert history["epoch"].tolist() == list(range(6))
-    assert set(history["sigma2"]) == {Annealed(1.0, drop=0.2)(5, 5)} == {model.sigma2_}
-    sqdist = model.transform(X) ** 2
-    assert sqdist.shape == (len(X), 3)
-    assert history["training_error"][-1] == pytest.approx(1 - model.score(X, Y))
-    loss = -np.log(model.predict_proba(X)[np.arange(len(Y)), Y]).sum()
-    assert history["cost"][-1] == pytest.approx(loss)
+    assert state.epoch == 5
+    assert set(history["sigma2"]) == {sigma2(5, 5)} == {state.sigma2}
+    cost, error = scored(AffineInvariant(), state, samples)
+    assert history["cost"][-1] == pytest.approx(cost)
+    assert history["training_error"][-1] == pytest.approx(error)
+    assert history["n_prototypes"].tolist() == [3] * 6
     assert history["step_size"][0] == 0
     assert (history["step_size"][1:] > 0).all()
+    means = RiemannianLVQ(sigma2=sigma2(5, 5), max_epochs=0).fit(X, Y)
+    assert history["cost"][0] == pytest.approx(-means.predict_log_proba(X)[np.arange(len(Y)), Y].sum())
+    one_step = minimized("cg", X, Y, iterations=1, sigma2=sigma2(5, 5))[1]
+    moved = means.trainer_.manifold.sqdist(means.state_.prototypes, np.asarray(one_step.state.prototypes)).diagonal()
+    assert one_step.history["step_size"][1] == pytest.approx(np.sqrt(moved.sum()), rel=1e-6)
 
 
-def test_no_epochs_are_the_initial_prototypes():
-    start = RiemannianLVQ(sigma2=1.0, max_epochs=0, random_state=0).fit(X, Y)
-    model = RiemannianLVQ(sigma2=1.0, max_epochs=0, solver="cg", random_state=0).fit(X, Y)
-    assert np.array_equal(model.prototypes_, start.prototypes_)
-    assert model.n_epochs_ == 0
+def test_no_iterations_leave_the_initial_prototypes():
+    _, (state, history) = minimized("cg", X, Y, iterations=0)
+    start = Trainer(AffineInvariant(), sigma2=1.0).init(Samples(X, Y), 3, np.random.default_rng(0))
+    assert_array_equal(np.asarray(state.prototypes), np.asarray(start.prototypes))
+    assert history == {}
 
 
 def test_sample_weights_are_repetitions():
     weight = np.where(np.arange(len(Y)) % 3 == 0, 2.0, 1.0)
     rows = np.repeat(np.arange(len(Y)), weight.astype(int))
-    model = RiemannianLVQ(sigma2=1.0, solver="cg", max_epochs=4, random_state=0)
-    weighted, repeated = clone(model).fit(X, Y, sample_weight=weight), clone(model).fit(X[rows], Y[rows])
-    np.testing.assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-6)
-    np.testing.assert_allclose(weighted.history_["cost"], repeated.history_["cost"], rtol=1e-6)
+    weighted = minimized("cg", X, Y, weights=weight, iterations=4)[1]
+    repeated = minimized("cg", X[rows], Y[rows], iterations=4)[1]
+    assert_allclose(np.asarray(weighted.state.prototypes), np.asarray(repeated.state.prototypes), rtol=1e-6)
+    for name in ("cost", "training_error", "gradient_norm"):
+        assert_allclose(weighted.history[name], repeated.history[name], rtol=1e-6)
 
 
 def test_soft_labels():
     soft = np.eye(3)[Y] * 0.8 + 0.2 / 3
-    model = RiemannianLVQ(cost=PLVQ(), sigma2=1.0, solver="trust_regions", max_epochs=5, random_state=0).fit(X, soft)
-    assert (np.diff(model.history_["cost"]) < 0).all()
+    samples, (state, history) = minimized("trust_regions", X, soft, cost=PLVQ(), iterations=5)
+    assert (np.diff(history["cost"]) < 0).all()
+    assert history["cost"][-1] == pytest.approx(scored(AffineInvariant(), state, samples, PLVQ())[0])
 
 
 def test_chunks_of_samples_add_up(monkeypatch):
     objective, _, point = problem(CASES["affine-invariant"])
     whole = objective.gradient(point)
-    monkeypatch.setattr("rplvq.arrays.BLOCK_BYTES", 1)
-    np.testing.assert_allclose(objective.gradient(point), whole, rtol=1e-10, atol=1e-12)
+    monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1)
+    assert_allclose(objective.gradient(point), whole, rtol=1e-10, atol=1e-12)
 
 
 def test_steps_are_no_longer_than_the_cap():
@@ -225,40 +251,12 @@ def test_steps_are_no_longer_than_the_cap():
     assert np.sqrt(moved.max()) == pytest.approx(0.1)
 
 
-def test_a_saved_model_predicts_the_same(tmp_path):
-    model = RiemannianLVQ(sigma2=1.0, solver="cg", max_epochs=3, random_state=0).fit(X, Y)
-    model.save(tmp_path / "model.npz")
-    again = load_model(tmp_path / "model.npz")
-    assert again.solver == "cg"
-    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("step_size", 0.1),
-        ("step_size", AdaptiveStep()),
-        ("step_size", Constant(0.1)),
-        ("batch_size", None),
-        ("max_weight", None),
-        ("average", True),
-        ("early_stopping", True),
-        ("compiled", True),
-        ("callbacks", [print]),
-        ("growth", [Grow()]),
-        ("sigma2", "heldout"),
-        ("sigma2", Learned()),
-    ],
-)
-def test_arguments_of_the_stochastic_trainer_are_refused(name, value):
-    refuse(RiemannianLVQ(solver="cg", **{name: value}), "fit", X, Y, match=f"{name}=.* is for solver='sgd' only")
-
-
-def test_what_no_solver_does_is_refused(tmp_path):
-    refuse(RiemannianLVQ(solver="cg"), "partial_fit", X, Y, match="sees all samples at once: partial_fit needs")
-    refuse(RiemannianLVQ(solver="cg"), "fit", X, Y, resume=tmp_path / "x", match="resume=.* is for solver='sgd' only")
-    refuse(RiemannianLVQ(LearnedLogEuclidean(), solver="cg"), "fit", X, Y, match="does not know the tangents")
-    refuse(RiemannianLVQ(BuresWasserstein(), solver="cg"), "fit", X, Y, match="use solver='steepest_descent'")
+def test_what_no_solver_does_is_refused():
+    with pytest.raises(ValueError, match=r"name='steepest_descent' is not known; choose from \['cg', 'trust_region"):
+        minimized("steepest_descent", X, Y)
+    for manifold in (LearnedLogEuclidean(), BuresWasserstein()):
+        with pytest.raises(ValueError, match=r"do not know the tangents of manifold=.*: they know \[.*'LogEuclidean'"):
+            minimized("cg", X, Y, manifold)
     space = problem(CASES["vectors"])[1]
     for method in (space.random_point, lambda: space.random_tangent_vector(None)):
         with pytest.raises(NotImplementedError, match="solver"):
@@ -267,8 +265,16 @@ def test_what_no_solver_does_is_refused(tmp_path):
 
 def test_prototypes_on_their_samples_stay():
     points = np.array([[0.0], [1.0]])
-    trainer = Trainer(EuclideanVectors(), sigma2=1.0)
-    state = trainer.init(points, np.array([0, 1]), 2, np.random.default_rng(0))
-    result = minimise("cg", trainer.manifold, RSLVQ(), state, points, np.array([0, 1]))
-    assert np.array_equal(result.state.prototypes, points)
-    assert result.history == {}
+    _, (state, history) = minimized("cg", points, np.array([0, 1]), EuclideanVectors())
+    assert_array_equal(state.prototypes, points)
+    assert history == {}
+
+
+def test_the_progress_bar_is_shown_on_demand_only(capsys):
+    samples, trainer = Samples(X, Y), Trainer(AffineInvariant(), sigma2=1.0)
+    start = trainer.init(samples, 3, np.random.default_rng(0))
+    for verbose, shown in ((0, False), (1, True)):
+        minimize("cg", trainer.manifold, RSLVQ(), start, samples, max_iterations=2, verbose=verbose)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert ("step" in err) == shown

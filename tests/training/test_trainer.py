@@ -1,15 +1,27 @@
-"""Runs of the trainer: seeds, order, batches, history, callbacks, early stopping, divergence, bad settings."""
+"""Runs of the trainer: seeds, order, batches, history, divergence, and settings that are refused."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd, spd_classes, vector_classes
 
-from rplvq import RSLVQ, AffineInvariant, Annealed, EuclideanVectors, GeometricDecay, RiemannianLVQ, StepDecay, Trainer
+from rplvq import (
+    RSLVQ,
+    AffineInvariant,
+    Annealed,
+    EuclideanVectors,
+    GeometricDecay,
+    RiemannianLVQ,
+    StepDecay,
+    StepSize,
+    Trainer,
+)
+from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
-from rplvq.training import EpochReport
+from rplvq.protocols import Evaluation
+from rplvq.training import EpochScore, measure
+from tests.problems import spd, spd_classes, vector_classes
 
 COLUMNS = ["epoch", "cost", "training_error", "sigma2", "step_size", "n_capped", "seconds", "n_prototypes"]
 
@@ -18,9 +30,8 @@ def train(X, y, manifold=None, seed=0, validation=None, **settings):
     """Run a trainer on points as they come, without any reordering."""
     manifold = manifold or AffineInvariant()
     trainer = Trainer(manifold, **({"max_epochs": 3, "sigma2": 1.0, "step_size": 0.05} | settings))
-    codes, rng = manifold.encode(X), np.random.default_rng(seed)
-    state = trainer.init(codes, y, y.max() + 1, rng)
-    return trainer.run(state, codes, y, rng, validation=validation)
+    samples, rng = Samples(manifold.encode(X), y), np.random.default_rng(seed)
+    return trainer.run(trainer.init(samples, y.max() + 1, rng), samples, rng, validation)
 
 
 # --- what a run depends on
@@ -53,7 +64,7 @@ def test_a_full_batch_does_not_depend_on_the_seed():
 def test_training_is_invariant_under_congruences():
     X, y = spd_classes(n=4, n_classes=3)
     G = np.random.default_rng(3).normal(size=(4, 4)) + 2 * np.eye(4)
-    settings = {"sigma2": "auto", "step_size": 0.2, "max_epochs": 5}
+    settings = {"sigma2": None, "step_size": 0.2, "max_epochs": 5}
     here, there = train(X, y, **settings), train(G @ X @ G.T, y, **settings)
     assert_allclose(np.array(there.state.prototypes), G @ np.array(here.state.prototypes) @ G.T, rtol=1e-6)
     assert_allclose(there.history["cost"], here.history["cost"], rtol=1e-7)
@@ -68,7 +79,7 @@ def test_the_default_step_size_is_the_paper_s():
 # --- history
 
 
-def test_history_has_a_line_an_epoch():
+def test_the_history_has_one_row_per_epoch():
     X, y = vector_classes()
     _, history = train(X, y, EuclideanVectors(), sigma2=Annealed(2.0), step_size=StepDecay(0.1, every=2), max_epochs=5)
     assert list(history) == COLUMNS
@@ -76,32 +87,31 @@ def test_history_has_a_line_an_epoch():
     assert_allclose(history["sigma2"], [Annealed(2.0)(t, 5) for t in range(1, 6)])
     assert_allclose(history["step_size"], [0.1, 0.05, 0.05, 0.025, 0.025])
     assert (history["seconds"] >= 0).all()
+    assert history["n_prototypes"].tolist() == [2] * 5
 
 
-def test_monitor_sweep_reports_what_was_met_on_the_way():
+def test_the_history_shows_what_was_met_on_the_way():
     X, y = vector_classes(shift=0.5)
     _, history = train(X, y, EuclideanVectors(), max_epochs=1, batch_size=None)
-    _, before = train(X, y, EuclideanVectors(), max_epochs=0, monitor="epoch")
+    samples = Samples(X, y)
+    before = Trainer(EuclideanVectors(), sigma2=1.0).init(samples, 2, np.random.default_rng(0))
+    score = measure(EuclideanVectors(), RSLVQ(), before, samples).score()
     # A full batch is met before its only step.
-    assert_allclose(history["cost"], before["cost"])
-    assert_allclose(history["training_error"], before["training_error"])
-
-
-def test_monitor_epoch_scores_the_prototypes_before_and_after_training():
-    X, y = vector_classes(shift=0.5, n_classes=3)
-    state, history = train(X, y, EuclideanVectors(), monitor="epoch")
-    assert history["epoch"].tolist() == [0, 1, 2, 3]
-    sqdist = ((X[:, None] - state.prototypes) ** 2).sum(axis=2)
-    assert_allclose(history["cost"][-1], RSLVQ()(sqdist, y, state.labels, 1.0).loss.sum())
-    assert_allclose(history["training_error"][-1], (sqdist.argmin(axis=1) != y).mean())
+    assert_allclose(history["cost"], score.cost)
+    assert_allclose(history["training_error"], score.error)
+    assert 0 < score.error < 1
 
 
 def test_cost_and_error_fall_on_syn1():
     X, y = make_syn1(n_per_class=30, random_state=0)
-    history = RiemannianLVQ(sigma2=2.0, max_epochs=8, monitor="epoch", random_state=0).fit(X, y).history_
-    assert history["cost"][-1] < 0.8 * history["cost"][0]
-    assert history["cost"][1:].argmax() == 0
-    assert history["training_error"][-1] <= history["training_error"][0]
+    settings = {"sigma2": 2.0, "random_state": 0}
+    model = RiemannianLVQ(max_epochs=8, callbacks=[EpochScore()], **settings).fit(X, y)
+    means = RiemannianLVQ(max_epochs=0, **settings).fit(X, y)
+    began = -means.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(means.classes_, y)].sum()
+    history = model.history_
+    assert history["cost"][-1] < 0.8 * began
+    assert history["cost"].argmax() == 0
+    assert history["training_error"][-1] <= 1 - means.score(X, y)
 
 
 def test_capped_weights_are_reported():
@@ -122,52 +132,125 @@ def test_the_progress_bar_is_shown_on_demand_only(capsys):
     assert "epoch" in err
 
 
-# --- callbacks
+# --- a run that is continued
 
 
-def test_callbacks_are_told_of_each_epoch():
-    X, y = vector_classes()
-    seen: list[EpochReport] = []
-    state, history = train(X, y, EuclideanVectors(), callbacks=[seen.append])
-    assert [report.row["epoch"] for report in seen] == [1, 2, 3]
-    assert [report.n_epochs for report in seen] == [3, 3, 3]
-    assert [report.row["cost"] for report in seen] == history["cost"].tolist()
-    assert_array_equal(seen[-1].state.prototypes, state.prototypes)
-    assert np.abs(seen[0].state.prototypes - state.prototypes).max() > 0
-
-
-def test_a_callback_that_returns_true_stops():
-    X, y = vector_classes()
-    late: list[int] = []
-    settings = {"callbacks": [lambda report: report.row["epoch"] == 2, lambda report: late.append(1)]}
-    state, history = train(X, y, EuclideanVectors(), max_epochs=9, **settings)
-    assert history["epoch"].tolist() == [1, 2]
-    assert state.epoch == 2
-    assert len(late) == 2  # the other callback still heard of the last epoch
-    assert RiemannianLVQ("euclidean_vectors", max_epochs=9, **settings).fit(X, y).n_epochs_ == 2
-
-
-# --- going on
-
-
-def test_a_run_can_go_on_from_a_state():
+def test_a_run_can_be_continued_from_a_state():
     X = spd(np.random.default_rng(0), 12, 3)
     y = np.arange(12) % 2
     manifold, settings = AffineInvariant(), {"sigma2": 1.0, "step_size": GeometricDecay(0.1)}
-    codes, rng = manifold.encode(X), np.random.default_rng(0)
+    samples, rng = Samples(manifold.encode(X), y), np.random.default_rng(0)
     whole = Trainer(manifold, max_epochs=4, **settings)
-    start = whole.init(codes, y, 2, rng)
-    halfway, _ = Trainer(manifold, max_epochs=4, callbacks=[lambda r: r.row["epoch"] == 2], **settings).run(
-        start, codes, y, rng
-    )
-    end, history = whole.run(halfway, codes, y, rng)
+    start = whole.init(samples, 2, rng)
+    stopping = Trainer(manifold, max_epochs=4, callbacks=[lambda r: r.row["epoch"] == 2], **settings)
+    halfway, _ = stopping.run(start, samples, rng)
+    end, history = whole.run(halfway, samples, rng)
     assert history["epoch"].tolist() == [3, 4]
-    straight, _ = whole.run(start, codes, y, _advanced_rng(codes, y, whole))
+    straight, _ = whole.run(start, samples, _advanced_rng(samples, whole))
     assert_array_equal(np.array(end.prototypes), np.array(straight.prototypes))
 
 
-def _advanced_rng(codes, y, trainer):
+def _advanced_rng(samples, trainer):
     """The generator as it was after the initial prototypes were chosen."""
     rng = np.random.default_rng(0)
-    trainer.init(codes, y, 2, rng)
+    trainer.init(samples, 2, rng)
     return rng
+
+
+def test_the_progress_of_a_run_holds_all_that_is_needed_to_continue_it():
+    X, y = vector_classes()
+    trainer, samples, rng = (
+        Trainer(EuclideanVectors(), sigma2=1.0, max_epochs=5),
+        Samples(X, y),
+        np.random.default_rng(4),
+    )
+    begun = trainer.begin(trainer.init(samples, 2, rng), rng)
+    whole = list(trainer.epochs(begun, samples, rng))
+    rest = list(trainer.epochs(whole[1], samples, np.random.default_rng(99)))  # whose random state is set back
+    assert [progress.state.epoch for progress in rest] == [3, 4, 5]
+    assert_array_equal(rest[-1].state.prototypes, whole[-1].state.prototypes)
+    for name in ("epoch", "cost", "training_error"):
+        assert_array_equal(rest[-1].result().history[name], whole[-1].result().history[name])
+
+
+# --- divergence
+
+
+class Exploding:
+    """A cost that is infinite from its 20th sample on."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, sqdist, targets, labels, sigma2):
+        self.calls += 1
+        return Evaluation(np.full(len(sqdist), np.inf if self.calls > 20 else 1.0), np.zeros_like(sqdist))
+
+
+def test_an_infinite_cost_is_reported_as_divergence():
+    X, y = vector_classes()
+    with pytest.raises(FloatingPointError, match=r"diverged in epoch 2 \(step_size 0.05, sigma2 1\): lower step_size"):
+        train(X, y, EuclideanVectors(), cost=Exploding())
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("manifold", ["euclidean_vectors", "log_euclidean", "euclidean", "affine_invariant"])
+@pytest.mark.parametrize("settings", [{}, {"batch_size": None, "max_epochs": 1}], ids=["steps", "last step"])
+def test_steps_beyond_all_numbers_end_in_floating_point_error_or_finite_prototypes(manifold, settings):
+    X, y = vector_classes(shift=0.5) if manifold == "euclidean_vectors" else spd_classes(shift=0.2, spread=1.0)
+    wild = {"step_size": StepSize(1e308, max_weight=None), "sigma2": 1e-3, "max_epochs": 3} | settings
+    model = RiemannianLVQ(manifold, random_state=0, **wild)
+    try:
+        prototypes = model.fit(X, y).prototypes_
+    except FloatingPointError as error:
+        refusal = str(error)
+        assert refusal.startswith("training diverged in epoch")
+    else:
+        assert np.isfinite(prototypes).all()
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_epochs": -1}, "max_epochs must be an integer .*-1"),
+        ({"max_epochs": 2.5}, "max_epochs must be an integer .*2.5"),
+        ({"max_epochs": True}, "max_epochs must be an integer .*True"),
+        ({"max_epochs": None}, "max_epochs must be an integer .*None"),
+        ({"batch_size": 0}, "batch_size must be an integer .*0"),
+        ({"batch_size": "all"}, "batch_size must be an integer .*'all'"),
+        ({"growth": [3]}, r"growth\[0\] is 3, which cannot be called"),
+        ({"callbacks": [print, "x"]}, r"callbacks\[1\] is 'x', which cannot be called"),
+    ],
+)
+def test_bad_settings_are_refused_by_name_and_value(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Trainer(AffineInvariant(), **settings)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, np.nan, np.inf, "x", True, [1.0], {}])
+@pytest.mark.parametrize("name", ["sigma2", "step_size"])
+def test_schedules_are_refused_by_name_and_value(name, value):
+    X, y = vector_classes()
+    with pytest.raises(ValueError, match=rf"{name} must be .*positive.*got"):
+        train(X, y, EuclideanVectors(), **{name: value})
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("name", ["sigma2", "step_size"])
+def test_a_schedule_that_leaves_the_positive_numbers_is_refused(name, value):
+    X, y = vector_classes()
+    schedule = {name: lambda epoch, n_epochs: value if epoch == 2 else 1.0}
+    with pytest.raises(ValueError, match=rf"{name} must be positive and finite, got {value} in epoch 2"):
+        train(X, y, EuclideanVectors(), **schedule)
+
+
+def test_an_initializer_that_forgets_a_class_is_refused():
+    def forgetful(manifold, codes, targets, n_classes, rng):
+        return codes[:2], np.array([0, 1])
+
+    X, y = vector_classes(n_classes=3)
+    with pytest.raises(ValueError, match="initializer gave no prototype for class index 2"):
+        train(X, y, EuclideanVectors(), initializer=forgetful)

@@ -1,6 +1,6 @@
-"""Decompositions of mini-batches on the affine-invariant manifold: by lanes where compiled, over threads.
+"""Decomposes mini-batches on the affine-invariant manifold over threads, with the compiled rotations if they pay.
 
-Threads only decompose, which needs no Python, so the result does not depend on their number.
+Threads only decompose, and every matrix is decomposed on its own, so the result does not depend on their number.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ __all__ = ["connection", "decomposes"]
 
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
-"""Matrices times n^3 that occupy a thread for longer than it takes to wake it."""
+"""Number of matrices times n^3 for which a thread works longer than it takes to wake it."""
 
 
 def decomposes(manifold: Manifold[Any], size: int) -> bool:
-    """Whether batches of ``size`` samples can be decomposed by lanes."""
+    """Whether the kernels can decompose batches of ``size`` samples."""
     return type(manifold) is AffineInvariant and size > 1
 
 
@@ -37,18 +37,10 @@ def decomposes(manifold: Manifold[Any], size: int) -> bool:
 def connection(
     manifold: Manifold[Any], size: int, compiled: bool | str = "auto", n_jobs: int | None = None
 ) -> Iterator[Connect]:
-    """Return what connects prototypes with batches of samples as ``manifold.connect`` does, but faster.
+    """Give a faster replacement of ``manifold.connect`` for batches of ``size`` samples, if there is one.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        Any; other ones than AffineInvariant connect as they do.
-    size : int
-        Samples a batch; single ones are connected as the manifold does.
-    compiled : {"auto", True, False}
-        False leaves decompositions to LAPACK.
-    n_jobs : int or None
-        Threads, counted as joblib does.
+    Manifolds other than AffineInvariant and batches of one sample get ``manifold.connect`` itself. With
+    ``compiled=False`` LAPACK decomposes. ``n_jobs`` threads are counted as in joblib.
     """
     if not (isinstance(manifold, AffineInvariant) and decomposes(manifold, size)):
         yield manifold.connect
@@ -61,22 +53,15 @@ def connection(
 
 @attrs.frozen
 class Split:
-    """Shares work out to the calling thread and those of a pool."""
+    """Splits work between the calling thread and the threads of a pool."""
 
     pool: Executor | None
     n_threads: int
 
     def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
-        """Return the answers of ``call(start, stop)`` for parts of ``range(total)``, in order.
+        """Return the results of ``call(start, stop)`` for consecutive parts of ``range(total)``.
 
-        Parameters
-        ----------
-        call : callable
-            Takes a part.
-        total : int
-            Length of the whole.
-        work : float
-            Of the whole: matrices times n^3.
+        ``work`` is the number of matrices times n^3; little work is not split.
         """
         count = min(self.n_threads, total, int(work // ENOUGH)) if self.pool else 1
         if self.pool is None or count < 2:
@@ -87,7 +72,7 @@ class Split:
 
 
 def by_lapack(manifold: AffineInvariant, split: Split) -> Connect:
-    """Return the manifold's ``connect``, over threads."""
+    """Return a ``connect`` that equals the manifold's, bit for bit, and runs over threads."""
 
     def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         carried = InverseFactors(inverse_factors(prototypes))
@@ -97,24 +82,25 @@ def by_lapack(manifold: AffineInvariant, split: Split) -> Connect:
 
         parts = split(part, len(samples), len(samples) * carried.factors.size * samples.shape[-1])
         logs, eigenvectors = (np.concatenate([part[field] for part in parts]) for field in (1, 2))
-        # Sums over all samples at once, because how NumPy rounds them depends on the shape.
+        # The sums are taken over all samples at once, because their rounding in NumPy depends on the shape.
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, carried.factors)
 
     return connect
 
 
 def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Connect:
-    """Return the manifold's ``connect`` with compiled rotations in LAPACK's place, where they are faster."""
+    """Return a ``connect`` that decomposes by compiled rotations where these are faster, and by LAPACK elsewhere."""
     plain = by_lapack(manifold, split)
 
     def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         factors = inverse_factors(prototypes)
         count, n = factors.shape[:2]
         is_complex = np.result_type(factors, samples).kind == "c"
-        pays, width = (choose(n, len(samples) * count, is_complex) for choose in (is_worthwhile, lane_width))
+        size = n, len(samples) * count, is_complex
+        pays, width = is_worthwhile(*size), lane_width(*size)
         try:
             roots = np.linalg.cholesky(samples) if pays else None
-        except np.linalg.LinAlgError:  # codes that encode would refuse
+        except np.linalg.LinAlgError:  # a sample is not positive definite: encode would refuse it
             roots = None
         if roots is None:
             found: AffineInvariantGeodesics = plain(prototypes, samples)
@@ -130,7 +116,7 @@ def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Conne
 
 
 def decompose(kernels: Kernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
-    """Squared singular values (P, n) of matrices M (P, n, n), and the columns of M V, shape (P, n, n), row by row."""
+    """Return the squared singular values (P, n) of matrices M (P, n, n), and the columns of M V as rows (P, n, n)."""
     n = matrices.shape[1]
     lanes, pairs, like = into_lanes(matrices.swapaxes(1, 2), width), rounds(n), (0.0,) * width
     squares = np.empty(len(lanes[0]) // n)

@@ -1,4 +1,4 @@
-"""Which parts the kernels know, when they pay, and how their arrays must lie in memory."""
+"""Decides where compiled steps run, and prepares their arrays: whole blocks of samples, and the layout in lanes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rplvq.training.compiled._rotations import Parts, rounds
 __all__ = ["from_lanes", "into_lanes", "is_known", "is_worthwhile", "lane_width", "run_block"]
 
 SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
-"""Time per lane and n, relative to LAPACK, by the width of the vectors: for real and for complex matrices."""
+"""Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
-"""Time of a plain step relative to its decompositions alone."""
+"""Measured time of a plain step, relative to its decompositions alone."""
 
 
 def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:
-    """Whether the kernel takes the steps of these parts: exact types, no priors, one label, one sample a step."""
+    """Whether the kernel can take whole steps: these exact types, no priors, hard labels, and one sample per step."""
     return (
         type(manifold) is AffineInvariant
         and type(cost) in (RSLVQ, PLVQ)
@@ -33,20 +33,20 @@ def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:
 
 
 def lane_width(n: int, count: int, is_complex: bool) -> int:
-    """Width of the vectors by which ``count`` matrices of size n are rotated fastest.
+    """Return the vector width with which ``count`` matrices of size n are rotated fastest.
 
-    Empty lanes take as much time as full ones, so narrower vectors can be better for few matrices.
+    Empty lanes take as much time as full ones, so narrow vectors can be faster for few matrices.
     """
     return min(SHARES, key=lambda width: _cost(width, n, count, is_complex))
 
 
 def is_worthwhile(n: int, count: int, is_complex: bool) -> bool:
-    """Whether rotations of ``count`` matrices of size n are faster than LAPACK's decompositions."""
+    """Whether rotations decompose ``count`` matrices of size n faster than LAPACK."""
     return _cost(lane_width(n, count, is_complex), n, count, is_complex) < LAPACK_OVERHEAD * count
 
 
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
-    """Time of the rotations, in units of LAPACK's time for one matrix."""
+    """Return the time of the rotations, in units of LAPACK's time for one matrix."""
     return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)
 
 
@@ -59,12 +59,9 @@ def run_block(
     step_size: float,
     caps: tuple[float, float],
 ) -> tuple[Prototypes, Array, Array, int]:
-    """Step through a block of M samples, one by one.
+    """Take one compiled step per sample of a block of M samples.
 
-    Returns
-    -------
-    tuple
-        Moved prototypes, squared distances (M, K), losses (M,), number of capped weights and steps.
+    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of caps.
     """
     codes = np.asarray(samples.codes)
     dtype = np.result_type(inverse_factors(prototypes), codes)
@@ -75,34 +72,18 @@ def run_block(
     lanes = into_lanes(factors, width)
     columns = tuple(np.empty_like(part) for part in lanes)
     lower, spare = (tuple(np.zeros(shape) for _ in lanes) for shape in ((n, n), n * n * width))
-    n_capped = kernels.through_lanes(
-        lanes,
-        np.ascontiguousarray(codes, dtype=dtype),
-        np.ascontiguousarray(samples.targets),
-        np.ascontiguousarray(samples.filled_weights),
-        np.ascontiguousarray(labels),
-        0.5 / sigma2,
-        step_size,
-        *caps,
-        float(EPS),
-        sqdist,
-        loss,
-        columns,
-        lower,
-        spare,
-        rounds(n),
-        (0.0,) * width,
-    )
+    data = map(np.ascontiguousarray, (codes.astype(dtype, copy=False), samples.targets, samples.filled_weights, labels))
+    numbers = 0.5 / sigma2, step_size, *caps, float(EPS)
+    work = columns, lower, spare, rounds(n), (0.0,) * width
+    n_capped = kernels.run_steps(lanes, *data, *numbers, sqdist, loss, *work)
     return InverseFactors(from_lanes(lanes, count, n, width)), sqdist, loss, int(n_capped)
 
 
 def into_lanes(matrices: Array, width: int) -> Parts:
-    """Lay matrices (P, n, n) out in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
+    """Lay out matrices (P, n, n) in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 
-    Returns
-    -------
-    tuple of arrays of shape (blocks n n W,)
-        One, or for complex matrices the real and the imaginary part; lanes left over hold identities.
+    Returns one array of shape (blocks n n W,), or for complex matrices two, the real and the imaginary part. The last
+    block is filled up with identities.
     """
     n = matrices.shape[1]
     filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
@@ -114,7 +95,7 @@ def into_lanes(matrices: Array, width: int) -> Parts:
 
 
 def from_lanes(lanes: Parts, count: int, n: int, width: int) -> Array:
-    """Return the first ``count`` matrices (P, n, n) of :func:`into_lanes`."""
+    """Undo :func:`into_lanes`: return the first ``count`` matrices, shape (count, n, n)."""
     whole = lanes[0] + 1j * lanes[1] if len(lanes) == 2 else lanes[0]
     last = whole.reshape(-1, n, n, width)
     return np.ascontiguousarray(np.moveaxis(last, -1, 1)).reshape(-1, n, n)[:count]

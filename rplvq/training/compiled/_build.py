@@ -1,4 +1,4 @@
-"""Compiles the kernels, once, where numba is installed."""
+"""Compiles the kernels if numba is installed."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from typing import Any, NamedTuple
 
 from rplvq.training.compiled import _rotations as rotations
 from rplvq.training.compiled import _steps as steps
-from rplvq.training.compiled._weigh import weigh
 
 __all__ = ["PLAIN", "Kernels", "compiled_kernels"]
 
 
 class Kernels(NamedTuple):
-    """What is compiled: the way through a block, step by step, and the spectra of a batch of pairs."""
+    """The two compiled functions: all steps of a block of samples, and the decompositions of a mini-batch."""
 
-    through_lanes: Callable[..., int]
+    run_steps: Callable[..., int]
     batch_spectra: Callable[..., None]
 
 
-PLAIN = Kernels(steps.through_lanes, rotations.batch_spectra)
-"""The same functions, not compiled: slow, for tests."""
+PLAIN = Kernels(steps.run_steps, rotations.batch_spectra)
+"""The same functions in plain Python, which is slow; tests use them."""
 
 
 def source_hash(folder: Path = Path(__file__).parent) -> str:
-    """Return a hash of the source of all kernels: numba itself notices a change of a kernel's own file only."""
+    """Return a hash of the source of all kernels, because numba only notices changes of the file of each kernel."""
     digest = hashlib.sha256()
     for path in sorted(folder.glob("*.py")):
         digest.update(path.read_bytes())
@@ -39,12 +38,12 @@ def source_hash(folder: Path = Path(__file__).parent) -> str:
 
 @lru_cache(maxsize=1)
 def compiled_kernels() -> Kernels | None:
-    """Return the compiled kernels, or None where numba is not installed.
+    """Return the compiled kernels, or None if numba is not installed.
 
-    Each kernel is compiled at its first call for a type of samples. The result is stored beside this package, or in
-    numba's cache folder if the package's folder is not writable; if neither is, every process compiles anew, for a few
-    seconds. The name under which it is stored contains a hash of the source of all kernels, so that code that was
-    compiled from another source is never loaded.
+    A kernel is compiled when it is first called with samples of a type. numba stores the machine code in the folder of
+    this package or, if that is not writable, in its own cache folder. If neither is writable, every process compiles
+    again, which takes a few seconds. The stored name contains a hash of the source of all kernels, so that machine code
+    of another source is never loaded.
     """
     if find_spec("numba") is None:
         return None
@@ -54,26 +53,24 @@ def compiled_kernels() -> Kernels | None:
 
     source = source_hash()
 
-    # NumPy's error model only drops checks before divisions. No fastmath, not even fused multiply-adds as the compiler
-    # likes: they differ between the process that compiles and those that load its code from disk, and so do the bits.
+    # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
+    # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
     def compiled(function: Any, *inner: Any, **options: Any) -> Any:
-        """Compile a copy that calls the compiled ``inner`` functions; the module's own stay plain Python."""
+        """Compile a copy that calls the compiled ``inner`` functions; the functions of the module stay plain Python."""
         names = {**function.__globals__, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
         options = {"error_model": "numpy", "nogil": True, **options}
         try:
             return numba.njit(cache=True, **options)(copy)
-        except RuntimeError:  # no folder can be written to
+        except RuntimeError:  # no folder is writable
             return numba.njit(**options)(copy)
 
-    # Vectors passed to a function that is not inlined go through memory.
-    turned = [compiled(function, forceinline=True) for function in (rotations.sum_squares, rotations.turn)]
-    orthogonalise = compiled(rotations.orthogonalise, *turned)
-    scored = compiled(weigh)
-    parts = [compiled(function) for function in (steps.whiten_lanes, steps.follow_lanes, steps.spectra, steps.rescale)]
-    root = compiled(steps.cholesky)
+    # These two are inlined, because a function that is not inlined passes vectors through memory.
+    inlined = [compiled(function, forceinline=True) for function in (rotations.sum_squares, rotations.rotate)]
+    orthogonalise = compiled(rotations.orthogonalise, *inlined)
+    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
     return Kernels(
-        compiled(steps.through_lanes, root, orthogonalise, scored, *parts),
+        compiled(steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
         compiled(rotations.batch_spectra, orthogonalise),
     )

@@ -1,6 +1,6 @@
-"""What the operations of :mod:`rplvq.training.compiled` are to numba: LLVM's vectors of doubles. Needs numba.
+"""Tells numba how to compile the operations of ``_simd.py``: as LLVM's vectors of doubles.
 
-LLVM maps them to whatever registers the processor has, several of them where a vector is wider.
+LLVM maps a vector to the registers of the processor, and to several registers if the vector is wider than one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Generator = Callable[[Any, Any, Any, Any], Any]
 
 
 class Vector(types.Type):
-    """Type of a vector of ``width`` doubles."""
+    """The numba type of a vector of ``width`` doubles."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -33,26 +33,26 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class VectorModel(models.PrimitiveModel):
-    """A vector lies in one value of LLVM."""
+    """Represents a vector as one LLVM value."""
 
     def __init__(self, manager: Any, kind: Vector) -> None:
         super().__init__(manager, kind, llvm_type(kind))
 
 
 def llvm_type(kind: Vector) -> ir.VectorType:
-    """Type of LLVM for a vector."""
+    """Return the LLVM type of a vector."""
     return ir.VectorType(ir.DoubleType(), kind.width)
 
 
 def pointer(context: Any, builder: Any, kinds: Any, values: Any, kind: Vector) -> Any:
-    """Where a vector begins in the array ``values[0]`` at index ``values[1]``."""
+    """Return a pointer to the vector that begins in the array ``values[0]`` at index ``values[1]``."""
     data = make_array(kinds[0])(context, builder, values[0]).data
     return builder.bitcast(builder.gep(data, [values[1]]), llvm_type(kind).as_pointer())
 
 
 @intrinsic
 def load(context: Any, array: Any, index: Any, like: Any) -> Any:
-    """Read a vector; arrays of doubles are aligned to 8 bytes only."""
+    """Read a vector. The alignment is that of doubles, because arrays need not be aligned to whole vectors."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         found = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
@@ -75,7 +75,7 @@ def store(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def fill(context: Any, value: Any, like: Any) -> Any:
-    """Repeat a number."""
+    """Repeat a number in all lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = llvm_type(signature.return_type)
@@ -88,7 +88,7 @@ def fill(context: Any, value: Any, like: Any) -> Any:
 
 @intrinsic
 def any_positive(context: Any, value: Any) -> Any:
-    """Compare all lanes at once."""
+    """Compare all lanes with 0 at once."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))
@@ -99,17 +99,17 @@ def any_positive(context: Any, value: Any) -> Any:
 
 
 def larger(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    """Compare, then choose."""
+    """Take the larger one of two values, lane by lane."""
     return builder.select(builder.fcmp_ordered(">", *values), *values)
 
 
 def arithmetic(name: str) -> Generator:
-    """Write the instruction ``name`` of LLVM."""
+    """Return a generator of the LLVM instruction ``name``."""
     return lambda context, builder, signature, values: getattr(builder, name)(*values)
 
 
 def function(name: str) -> Generator:
-    """Call the function ``name`` of LLVM."""
+    """Return a generator of a call of the LLVM function ``name``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = llvm_type(signature.return_type)
@@ -121,7 +121,7 @@ def function(name: str) -> Generator:
 
 
 def fuses() -> bool:
-    """Whether the processor that numba compiles for multiplies and adds in one operation; else a library would."""
+    """Whether the target processor has fused multiply-adds. Without them LLVM would call a slow library function."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if config.CPU_NAME in (None, "host"):
@@ -130,12 +130,12 @@ def fuses() -> bool:
 
 
 def multiply_and_add(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    """Round twice."""
+    """Multiply and add with two roundings."""
     return builder.fadd(builder.fmul(values[0], values[1]), values[2])
 
 
 def teach_one(known: Any, generate: Generator) -> None:
-    """Let numba compile ``known(vector)`` by what ``generate`` writes."""
+    """Let numba compile ``known(vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
     def emit(context: Any, value: Any) -> Any:
@@ -147,7 +147,7 @@ def teach_one(known: Any, generate: Generator) -> None:
 
 
 def teach_two(known: Any, generate: Generator) -> None:
-    """Let numba compile ``known(vector, vector)`` by what ``generate`` writes."""
+    """Let numba compile ``known(vector, vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
     def emit(context: Any, value: Any, other: Any) -> Any:
@@ -160,7 +160,7 @@ def teach_two(known: Any, generate: Generator) -> None:
 
 
 def teach_three(known: Any, generate: Generator) -> None:
-    """Let numba compile ``known(vector, vector, vector)`` by what ``generate`` writes."""
+    """Let numba compile ``known(vector, vector, vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
     def emit(context: Any, value: Any, other: Any, added: Any) -> Any:

@@ -1,11 +1,12 @@
-"""Spectra of many small matrices at once, a lane each; plain Python that numba compiles as it stands.
+"""Decomposes many small matrices at once, one matrix per lane, in plain Python that numba can compile.
 
-For ``A = M M^H`` one-sided Jacobi rotations make the columns of M orthogonal: ``M V = U diag(s)``. The eigenvalues of A
-are the squares of s, and U is what the columns become; neither A nor V is ever formed. That is as accurate for small
-eigenvalues as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic 1992, doi:10.1137/0613074.)
+For ``A = M M^H``, one-sided Jacobi rotations make the columns of M orthogonal: ``M V = U diag(s)``. The eigenvalues of
+A are then s^2, and the normalised columns are the eigenvectors U. Neither A nor V is formed, so small eigenvalues are
+as accurate as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic 1992, doi:10.1137/0613074.)
 
 A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
-that columns are contiguous. Arrays come in tuples, of one for real matrices, of two for real and imaginary parts.
+that columns are contiguous. Arrays are passed as tuples: one array for real matrices, the real and the imaginary parts
+for complex ones. The argument ``like``, a tuple of W floats, only passes the width W.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ import numpy as np
 from rplvq.protocols import Array
 from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, root, signed, store
 
-__all__ = ["Parts", "batch_spectra", "orthogonalise", "rounds", "sum_squares", "turn"]
+__all__ = ["Parts", "batch_spectra", "orthogonalise", "rotate", "rounds", "sum_squares"]
 
 Parts = tuple[Array, ...]
 CONVERGED = 1e-24
-"""Squared cosine between columns; a sweep that met nothing above it leaves rounding."""
+"""Squared cosine between two columns up to which they count as orthogonal."""
 MAX_SWEEPS = 40
 TINY = 1e-300
 
 
 @lru_cache(maxsize=16)
 def rounds(n: int) -> Array:
-    """Pairs (n (n - 1) / 2, 2) of columns as in a tournament: neighbours in the list have no column in common.
+    """Return all pairs of columns, shape (n (n - 1) / 2, 2), in the order of a round-robin tournament.
 
-    Then processors work on several rotations at a time.
+    Pairs of the same round have no column in common, so that the processor can overlap their rotations.
 
     >>> rounds(4).tolist()
     [[0, 3], [1, 2], [0, 2], [1, 3], [0, 1], [2, 3]]
@@ -45,7 +46,7 @@ def rounds(n: int) -> Array:
 
 
 def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
-    """Squared norms (W,) of the columns that begin at ``start`` and take ``length`` numbers."""
+    """Return the squared norms (W,) of the columns that begin at ``start`` and take ``length`` numbers."""
     total = fill(0.0, like)
     for j in range(start, start + length, len(like)):
         x = load(matrix[0], j, like)
@@ -56,29 +57,13 @@ def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
     return total
 
 
-def turn(matrix: Parts, first: int, second: int, length: int, squares: Array, p: int, q: int, like: Lanes) -> Array:
-    """Make two columns x and y orthogonal, and tell by how much they were not.
+def rotate(matrix: Parts, first: int, second: int, length: int, squares: Array, p: int, q: int, like: Lanes) -> Array:
+    """Make two columns x and y orthogonal by one rotation.
 
     With ``g = sum x conj(y)`` and its phase ``e = g / |g|``, x becomes ``c x - s e y`` and y becomes
-    ``s conj(e) x + c y``.
-
-    Parameters
-    ----------
-    matrix : tuple of arrays
-        Where the columns are.
-    first, second, length : int
-        Where they begin, and how many numbers they take.
-    squares : ndarray
-        Flat; their squared norms at p and q are updated.
-    p, q : int
-        See there.
-    like : tuple of W floats
-        Width.
-
-    Returns
-    -------
-    ndarray of shape (W,)
-        ``|g|^2 - CONVERGED |x|^2 |y|^2``.
+    ``s conj(e) x + c y``. The columns begin at ``first`` and ``second`` and take ``length`` numbers; their squared
+    norms, at p and q of the flat array ``squares``, are updated. Returns ``|g|^2 - CONVERGED |x|^2 |y|^2`` (W,), which
+    is positive in lanes where the columns were not orthogonal before.
     """
     dot, inner = fill(0.0, like), fill(0.0, like)
     left, right = fill(0.0, like), fill(0.0, like)
@@ -118,20 +103,10 @@ def turn(matrix: Parts, first: int, second: int, length: int, squares: Array, p:
 
 
 def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Array, like: Lanes) -> None:
-    """Rotate the columns of a block until they are orthogonal.
+    """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
 
-    Parameters
-    ----------
-    matrix : tuple of arrays of shape (blocks n n W,)
-        M; the block is overwritten by U diag(s).
-    squares : ndarray of shape (blocks n W,)
-        The block is filled with the eigenvalues s^2, in no order.
-    block, n : int
-        Which block, and the size of the matrices.
-    pairs : ndarray of int of shape (n (n - 1) / 2, 2)
-        From :func:`rounds`.
-    like : tuple of W floats
-        Its length is the width of the block.
+    The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
+    ``pairs`` is from :func:`rounds`.
     """
     width = len(like)
     length, start, values = n * width, block * n * n * width, block * n * width
@@ -142,7 +117,7 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Arra
         for r in range(len(pairs)):
             p, q = pairs[r, 0], pairs[r, 1]
             first, second = start + p * length, start + q * length
-            off = turn(matrix, first, second, length, squares, values + p * width, values + q * width, like)
+            off = rotate(matrix, first, second, length, squares, values + p * width, values + q * width, like)
             worst = larger(off, worst)
         if not any_positive(worst):
             break
@@ -151,6 +126,6 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Arra
 
 
 def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, pairs: Array, like: Lanes) -> None:
-    """Take blocks ``first`` to ``last`` - 1 through :func:`orthogonalise`."""
+    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``."""
     for block in range(first, last):
         orthogonalise(matrix, squares, block, n, pairs, like)

@@ -1,8 +1,7 @@
-"""Vectors of doubles, one number a lane: NumPy arrays in plain Python, registers of the processor once compiled.
+"""Operations on vectors of W doubles, one number per lane.
 
-The kernels of :mod:`rplvq.training.compiled` are written in these few operations and ``+ - * /``;
-:mod:`rplvq.training.compiled` tells numba what they are. Left to loops over lanes, compilers give up half of the
-speed.
+The kernels use only these operations and ``+ - * /``. In plain Python a vector is a NumPy array; compiled, it is a
+vector register (``_registers.py``). Loops over lanes instead of explicit vectors were only half as fast.
 """
 
 from __future__ import annotations
@@ -14,50 +13,49 @@ from rplvq.protocols import Array
 __all__ = ["Lanes", "any_positive", "fill", "fused", "larger", "load", "magnitude", "root", "signed", "store"]
 
 Lanes = tuple[float, ...]
-"""Any W numbers: their count is the width of vectors, which the compiler has to know beforehand."""
+"""A tuple of W arbitrary numbers. Its length gives the width of vectors as a type, which the compiler must know."""
 
 
 def load(array: Array, index: int, like: Lanes) -> Array:
-    """Numbers of a flat array (M,) from ``index`` on, shape (W,)."""
+    """Read a vector (W,) from a flat array (M,), beginning at ``index``."""
     return array[index : index + len(like)].copy()
 
 
 def store(array: Array, index: int, value: Array) -> None:
-    """Write a vector (W,) into a flat array (M,) from ``index`` on."""
+    """Write a vector (W,) into a flat array (M,), beginning at ``index``."""
     array[index : index + len(value)] = value
 
 
 def fill(value: float, like: Lanes) -> Array:
-    """Return the same ``value`` in each lane, shape (W,)."""
+    """Return a vector (W,) with the same ``value`` in each lane."""
     return np.full(len(like), value)
 
 
 def fused(value: Array, other: Array, added: Array) -> Array:
-    """Return ``value * other + added`` (W,); compiled, it is rounded once, always, where the processor can.
+    """Return ``value * other + added`` (W,); compiled code rounds it only once, if the processor can.
 
-    Left to choose, compilers fuse some operations and not others, differently in the process that compiles and in those
-    that load its code from disk.
+    The fusion is explicit, because a compiler that may choose fuses differently in different processes.
     """
     return value * other + added
 
 
 def root(value: Array) -> Array:
-    """Square roots (W,)."""
+    """Return the square roots (W,)."""
     return np.sqrt(value)
 
 
 def magnitude(value: Array) -> Array:
-    """Absolute values (W,)."""
+    """Return the absolute values (W,)."""
     return np.abs(value)
 
 
 def signed(value: Array, sign: Array) -> Array:
-    """Magnitudes of ``value`` (W,) with the signs of ``sign`` (W,)."""
+    """Return the magnitudes of ``value`` (W,) with the signs of ``sign`` (W,)."""
     return np.copysign(value, sign)
 
 
 def larger(value: Array, other: Array) -> Array:
-    """Return ``value`` (W,) where it is larger than ``other`` (W,), else ``other``; so NaN in ``value`` is left out."""
+    """Return ``value`` (W,) where it is larger than ``other`` (W,), else ``other``. NaN in ``value`` is ignored."""
     return np.where(value > other, value, other)
 
 

@@ -1,6 +1,7 @@
-"""Steps by rotations of all prototypes at once; plain Python that numba compiles as it stands.
+"""Steps on single samples for all prototypes at once, in plain Python that numba can compile.
 
-See :mod:`rplvq.training.compiled` for how matrices lie in memory, and what the tuples of arrays are.
+``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``. Inverse factors
+are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ import numpy as np
 from rplvq.protocols import Array
 from rplvq.training.compiled._rotations import Parts, orthogonalise
 from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
-from rplvq.training.compiled._weigh import weigh
 
-__all__ = ["cholesky", "follow_lanes", "rescale", "spectra", "through_lanes", "whiten_lanes"]
+__all__ = ["capped_weights", "cholesky", "column_scales", "log_spectra", "move", "run_steps", "whiten"]
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
-    """Fill the lower halves of ``lower``, arrays (n, n), with L, where L L^H is the sample (n, n).
+    """Fill the lower triangle of ``lower``, arrays (n, n), with L, where L L^H is the sample (n, n).
 
-    Pivots below ``resolution`` times their diagonal entry are rounding, and read as that.
+    Pivots below ``resolution`` times the diagonal entry are rounding errors, and are raised to this value.
     """
     n = len(sample)
     for j in range(n):
@@ -39,8 +39,8 @@ def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
             lower[0][i, j] = x / lower[0][j, j] if i > j else math.sqrt(x)
 
 
-def whiten_lanes(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, like: Lanes) -> None:
-    """Write the columns of G L into a block, for its factors G and a lower triangular L, arrays (n, n)."""
+def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, like: Lanes) -> None:
+    """Fill one block of ``columns`` with the columns of G L, for its inverse factors G and L from :func:`cholesky`."""
     width = len(like)
     start = block * n * n * width
     for j in range(n):
@@ -58,8 +58,11 @@ def whiten_lanes(factors: Parts, lower: Parts, columns: Parts, block: int, n: in
                 store(columns[1], start + (j * n + i) * width, y)
 
 
-def follow_lanes(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int, n: int, like: Lanes) -> None:
-    """Replace the factors G of a block by ``diag(scales) C^H G``, C being its columns; ``spare`` has n n W numbers."""
+def move(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int, n: int, like: Lanes) -> None:
+    """Replace the inverse factors G of a block by ``diag(scales) C^H G``, where C has the columns of the block.
+
+    ``spare`` holds n n W numbers to work in.
+    """
     width = len(like)
     start = block * n * n * width
     for i in range(n):
@@ -82,8 +85,11 @@ def follow_lanes(factors: Parts, columns: Parts, scales: Array, spare: Parts, bl
             factors[1][start + i] = spare[1][i]
 
 
-def spectra(squares: Array, resolution: float, n: int, width: int, logs: Array, sqdist: Array) -> None:
-    """Fill ``logs`` with logarithms of eigenvalues, both (blocks n W,), and ``sqdist`` (K,) with sums of squares."""
+def log_spectra(squares: Array, resolution: float, n: int, width: int, logs: Array, sqdist: Array) -> None:
+    """Fill ``logs`` with the logarithms of the eigenvalues ``squares``, both (blocks n W,), and ``sqdist`` (K,).
+
+    Eigenvalues below ``resolution`` times the largest one are raised to this value.
+    """
     for k in range(len(sqdist)):
         start = k // width * n * width + k % width
         largest, total = 0.0, 0.0
@@ -95,15 +101,58 @@ def spectra(squares: Array, resolution: float, n: int, width: int, logs: Array, 
         sqdist[k] = total
 
 
-def rescale(squares: Array, logs: Array, n: int, width: int, weights: Array) -> None:
-    """Turn eigenvalues lam (blocks n W,) into ``lam^(-w / 2)`` over the norms of their columns, for weights w (K,)."""
+def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Array) -> None:
+    """Replace eigenvalues lam (blocks n W,) by ``lam^(-w / 2)`` over the norms of their columns, for weights w (K,)."""
     for i in range(len(squares)):
         k = i // (n * width) * width + i % width
         step = math.exp(-0.5 * weights[k] * logs[i]) if k < len(weights) else 1.0
         squares[i] = step / math.sqrt(squares[i])
 
 
-def through_lanes(
+def capped_weights(
+    sqdist: Array,
+    target: int,
+    labels: Array,
+    scale: float,
+    step: float,
+    max_weight: float,
+    max_length: float,
+    weights: Array,
+) -> tuple[float, int]:
+    """Fill ``weights`` (K,) with the capped weights of one sample under RSLVQ, and return its loss and number of caps.
+
+    ``scale`` is 1 / (2 sigma2), and ``step`` is the step size times the weight of the sample. All exponents are at most
+    0, because the smallest distance is subtracted first.
+    """
+    nearest, nearest_own = np.inf, np.inf
+    for k in range(len(labels)):
+        nearest = min(nearest, sqdist[k])
+        if labels[k] == target:
+            nearest_own = min(nearest_own, sqdist[k])
+    joint, joint_own = 0.0, 0.0
+    for k in range(len(labels)):
+        weights[k] = math.exp(scale * (nearest - sqdist[k]))
+        joint += weights[k]
+        if labels[k] == target:
+            joint_own += math.exp(scale * (nearest_own - sqdist[k]))
+    n_capped = 0
+    for k in range(len(labels)):
+        share = -weights[k] / joint
+        if labels[k] == target:
+            share += math.exp(scale * (nearest_own - sqdist[k])) / joint_own
+        weight = 2.0 * step * scale * share
+        if abs(weight) > max_weight:
+            weight = math.copysign(max_weight, weight)
+            n_capped += 1
+        length = abs(weight) * math.sqrt(sqdist[k])
+        if length > max_length:
+            weight *= max_length / length
+            n_capped += 1
+        weights[k] = weight
+    return math.log(joint) - math.log(joint_own) + scale * (nearest_own - nearest), n_capped
+
+
+def run_steps(
     factors: Parts,
     samples: Array,
     targets: Array,
@@ -122,34 +171,12 @@ def through_lanes(
     pairs: Array,
     like: Lanes,
 ) -> int:
-    """Step through samples (M, n, n) one by one.
+    """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
 
-    Parameters
-    ----------
-    factors : tuple of arrays of shape (blocks n n W,)
-        Inverse factors, moved in place: number (i n + j) W + k of a block is entry (i, j) of its matrix k. Lanes
-        beyond the K prototypes hold any factors.
-    samples, targets, sample_weight : ndarray of shape (M, n, n), (M,) and (M,)
-        Samples, class indices, weights of the visits.
-    labels : ndarray of int of shape (K,)
-        Class indices of the prototypes.
-    scale, step_size : float
-        1 / (2 sigma2), and the step size.
-    max_weight, max_length : float
-        Caps, infinite for none.
-    resolution : float
-        Smallest eigenvalue that is distinguished from zero, relative to the largest.
-    sqdist, loss : ndarray of shape (M, K) and (M,)
-        Filled with what each step met.
-    columns, lower, spare : tuples of arrays of shape (blocks n n W,), (n, n) and (n n W,)
-        To work in.
-    pairs, like : ndarray of shape (n (n - 1) / 2, 2) and tuple of W floats
-        See ``orthogonalise`` in ``_rotations.py``.
-
-    Returns
-    -------
-    int
-        Number of capped weights and steps.
+    ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
+    hold arbitrary factors. ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``scale``
+    is 1 / (2 sigma2), infinite caps mean none, and ``resolution`` is the smallest eigenvalue, relative to the largest,
+    that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) are to work in.
     """
     n, width, n_capped = samples.shape[1], len(like), 0
     blocks = len(factors[0]) // (n * n * width)
@@ -158,13 +185,13 @@ def through_lanes(
     for b in range(len(samples)):
         cholesky(samples[b], resolution, lower)
         for block in range(blocks):
-            whiten_lanes(factors, lower, columns, block, n, like)
+            whiten(factors, lower, columns, block, n, like)
             orthogonalise(columns, squares, block, n, pairs, like)
-        spectra(squares, resolution, n, width, logs, sqdist[b])
+        log_spectra(squares, resolution, n, width, logs, sqdist[b])
         step = step_size * sample_weight[b]
-        loss[b], capped = weigh(sqdist[b], targets[b], labels, scale, step, max_weight, max_length, weights)
+        loss[b], capped = capped_weights(sqdist[b], targets[b], labels, scale, step, max_weight, max_length, weights)
         n_capped += capped
-        rescale(squares, logs, n, width, weights)
+        column_scales(squares, logs, n, width, weights)
         for block in range(blocks):
-            follow_lanes(factors, columns, squares, spare, block, n, like)
+            move(factors, columns, squares, spare, block, n, like)
     return n_capped

@@ -1,8 +1,4 @@
-"""Deterministic training: the cost of all samples, minimised by pymanopt's solvers over the product of the prototypes.
-
-Costs and geometries are those of the stochastic trainer; :class:`rplvq.training.solvers.Objective` makes one function
-of both.
-"""
+"""Runs pymanopt's solvers on the mean loss of all samples, with the costs and geometries of the stochastic trainer."""
 
 from __future__ import annotations
 
@@ -26,16 +22,19 @@ from rplvq.training.solvers._stack import TANGENTS, PrototypeStack
 __all__ = ["SOLVERS", "minimize"]
 
 SOLVERS = ("cg", "trust_regions")
-"""Names of solvers: conjugate gradients and trust regions, of pymanopt."""
+"""Names of solvers: pymanopt's conjugate gradients and trust regions."""
 
 SMALL_GRADIENT = 1e-6
-"""Share of its first norm below which the gradient counts as zero."""
+"""The gradient counts as zero if its norm is below this share of its first norm."""
 MOST_INNER = 30
-"""Products with the Hessian in one step of the trust regions."""
+"""Largest number of products with the Hessian in one step of the trust regions."""
 
 
 class Recorder:
-    """A line of the history for each point at which a solver asks for the gradient: those that it accepted."""
+    """Computes gradients for a solver, and records a row of the history for each.
+
+    A solver asks for the gradient exactly at the points that it accepts.
+    """
 
     def __init__(self, objective: Objective, space: PrototypeStack, state: State, advance: Callable[[], Any]) -> None:
         self.objective, self.space, self.state, self.advance = objective, space, state, advance
@@ -45,12 +44,12 @@ class Recorder:
         self.began = time.perf_counter()
 
     def gradient(self, point: Prototypes) -> Array:
-        """Gradient at a point, kept with the line of the history."""
+        """Return the gradient at a point (K, ...), and record the point."""
         objective = self.objective
         if point is self.point:  # no step lowered the cost
             return self.tangent
         self.tangent = objective.gradient(point)
-        seen = objective.look(point)
+        seen = objective.evaluate(point)
         meter = Meter(objective.labels)
         meter.add(seen.sqdist, seen.loss, objective.samples)
         moved = 0.0 if self.point is None else self.space.dist(self.point, point)
@@ -64,7 +63,7 @@ class Recorder:
         return self.tangent
 
     def hessian(self, point: Prototypes, tangent: Array) -> Array:
-        """Hessian at the last point along a tangent."""
+        """Return the product of the Hessian at the last point with a tangent (K, ...)."""
         return self.objective.hessian(self.space, point, self.tangent, tangent)
 
 
@@ -83,29 +82,29 @@ def minimize(
     Parameters
     ----------
     name : {"cg", "trust_regions"}
-        Conjugate gradients (Hestenes and Stiefel's rule) or trust regions with a Hessian by differences, of pymanopt
+        Conjugate gradients with the rule of Hestenes and Stiefel, or trust regions with a Hessian by finite differences
         (Townsend, Koep and Weichwald 2016, "Pymanopt", JMLR 17).
     manifold : Manifold
-        The geometry: affine-invariant, Log-Euclidean, log-Cholesky, projected Euclidean, vectors, or one of pymanopt's.
+        The geometry: affine-invariant, Log-Euclidean, log-Cholesky, projected Euclidean, vectors, or a pymanopt one.
     cost : Cost
         The loss.
     state : State
-        From :meth:`rplvq.Trainer.init`; its sigma2 is that of the schedule's last epoch.
+        From :meth:`rplvq.Trainer.init`. The value of sigma2 is that of the last epoch of its schedule.
     samples : Samples
-        N samples; weights are factors of the losses.
+        N samples; a sample weight multiplies the loss of its sample.
     max_iterations : int, default=100
-        Largest number of steps. They end earlier if the gradient has fallen to a millionth of its first norm, or if no
-        step lowers the cost.
+        Largest number of steps. The solver stops earlier if the norm of the gradient has fallen to a millionth of its
+        first value, or if no step lowers the cost.
     verbose : int, default=0
         1 shows a progress bar.
 
     Returns
     -------
     Result
-        The state after the last step, whose epoch is ``max_iterations``; and the history. It is empty if there is
-        nothing to do; else it has a row for each accepted step and one before the first: epoch, cost (sum over
-        samples), training_error, sigma2, step_size (the distance that the prototypes moved together), n_capped (0),
-        seconds, n_prototypes, gradient_norm (of the mean loss).
+        The state after the last step, with epoch ``max_iterations``, and the history. The history has a row for the
+        start and one per accepted step, with the columns of :meth:`rplvq.Trainer.run` and gradient_norm (of the mean
+        loss); cost is the sum over the samples, and step_size the distance that all prototypes moved together. It is
+        empty if there was nothing to do.
 
     Raises
     ------
@@ -114,8 +113,8 @@ def minimize(
 
     Notes
     -----
-    Under :class:`rplvq.ProjectedEuclidean` steps end at its floor, where a solver can come to rest before the
-    gradient vanishes.
+    Under :class:`rplvq.ProjectedEuclidean` steps end at the floor ``tau`` of the eigenvalues. There a solver can stop
+    before the gradient vanishes.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def minimize(
         raise ValueError(f"solvers do not know the tangents of manifold={manifold!r}: they know {known}")
     state = state.at_epoch(max_iterations, max_iterations)
     objective = Objective(manifold, cost, samples, state.labels, state.sigma2)
-    nearest = objective.look(state.prototypes).sqdist.min(axis=1)
+    nearest = objective.evaluate(state.prototypes).sqdist.min(axis=1)
     scale = float(np.sqrt(np.average(nearest, weights=samples.weights)))
     max_length = float(getattr(manifold, "max_step_length", np.inf))
     space = PrototypeStack(manifold, state.prototypes, scale, max_length)
@@ -167,7 +166,7 @@ def minimize(
 
 
 def _run(name: str, problem: Problem, start: Prototypes, max_iterations: int, small: float) -> Prototypes:
-    """Run a solver, silently, and return the last prototypes that it accepted."""
+    """Run a solver without output, and return the last prototypes that it accepted."""
     scale, inf = problem.manifold.typical_dist, np.inf
     limits = {"max_time": inf, "max_cost_evaluations": inf, "min_gradient_norm": small, "verbosity": 0}
     if name == "trust_regions":
@@ -176,6 +175,6 @@ def _run(name: str, problem: Problem, start: Prototypes, max_iterations: int, sm
         return solver.run(problem, initial_point=start, maxinner=most, Delta_bar=4 * scale, Delta0=scale / 8).point
     limits["min_step_size"] = np.finfo(float).tiny
     searcher = AdaptiveLineSearcher(initial_step_size=scale, max_iterations=30)
-    # pymanopt counts the look at the starting point as an iteration.
+    # pymanopt counts the evaluation of the start as an iteration.
     solver = ConjugateGradient(max_iterations=max_iterations + 1, line_searcher=searcher, **limits)
     return solver.run(problem, initial_point=start).point

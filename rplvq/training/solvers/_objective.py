@@ -1,7 +1,7 @@
 """The mean loss of all samples as one function of the prototypes, with its gradient and Hessian.
 
-The gradient by prototype k is ``-2 / N sum_b slope_bk Log_k(x_b)``: the geometry's ``pull`` with weights
-``-2 slope / N``.
+The gradient with respect to prototype k is ``-2 / N sum_b slope_bk Log_k(x_b)``, which is the manifold's ``pull`` with
+weights ``-2 slope / N``.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from rplvq.arrays import Samples, block_slices, by_block, distances
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training.solvers._stack import PrototypeStack
 
-__all__ = ["Objective", "Seen"]
+__all__ = ["Evaluated", "Objective"]
 
 HESSIAN_STEP = 2.0**-14
+"""Length of the finite difference, relative to the distance over which prototypes move."""
 
 
-class Seen(NamedTuple):
-    """The objective at a point: mean loss, losses (N,) and squared distances (N, K)."""
+class Evaluated(NamedTuple):
+    """The objective at a point: the mean loss, the losses (N,) and the squared distances (N, K)."""
 
     point: Prototypes
     value: float
@@ -29,38 +30,17 @@ class Seen(NamedTuple):
 
 
 class Objective:
-    """Mean loss of all samples as a function of the prototypes, with its gradient.
+    """The weighted mean loss of N samples as a function of K prototypes with given labels (K,)."""
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    cost : Cost
-        The loss.
-    samples : Samples
-        N samples; weights are factors of the losses, and the mean is weighted.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    sigma2 : float
-        Variance of the mixture's components.
-    """
-
-    def __init__(
-        self,
-        manifold: Manifold[Any],
-        cost: Cost,
-        samples: Samples,
-        labels: Array,
-        sigma2: float,
-    ) -> None:
+    def __init__(self, manifold: Manifold[Any], cost: Cost, samples: Samples, labels: Array, sigma2: float) -> None:
         self.manifold, self.cost, self.samples = manifold, cost, samples
         self.codes, self.targets, self.weight = samples.codes, samples.targets, samples.weights
         self.labels, self.sigma2, self.total = labels, sigma2, samples.total_weight
-        self._seen: Seen | None = None
+        self._last: Evaluated | None = None
 
-    def look(self, point: Prototypes) -> Seen:
-        """Distances and mean loss at a point, kept until another one is asked for; infinite off the manifold."""
-        if self._seen is None or self._seen.point is not point:
+    def evaluate(self, point: Prototypes) -> Evaluated:
+        """Evaluate a point, unless it was the last one; losses off the manifold are infinite."""
+        if self._last is None or self._last.point is not point:
             try:
                 with np.errstate(all="ignore"):
                     sqdist = distances(self.manifold, point, self.codes)
@@ -71,18 +51,18 @@ class Objective:
                 value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
             else:
                 loss, value = np.full(len(sqdist), np.inf), np.inf
-            self._seen = Seen(point, value, loss, sqdist)
-        return self._seen
+            self._last = Evaluated(point, value, loss, sqdist)
+        return self._last
 
     def _loss(self, sqdist: Array, targets: Array) -> Array:
         return self.cost(sqdist, targets, self.labels, self.sigma2).loss
 
     def value(self, point: Prototypes) -> float:
-        """Mean loss."""
-        return self.look(point).value
+        """Return the mean loss."""
+        return self.evaluate(point).value
 
     def gradient(self, point: Prototypes) -> Array:
-        """Riemannian gradient, tangents of shape (K, ...), in chunks of samples of bounded memory."""
+        """Return the Riemannian gradient, tangents (K, ...), summed over blocks of samples to bound the memory."""
         result: Array | None = None
         for rows in block_slices(len(self.codes), 4 * np.asarray(point).nbytes):
             geodesics = self.manifold.connect(point, self.codes[rows])
@@ -94,11 +74,10 @@ class Objective:
         return np.asarray(result)
 
     def hessian(self, space: PrototypeStack, point: Prototypes, gradient: Array, tangent: Array) -> Array:
-        """Differentiate the gradient along a tangent (K, ...), by a difference.
+        """Return the product of the Hessian with a tangent v (K, ...), by a finite difference of the gradient.
 
-        ``H v = (T grad f(Exp(h v)) - grad f) / h``, T carrying tangents back; trust regions converge with it (Boumal
-        2015, "Riemannian trust regions with finite difference Hessian approximations are globally convergent",
-        doi:10.1007/978-3-319-25040-3_50).
+        ``H v = (T grad f(Exp(h v)) - grad f) / h``, where T transports tangents back. Trust regions converge with this
+        approximation (Boumal 2015, doi:10.1007/978-3-319-25040-3_50).
         """
         length = space.norm(point, tangent)
         if length == 0:

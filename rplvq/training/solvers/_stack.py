@@ -1,7 +1,7 @@
-"""K prototypes as one point of a pymanopt manifold: the product of K copies of a geometry of rplvq.
+"""K prototypes as one point of a pymanopt manifold, the product of K copies of a geometry of rplvq.
 
-Tangents are what the geometry's ``pull`` returns and its ``exp`` follows. A solver needs two more things, which are
-here: the inner product of two tangents, and how a tangent is carried to another point.
+Tangents have the coordinates of the geometry's ``pull`` and ``exp``. A solver also needs inner products and the
+transport of tangents, which this module adds.
 """
 
 from __future__ import annotations
@@ -28,30 +28,11 @@ __all__ = ["TANGENTS", "PrototypeStack", "rotate"]
 
 
 def rotate(starts: Array, ends: Array, tangents: Array) -> Array:
-    """Carry whitened tangents along the geodesics of the affine-invariant metric.
+    """Transport whitened tangents ``G V G^H`` along affine-invariant geodesics; all arrays have shape (K, n, n).
 
     Parallel transport from W to ``W' = W^1/2 exp(S) W^1/2`` is ``V -> E V E^H`` with ``E = W^1/2 exp(S/2) W^-1/2`` (Sra
-    and Hosseini 2015, doi:10.1137/140978168). In coordinates whitened by the inverse factors G and G' it is a rotation
-    by U, the unitary polar factor of ``G' G^-1``.
-
-    Parameters
-    ----------
-    starts, ends : ndarray of shape (K, n, n)
-        Inverse factors G and G'.
-    tangents : ndarray of shape (K, n, n)
-        ``G V G^H``.
-
-    Returns
-    -------
-    ndarray of shape (K, n, n)
-        ``U (G V G^H) U^H``.
-
-    Examples
-    --------
-    >>> turn = np.array([[[0.0, 1.0], [-1.0, 0.0]]])
-    >>> rotate(np.eye(2)[None], turn, np.diag([1.0, 2.0])[None])
-    array([[[2., 0.],
-            [0., 1.]]])
+    and Hosseini 2015, doi:10.1137/140978168). In coordinates whitened by the inverse factors G (``starts``) and G'
+    (``ends``) it is a rotation by U, the unitary polar factor of ``G' G^-1``: the result is ``U (G V G^H) U^H``.
     """
     left, _, right = np.linalg.svd(ends @ np.linalg.inv(starts))
     turn = left @ right
@@ -59,29 +40,13 @@ def rotate(starts: Array, ends: Array, tangents: Array) -> Array:
 
 
 def pole_ladder(geometry: FromPymanopt, start: Array, end: Array, tangent: Array, length: float) -> Array:
-    """Carry a tangent along the geodesic from one point of a pymanopt manifold to another.
+    """Transport a tangent along the geodesic from one point of a pymanopt manifold to another.
 
-    The tip ``p`` of the tangent is reflected at the midpoint m of the way: ``T v = -Log_end(Exp_m(-Log_m p))``. In
-    symmetric spaces (spheres, Grassmann manifolds, hyperbolic space, positive definite matrices) this is parallel
-    transport exactly, elsewhere to third order (Guigui and Pennec 2022, "Numerical accuracy of ladder schemes for
-    parallel transport on manifolds", doi:10.1007/s10208-021-09515-x). pymanopt's own ``transport`` is the
-    identity or a projection on some manifolds.
-
-    Parameters
-    ----------
-    geometry : FromPymanopt
-        The manifold.
-    start, end : ndarray
-        Two points.
-    tangent : ndarray
-        At ``start``.
-    length : float
-        Tangents are shortened to a tenth of this on the way.
-
-    Returns
-    -------
-    ndarray
-        Tangent at ``end``.
+    The end point p of the tangent is reflected at the midpoint m of the geodesic: ``T v = -Log_end(Exp_m(-Log_m p))``.
+    In symmetric spaces (spheres, Grassmann manifolds, hyperbolic space, positive definite matrices) this is exact
+    parallel transport, elsewhere it is of third order (Guigui and Pennec 2022, doi:10.1007/s10208-021-09515-x).
+    pymanopt's own ``transport`` is the identity or a projection on some manifolds. For the computation the tangent is
+    shortened to a tenth of ``length``, so that p stays close to its start.
     """
     manifold, log = geometry.manifold, geometry.log
     size = float(manifold.norm(start, tangent))
@@ -94,18 +59,10 @@ def pole_ladder(geometry: FromPymanopt, start: Array, end: Array, tangent: Array
 
 
 class Tangents(NamedTuple):
-    """What a solver must know about the tangents of a geometry, beside how ``exp`` follows them.
+    """The operations on K tangents of a geometry that solvers need."""
 
-    Parameters
-    ----------
-    products : callable
-        ``products(geometry, point, first, second)`` returns K inner products.
-    transport : callable
-        ``transport(geometry, start, end, tangents, length)`` carries K tangents along the geodesics between two points.
-    """
-
-    products: Callable[..., Array]
-    transport: Callable[..., Array]
+    products: Callable[..., Array]  # (geometry, point, first, second) -> K inner products
+    transport: Callable[..., Array]  # (geometry, start, end, tangents, length) -> tangents at the end
 
 
 def _plain_products(_: Any, __: Prototypes, first: Array, second: Array) -> Array:
@@ -118,41 +75,41 @@ def _pymanopt_products(geometry: FromPymanopt, point: Prototypes, first: Array, 
     return np.array([float(inner(*triple)) for triple in zip(bases, first, second, strict=True)])
 
 
-def _stay(_: Any, __: Prototypes, ___: Prototypes, tangents: Array, ____: float) -> Array:
+def _unchanged(_: Any, __: Prototypes, ___: Prototypes, tangents: Array, ____: float) -> Array:
     return tangents
 
 
-def _rotate(_: Any, start: Prototypes, end: Prototypes, tangents: Array, __: float) -> Array:
+def _by_rotation(_: Any, start: Prototypes, end: Prototypes, tangents: Array, __: float) -> Array:
     return rotate(inverse_factors(start), inverse_factors(end), tangents)
 
 
-def _climb(geometry: FromPymanopt, start: Prototypes, end: Prototypes, tangents: Array, length: float) -> Array:
+def _by_ladder(geometry: FromPymanopt, start: Prototypes, end: Prototypes, tangents: Array, length: float) -> Array:
     triples = zip(np.asarray(start), np.asarray(end), tangents, strict=True)
     return np.array([pole_ladder(geometry, *triple, length) for triple in triples])
 
 
-FLAT = Tangents(_plain_products, _stay)
+FLAT = Tangents(_plain_products, _unchanged)
 TANGENTS: dict[type, Tangents] = {
-    AffineInvariant: Tangents(_plain_products, _rotate),
-    FromPymanopt: Tangents(_pymanopt_products, _climb),
+    AffineInvariant: Tangents(_plain_products, _by_rotation),
+    FromPymanopt: Tangents(_pymanopt_products, _by_ladder),
     **dict.fromkeys((EuclideanVectors, LogCholesky, LogEuclidean, ProjectedEuclidean), FLAT),
 }
-"""The geometries that solvers know."""
+"""The geometries for which solvers work."""
 
 
 class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
     """The product of K copies of a geometry, for pymanopt's solvers.
 
-    Points are prototypes as their geometry carries them, tangents arrays of shape (K, ...).
+    Points are prototypes in the internal representation of the geometry; tangents are arrays (K, ...).
 
     Parameters
     ----------
     geometry : Manifold
-        One of those in :data:`TANGENTS`.
+        A geometry in :data:`TANGENTS`.
     prototypes : Prototypes
-        Of the shape of all points.
+        K prototypes, which give the shape and dtype of all points.
     scale : float
-        Distance over which prototypes are expected to move: first steps have this length.
+        Distance over which a prototype is expected to move, which sets the length of first steps.
     max_length : float
         Longest step of a prototype; longer ones are cut.
     """
@@ -167,28 +124,24 @@ class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
 
     @property
     def typical_dist(self) -> float:
-        """The distance over which all prototypes together are expected to move."""
+        """Distance over which all prototypes together are expected to move."""
         return self._scale
-
-    def lengths(self, point: Prototypes, tangents: Array) -> Array:
-        """Squared norms of the tangents of each prototype, shape (K,)."""
-        return self._products(point, tangents, tangents)
 
     def _products(self, point: Prototypes, first: Array, second: Array) -> Array:
         return self.tangents.products(self.geometry, point, first, second)
 
     def inner_product(self, point: Prototypes, tangent_vector_a: Array, tangent_vector_b: Array) -> float:
-        """Sum over the prototypes of the inner products of their tangents (K, ...)."""
+        """Return the inner product of two tangents (K, ...), summed over the prototypes."""
         return float(self._products(point, tangent_vector_a, tangent_vector_b).sum())
 
     def norm(self, point: Prototypes, tangent_vector: Array) -> float:
-        """Length of a tangent (K, ...)."""
+        """Return the length of a tangent (K, ...)."""
         return float(np.sqrt(max(self.inner_product(point, tangent_vector, tangent_vector), 0.0)))
 
     def retraction(self, point: Prototypes, tangent_vector: Array) -> Prototypes:
-        """Follow the geodesics of a tangent (K, ...); prototypes whose step is too long go as far as they may."""
+        """Move all prototypes along the geodesics of a tangent (K, ...), each by at most ``max_length``."""
         if np.isfinite(self.max_length):
-            lengths = np.sqrt(self.lengths(point, tangent_vector))
+            lengths = np.sqrt(self._products(point, tangent_vector, tangent_vector))
             if (lengths > self.max_length).any():
                 shares = self.max_length / np.maximum(lengths, self.max_length)
                 tangent_vector = tangent_vector * shares.reshape(-1, *[1] * (tangent_vector.ndim - 1))
@@ -197,29 +150,29 @@ class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
     exp = retraction
 
     def dist(self, point_a: Prototypes, point_b: Prototypes) -> float:
-        """Root of the summed squared distances of the prototypes."""
+        """Return the root of the summed squared distances of the prototypes."""
         starts, ends, sqdist = np.asarray(point_a), np.asarray(point_b), self.geometry.sqdist
         pairs = (sqdist(starts[k : k + 1], ends[k : k + 1])[0, 0] for k in range(len(starts)))
         return float(np.sqrt(sum(pairs)))
 
     def transport(self, point_a: Prototypes, point_b: Prototypes, tangent_vector_a: Array) -> Array:
-        """Carry a tangent (K, ...) from one point to another along the geodesics between them."""
+        """Transport a tangent (K, ...) from one point to another, along the geodesics between them."""
         return self.tangents.transport(self.geometry, point_a, point_b, tangent_vector_a, self._scale)
 
     def projection(self, point: Prototypes, vector: Array) -> Array:
-        """Tangents (K, ...) stay what they are."""
+        """Return the tangent (K, ...) as it is, because every array is a tangent."""
         return vector
 
     to_tangent_space = projection
 
     def zero_vector(self, point: Prototypes) -> Array:
-        """Return the tangent 0, shape (K, ...)."""
+        """Return the zero tangent (K, ...)."""
         return np.zeros(self.shape, dtype=self.dtype)
 
     def random_point(self) -> Prototypes:
-        """Raise NotImplementedError: solvers start from the prototypes of the initializer."""
+        """Raise NotImplementedError, because solvers start from given prototypes."""
         raise NotImplementedError("solvers start from the prototypes of the initializer")
 
     def random_tangent_vector(self, point: Prototypes) -> Array:
-        """Raise NotImplementedError: no solver that is used here needs one."""
+        """Raise NotImplementedError, because the solvers in use need no random tangent."""
         raise NotImplementedError("no solver that is used here needs a random tangent")

@@ -1,19 +1,37 @@
-"""Arguments of compare as users pass them, turned into what it works with."""
+"""One cross-validation: the arguments of :func:`rplvq.evaluation.compare`, and one estimator in one fold.
+
+The functions that take arguments of users raise ValueError if these are invalid.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
+from rplvq.exceptions import PointError, TrainingInterruptedWarning
 from rplvq.protocols import Array
 
-__all__ = ["check_data", "named_estimators", "resolve_folds", "resolve_scorers", "short_name", "unique_names"]
+__all__ = [
+    "MAX_SEED",
+    "Cell",
+    "check_data",
+    "named_estimators",
+    "resolve_folds",
+    "resolve_scorers",
+    "run_fold",
+    "short_name",
+    "unique_names",
+]
 
 MAX_SEED = 2**31 - 1
 
@@ -22,12 +40,12 @@ Scorer = Callable[[Any, Any, Any], float]
 
 
 def short_name(part: Any) -> str:
-    """Name of a part given by name or as an object."""
+    """Return the name of a part that is given by its name or as an object."""
     return part if isinstance(part, str) else type(part).__name__
 
 
 def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Make a mapping of (name, estimator) pairs; names that occur more than once get numbers.
+    """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number.
 
     Examples
     --------
@@ -43,13 +61,7 @@ def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def named_estimators(estimators: Any) -> dict[str, Any]:
-    """Turn a mapping or a sequence of estimators into name -> estimator.
-
-    Raises
-    ------
-    ValueError
-        If there is none, a name is not a string, or a value is not an estimator.
-    """
+    """Turn a mapping or a sequence of estimators into a mapping from names to estimators."""
     if isinstance(estimators, Mapping):
         named = dict(estimators)
     elif isinstance(estimators, (list, tuple)):
@@ -69,13 +81,7 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
 
 
 def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
-    """Turn names of scorers and callables into name -> scorer.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown or given twice, or a callable is a metric of predictions instead of a scorer.
-    """
+    """Turn names of scorers and callables into a mapping from names to scorers."""
     if isinstance(scoring, Mapping):
         pairs = list(scoring.items())
     else:
@@ -105,13 +111,7 @@ def _scorer(part: Any) -> Scorer:
 
 
 def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
-    """Return indexable X, y (N,) or (N, C), and hard labels (N,) to stratify and score by.
-
-    Raises
-    ------
-    ValueError
-        If X and y differ in length, or y has more than two axes.
-    """
+    """Return X that can be indexed, y (N,) or (N, C), and hard labels (N,) by which folds are stratified and scored."""
     if not (hasattr(X, "iloc") or sparse.issparse(X)):
         X = np.asarray(X)
     y = np.asarray(y)
@@ -125,13 +125,7 @@ def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
 
 
 def resolve_folds(cv: Any, X: Any, y: Array, groups: Any, rng: np.random.RandomState) -> list[Fold]:
-    """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test).
-
-    Raises
-    ------
-    ValueError
-        If it is none of these, a part is empty, or the splitter refuses the labels or groups.
-    """
+    """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test)."""
     if isinstance(cv, (int, np.integer)):
         if isinstance(cv, bool) or cv < 2:
             raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
@@ -151,3 +145,74 @@ def resolve_folds(cv: Any, X: Any, y: Array, groups: Any, rng: np.random.RandomS
 def _rows(part: Any) -> Array:
     rows = np.asarray(part)
     return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+class Cell(NamedTuple):
+    """The result of one estimator in one fold."""
+
+    scores: list[float]
+    fit_seconds: float
+    predict_seconds: float
+
+
+@contextmanager
+def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
+    """Add the names of the estimator and the fold to errors, and the row of an invalid sample in the whole data."""
+    try:
+        yield
+    except Exception as error:
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, PointError) and error.name == "X":
+            what += f" (X[{error.index}] of this part of the fold is X[{rows[error.index]}] of the data)"
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"estimator {name!r} failed in fold {fold}: {what}") from error
+
+
+def run_fold(
+    name: str,
+    estimator: Any,
+    X: Any,
+    y: Array,
+    hard: Array,
+    number: int,
+    fold: Fold,
+    seed: int | None,
+    scorers: dict[str, Scorer],
+) -> Cell:
+    """Fit a clone of an estimator on the training part of a fold, and score it on the test part.
+
+    It trains on the labels ``y`` and is scored by the labels ``hard`` (N,). A seed replaces every ``random_state`` in
+    it. An error becomes a ValueError or a RuntimeError that begins with the name and the number of the fold.
+    """
+    train, test = fold
+    with _errors_named(name, number, train):
+        model = clone(estimator)
+        if seed is not None:
+            params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
+            model.set_params(**dict.fromkeys(params, seed))
+        X_train, y_train = _take(X, train), y[train]
+        began = time.perf_counter()
+        _fit(model, X_train, y_train)
+        fit_seconds = time.perf_counter() - began
+    with _errors_named(name, number, test):
+        X_test = _take(X, test)
+        began = time.perf_counter()
+        model.predict(X_test)
+        predict_seconds = time.perf_counter() - began
+        # One scorer for all metrics computes the predictions once.
+        found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
+        return Cell([float(found[metric]) for metric in scorers], fit_seconds, predict_seconds)
+
+
+def _fit(model: Any, X: Any, y: Any) -> None:
+    """Fit a model; Ctrl-C ends the comparison, because a model that was interrupted cannot be compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingInterruptedWarning)
+        try:
+            model.fit(X, y)
+        except TrainingInterruptedWarning as warning:
+            raise KeyboardInterrupt from warning
+
+
+def _take(X: Any, rows: Array) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

@@ -1,9 +1,9 @@
-"""What a comparison found: scores of every fold, their summary, tests of the differences."""
+"""The result of a comparison: the scores of every fold, their summary, and tests of the differences."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import combinations
 from os import PathLike
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from rplvq.evaluation._report import as_markdown, as_text
 from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
-from rplvq.evaluation._tables import aligned, markdown, p_value_table, summary_table
 from rplvq.protocols import Array
 
 __all__ = ["Comparison"]
@@ -41,7 +41,7 @@ def _in_shape(instance: Any, attribute: attrs.Attribute[Any], value: Array) -> N
 
 @attrs.frozen(eq=False, repr=False)
 class Comparison:
-    """Scores of several estimators in the same folds: what :func:`rplvq.evaluation` returns.
+    """Scores of several estimators in the same folds, as :func:`rplvq.evaluation.compare` returns them.
 
     Parameters
     ----------
@@ -56,13 +56,22 @@ class Comparison:
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
 
+    Notes
+    -----
+    The methods take
+
+    metric : str
+        One of ``metrics``, by default the first. They raise ValueError if it was not scored.
+    folds : bool, default=False
+        Whether to use ``fold_rows``, which are all scores, in place of ``rows``, which are the summary.
+
     Examples
     --------
     >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
     >>> seconds = np.full((2, 3), 0.5)
     >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
     >>> print(result)
-    2 estimators, 3 folds: mean +- standard deviation of the scores, mean seconds a fold
+    2 estimators, 3 folds: mean +- standard deviation of the scores, mean seconds per fold
     <BLANKLINE>
        estimator          accuracy  fit [s]  predict [s]
     1  a          0.9000 +- 0.1000      0.5          0.5
@@ -88,39 +97,19 @@ class Comparison:
         return f"<Comparison of {', '.join(self.names)} by {', '.join(self.metrics)} in {len(self.folds)} folds>"
 
     def __str__(self) -> str:
-        blocks = [f"{self._heading()}\n\n{aligned(summary_table(self.rows, self.metrics))}"]
-        if self._testable():
-            table = aligned(p_value_table(self.names, self.p_values(self.metrics[0])))
-            blocks.append(f"{self._test_heading()}\n{table}\n{self._caution()}")
-        return "\n\n".join(blocks)
+        return as_text(self)
 
     def of(self, metric: str) -> Array:
-        """Return the scores by one metric.
-
-        Parameters
-        ----------
-        metric : str
-            One of ``metrics``.
-
-        Returns
-        -------
-        ndarray of shape (E, F)
-            A row an estimator, a column a fold.
-
-        Raises
-        ------
-        ValueError
-            If the metric was not scored.
-        """
+        """Return the scores (E, F) by one metric, with one row per estimator and one column per fold."""
         if metric not in self.metrics:
             raise ValueError(f"metric={metric!r} was not scored; choose from {list(self.metrics)}")
         return np.asarray(self.scores[:, self.metrics.index(metric)])
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One dict an estimator: estimator, ``<metric>_mean``, ``<metric>_std``, fit_seconds, predict_seconds.
+        """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, fit_seconds, predict_seconds.
 
-        The standard deviation is that of the sample of folds (ddof=1), NaN for one fold; seconds are means.
+        The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. Seconds are means.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
@@ -136,14 +125,11 @@ class Comparison:
 
     @property
     def fold_rows(self) -> list[dict[str, Any]]:
-        """One dict an estimator and fold: estimator, fold, n_train, n_test, the metrics, seconds."""
+        """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, seconds."""
         return [
             {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
             | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
-            | {
-                "fit_seconds": float(self.fit_seconds[e, f]),
-                "predict_seconds": float(self.predict_seconds[e, f]),
-            }
+            | {"fit_seconds": float(self.fit_seconds[e, f]), "predict_seconds": float(self.predict_seconds[e, f])}
             for e, name in enumerate(self.names)
             for f, (n_train, n_test) in enumerate(self.folds)
         ]
@@ -153,14 +139,12 @@ class Comparison:
     ) -> dict[tuple[str, str], float]:
         """Test every pair of estimators for a difference.
 
-        The folds of a cross-validation share training data. Wilcoxon's test takes them for independent, so
-        its p-values are too small; the corrected t-test of Nadeau and Bengio allows for the overlap. Neither
-        says anything about other data sets.
+        The folds of a cross-validation share training data. Wilcoxon's test assumes that they are independent, so its
+        p-values are too small; the corrected t-test of Nadeau and Bengio accounts for the overlap. Neither test says
+        anything about other data sets.
 
         Parameters
         ----------
-        metric : str, optional
-            One of ``metrics``; the first by default.
         test : {"wilcoxon", "corrected_t"}, default="wilcoxon"
             See ``wilcoxon_p_value`` and ``corrected_t_p_value`` in :mod:`rplvq.evaluation`.
         correct : bool, default=True
@@ -197,23 +181,7 @@ class Comparison:
         return {(self.names[i], self.names[j]): float(p) for (i, j), p in zip(pairs, final, strict=True)}
 
     def to_frame(self, *, folds: bool = False) -> Any:
-        """Return the summary as a pandas DataFrame.
-
-        Parameters
-        ----------
-        folds : bool, default=False
-            Whether to return ``fold_rows``, all raw scores, in place of ``rows``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            A row an estimator, or a row an estimator and fold.
-
-        Raises
-        ------
-        ImportError
-            Without pandas.
-        """
+        """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""
         try:
             import pandas
         except ImportError as error:
@@ -221,19 +189,12 @@ class Comparison:
         return pandas.DataFrame(self.fold_rows if folds else self.rows)
 
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
-        """Write the summary to a CSV file with a header, in UTF-8.
+        """Write the rows to a CSV file in UTF-8 with a header.
 
         Parameters
         ----------
         path : path-like
-            File to write; an old one is replaced.
-        folds : bool, default=False
-            Whether to write ``fold_rows``, all raw scores, in place of ``rows``.
-
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
+            File to write; an old file is replaced. An OSError is raised if it cannot be written.
         """
         rows = self.fold_rows if folds else self.rows
         with open(path, "w", newline="", encoding="utf-8") as file:
@@ -242,46 +203,5 @@ class Comparison:
             writer.writerows(rows)
 
     def to_markdown(self) -> str:
-        """Return the summary and the p-values of every metric as Markdown tables.
-
-        Returns
-        -------
-        str
-            Without p-values for one estimator or one fold.
-        """
-        blocks = [f"{self._heading()}\n\n{markdown(summary_table(self.rows, self.metrics, sign='±'))}"]
-        if self._testable():
-            for metric in self.metrics:
-                table = markdown(p_value_table(self.names, self.p_values(metric), named_rows=True))
-                blocks.append(f"{self._test_heading(metric)}:\n\n{table}")
-            blocks.append(self._caution())
-        return "\n\n".join(blocks) + "\n"
-
-    def _testable(self) -> bool:
-        return len(self.names) > 1 and len(self.folds) > 1
-
-    def _caution(self) -> str:
-        n_pairs = len(self.names) * (len(self.names) - 1) // 2
-        least = min(1.0, n_pairs * 2.0 ** (1 - len(self.folds)))
-        return CAUTION if least <= 0.05 else f"{CAUTION}\n{FEW_FOLDS.format(least=least)}"
-
-    def _heading(self) -> str:
-        return (
-            f"{_count(self.names, 'estimator')}, {_count(self.folds, 'fold')}: mean +- standard deviation of the "
-            "scores, mean seconds a fold"
-        )
-
-    def _test_heading(self, metric: str | None = None) -> str:
-        n_pairs = range(len(self.names) * (len(self.names) - 1) // 2)
-        return (
-            f"{metric or self.metrics[0]}: p-values of Wilcoxon's signed-rank test, with Holm's correction for "
-            f"{_count(n_pairs, 'pair')}"
-        )
-
-
-CAUTION = 'Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.'
-FEW_FOLDS = "With so few folds none of them can be below {least:.3g}, whatever the scores."
-
-
-def _count(items: Sequence[Any], noun: str) -> str:
-    return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
+        """Return the rows and the p-values of every metric as Markdown; p-values need two estimators and two folds."""
+        return as_markdown(self)

@@ -1,4 +1,4 @@
-"""The picture of a comparison: every fold of every estimator, and the numbers beside it."""
+"""Pictures of evaluations: comparisons, and the certainty of predictions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rplvq.evaluation import mean_and_deviation
-from rplvq.plotting._style import BLUE, GREY, INK, new_figure
+from rplvq.evaluation import AccuracyReject, Comparison, Reliability, mean_and_deviation
+from rplvq.plotting._style import BLUE, GREY, INK, new_axes, new_figure, tidy
 from rplvq.protocols import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rplvq.evaluation import Comparison
-
-__all__ = ["plot_comparison", "save_comparison"]
+__all__ = ["plot_accuracy_reject", "plot_comparison", "plot_reliability", "save_comparison"]
 
 ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
 
@@ -28,16 +26,16 @@ AXIS_LABELS = {
 
 
 def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the scores of every fold, a row an estimator, the best at the top.
+    """Draw the scores of all folds, one row per estimator, with the best one at the top.
 
-    A dot is a fold, at the same height within each row, so that a fold can be followed from row to row. The
-    diamond is the mean, the bar one standard deviation to each side. On the right stand both as numbers, and
-    the Holm-corrected Wilcoxon p-value of the difference to the best.
+    A dot is a fold. Each fold has the same height within all rows, so that it can be followed from row to row. The
+    diamond is the mean, and the bar one standard deviation to each side. On the right are both as numbers, and the
+    Holm-corrected Wilcoxon p-value of the difference to the best.
 
     Parameters
     ----------
     comparison : Comparison
-        From :func:`rplvq.evaluation`.
+        From :func:`rplvq.evaluation.compare`.
     metric : str, optional
         One of its metrics; the first by default.
     ax : matplotlib Axes, optional
@@ -51,13 +49,9 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     ------
     ValueError
         If the metric was not scored.
-    ImportError
-        If matplotlib is missing.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from rplvq.evaluation import compare, default_estimators
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
@@ -114,23 +108,16 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 
 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
-    """Draw :func:`plot_comparison` into an image file, without a display.
+    """Write the picture of :func:`plot_comparison` to an image file; this needs no display.
 
     Parameters
     ----------
     comparison : Comparison
-        From :func:`rplvq.evaluation`.
+        From :func:`rplvq.evaluation.compare`.
     path : path-like
-        File to write; its suffix gives the format.
+        File to write; its suffix determines the format.
     metric : str, optional
         One of its metrics; the first by default.
-
-    Raises
-    ------
-    ValueError
-        If the metric was not scored.
-    ImportError
-        If matplotlib is missing.
 
     Examples
     --------
@@ -152,3 +139,78 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
     figure = Figure(figsize=(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)), layout="constrained")
     plot_comparison(comparison, metric, figure.subplots())
     figure.savefig(path, dpi=150)
+
+
+def plot_accuracy_reject(
+    curve: AccuracyReject, ax: Axes | None = None, *, label: str | None = None, color: str = BLUE
+) -> Axes:
+    """Draw the accuracy of the most certain predictions against their share of all samples.
+
+    Parameters
+    ----------
+    curve : AccuracyReject
+        From :func:`rplvq.evaluation.accuracy_reject_curve`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    label : str, optional
+        Name in the legend, to which the area under the curve is added.
+    color : str, default=BLUE
+        Color of the line.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from rplvq.plotting import plot_accuracy_reject
+    >>> from rplvq.evaluation import accuracy_reject_curve
+    >>> curve = accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.7])
+    >>> plot_accuracy_reject(curve).get_xlabel()
+    'share of samples answered'
+    """
+    ax = new_axes(ax)
+    name = None if label is None else f"{label} (area {curve.area:.3f})"
+    coverage, accuracy = np.insert(curve.coverage, 0, 0.0), np.insert(curve.accuracy, 0, curve.accuracy[0])
+    ax.plot(coverage, accuracy, color=color, lw=2, label=name)
+    ax.set(xlabel="share of samples answered", ylabel="accuracy of the answers", xlim=(0, 1))
+    if name is not None:
+        ax.legend(frameon=False)
+    return tidy(ax)
+
+
+def plot_reliability(
+    found: Reliability, ax: Axes | None = None, *, label: str | None = None, color: str = BLUE
+) -> Axes:
+    """Draw the share of right predictions against their probability; a calibrated model follows the diagonal.
+
+    Parameters
+    ----------
+    found : Reliability
+        From :func:`rplvq.evaluation.reliability`.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    label : str, optional
+        Name in the legend, to which the expected calibration error is added.
+    color : str, default=BLUE
+        Color of the line.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> from rplvq.evaluation import reliability
+    >>> from rplvq.plotting import plot_reliability
+    >>> plot_reliability(reliability([0, 1], [[0.9, 0.1], [0.4, 0.6]], [0, 1])).get_ylabel()
+    'share of right predictions'
+    """
+    ax = new_axes(ax)
+    name = None if label is None else f"{label} (ECE {found.ece:.3f})"
+    ax.plot([0, 1], [0, 1], color=GREY, ls="--", lw=1)
+    ax.plot(found.probability, found.accuracy, color=color, lw=2, marker="o", label=name)
+    ax.set(xlabel="probability of the predicted class", ylabel="share of right predictions", xlim=(0, 1), ylim=(0, 1))
+    if name is not None:
+        ax.legend(frameon=False)
+    return tidy(ax)

@@ -1,33 +1,13 @@
-"""Batches and the order of visits."""
+"""The canonical order of samples, the visits of a sweep, and the blocks into which it is cut."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from problems import spd_classes
 
-from rplvq import AffineInvariant, Trainer
-from rplvq.arrays import canonical_order, repeats, subset
-from rplvq.training import blocks, visits
-from rplvq.training._order import BLOCK_ROWS
-
-
-@pytest.mark.parametrize("size", [1, 5, 16, 100, None])
-def test_an_epoch_is_one_step_a_batch_over_one_permutation(size):
-    # The last batch is smaller, and its weights are divided by its own size.
-    X, y = spd_classes(n_classes=2)
-    manifold = AffineInvariant()
-    trainer = Trainer(manifold, sigma2=1.0, step_size=0.2, batch_size=size, max_epochs=1)
-    codes, rng = manifold.encode(X), np.random.default_rng(0)
-    state = expected = trainer.init(codes, y, 2, rng).at_epoch(1, 1)
-    order = np.random.default_rng(5).permutation(len(X))
-    for start in range(0, len(X), size or len(X)):
-        batch = order[start : start + (size or len(X))]
-        expected = expected._replace(prototypes=trainer.step(expected, codes[batch], y[batch]).prototypes)
-    swept, score, _ = trainer.sweep(state, codes, y, np.random.default_rng(5))
-    assert_allclose(np.array(swept.prototypes), np.array(expected.prototypes), rtol=1e-12)
-    assert score.cost > 0
+from rplvq.arrays import BLOCK_ROWS, blocks, canonical_order, repeats, subset, visits
+from tests.problems import spd_classes
 
 
 @pytest.mark.parametrize("dtype", [float, complex])
@@ -55,10 +35,18 @@ def test_blocks_hold_whole_batches_and_every_row_once(size, n):
     assert all(len(rows) % length == 0 for rows, _, length in cut[:-1])
 
 
-def test_visits_without_weights_are_one_a_sample():
+def test_visits_without_weights_are_one_per_sample():
     rows, weights = visits(4, None)
     assert rows.tolist() == [0, 1, 2, 3]
     assert weights is None
+
+
+def test_a_sample_is_visited_as_often_as_its_weight_rounded_up_and_weighs_it_in_all():
+    given = np.array([1.0, 0.0, 2.5, 0.25])
+    rows, weights = visits(4, given)
+    assert rows.tolist() == [0, 2, 2, 2, 3]
+    assert_allclose(np.bincount(rows, weights), given)
+    assert_allclose(weights[1:4], 2.5 / 3)
 
 
 @pytest.mark.parametrize("dtype", [float, complex])

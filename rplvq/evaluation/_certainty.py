@@ -1,0 +1,203 @@
+"""Certainty: accuracy against the share of samples that get a label, and calibrated probabilities."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import auc, log_loss
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import index_labels
+from rplvq.costs import calibrated_loss
+from rplvq.protocols import Array
+
+__all__ = ["AccuracyReject", "Reliability", "accuracy_reject_curve", "calibrate_sigma2", "reliability"]
+
+
+class Reliability(NamedTuple):
+    """How often predictions with a certain probability are right.
+
+    Parameters
+    ----------
+    probability, accuracy : ndarray of shape (M,)
+        Mean of the largest probabilities, and share of right predictions, in each bin that holds samples.
+    n_samples : ndarray of int of shape (M,)
+        Number of samples in each bin.
+    ece : float
+        Expected calibration error: the mean of ``|accuracy - probability|``, weighted by ``n_samples``.
+    log_loss : float
+        Mean of minus the logarithm of the true class's probability, by :func:`sklearn.metrics.log_loss`.
+    """
+
+    probability: Array
+    accuracy: Array
+    n_samples: Array
+    ece: float
+    log_loss: float
+
+
+def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> Reliability:
+    """Compare the largest class probability with the share of right predictions, in bins of equal width.
+
+    The expected calibration error over several classes is that of Guo, Pleiss, Sun and Weinberger 2017, "On calibration
+    of modern neural networks". For two classes, scikit-learn's ``CalibrationDisplay`` draws the probability of one.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (N,)
+        True labels.
+    proba : array-like of shape (N, C)
+        Class probabilities, columns in the order of ``classes``.
+    classes : array-like of shape (C,)
+        Labels, sorted.
+    n_bins : int, default=10
+        Number of bins between 0 and 1.
+
+    Returns
+    -------
+    Reliability
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or ``n_bins`` is not positive.
+
+    Examples
+    --------
+    >>> found = reliability([0, 1, 1], [[0.9, 0.1], [0.1, 0.9], [0.9, 0.1]], [0, 1])
+    >>> found.accuracy.round(3), round(found.ece, 3)
+    (array([0.667]), 0.233)
+    """
+    truth, shares, labels = np.asarray(y_true), np.asarray(proba, dtype=float), np.asarray(classes)
+    if shares.shape != (len(truth), len(labels)):
+        raise ValueError(f"proba must have shape ({len(truth)}, {len(labels)}), got {shares.shape}")
+    if isinstance(n_bins, bool) or n_bins < 1:
+        raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}")
+    sure, right = shares.max(axis=1), labels[shares.argmax(axis=1)] == truth
+    bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
+    count = np.bincount(bins, minlength=n_bins)
+    held = count > 0
+    means = [np.bincount(bins, values, n_bins)[held] / count[held] for values in (sure, right.astype(float))]
+    ece = float(np.average(np.abs(means[1] - means[0]), weights=count[held]))
+    return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=labels)))
+
+
+def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
+    """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
+
+    The prototypes, and the labels predicted by the nearest prototype, do not change. With one prototype per class this
+    is temperature scaling of the logits ``-d / (2 sigma2)``, and scikit-learn 1.8 or later gives the same probabilities
+    by ``CalibratedClassifierCV(FrozenEstimator(model), method="temperature", ensemble=False)``. With several prototypes
+    per class the two differ, because sigma2 then also weights the prototypes within a class. For other classifiers and
+    for cross-validation use scikit-learn's class.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ
+        A fitted model; it is not changed.
+    X : array-like of shape (N, n, n)
+        Samples that training has not seen.
+    y : array-like of shape (N,)
+        Their labels.
+
+    Returns
+    -------
+    RiemannianLVQ
+        A copy whose ``sigma2_`` minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    ValueError
+        At invalid samples, or the first label that is not one of ``classes_``.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=40, random_state=0)
+    >>> model = RiemannianLVQ(sigma2=20.0, max_epochs=5, random_state=0).fit(X[::2], y[::2])
+    >>> again = calibrate_sigma2(model, X[1::2], y[1::2])
+    >>> model.sigma2_, bool(again.sigma2_ < 2)
+    (20.0, True)
+    """
+    check_is_fitted(model)
+    targets = index_labels(y, np.unique(model.prototype_labels_), "y")
+    sqdist = np.asarray(model.transform(X))
+    sqdist *= sqdist
+    if len(targets) != len(sqdist):
+        raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")
+    _, sigma2 = calibrated_loss(model.trainer_.cost, sqdist, targets, model.state_.labels, model.sigma2_)
+    found = copy.copy(model)
+    found.sigma2_ = sigma2
+    return found
+
+
+class AccuracyReject(NamedTuple):
+    """The accuracy of the most certain predictions against their share of all samples.
+
+    Parameters
+    ----------
+    coverage : ndarray of shape (T,)
+        Shares of samples, ascending to 1; there is one for each distinct certainty.
+    accuracy : ndarray of shape (T,)
+        Accuracy of these predictions.
+    area : float
+        Area under the curve from 0 to 1, which is 1 if every prediction is right. Below the smallest share the curve is
+        constant.
+    """
+
+    coverage: Array
+    accuracy: Array
+    area: float
+
+    def at(self, coverage: float) -> float:
+        """Return the accuracy at a share of samples, or at the next larger share that occurs."""
+        return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])
+
+
+def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
+    """Compute the accuracy of the most certain predictions for every share (Nadeem, Zucker and Hanczar 2010).
+
+    Samples of equal certainty are accepted together or not at all.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (N,)
+        True labels and predictions, before rejection.
+    certainty : array-like of shape (N,)
+        Certainty of each prediction, finite; a larger value means more certain.
+
+    Returns
+    -------
+    AccuracyReject
+        Coverage, accuracy and the area under the curve.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there is no sample, or a certainty is not finite.
+
+    Examples
+    --------
+    >>> accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.8])
+    AccuracyReject(coverage=array([0.25, 0.75, 1.  ]), accuracy=array([1.  , 1.  , 0.75]), area=0.96875)
+    """
+    right, sure = np.asarray(y_true) == np.asarray(y_pred), np.asarray(certainty, dtype=float)
+    if right.ndim != 1 or right.shape != sure.shape or not len(sure):
+        raise ValueError(
+            f"y_true, y_pred and certainty must have one shape (N,), got {np.shape(y_true)}, {np.shape(y_pred)} and "
+            f"{sure.shape}"
+        )
+    bad = np.flatnonzero(~np.isfinite(sure))
+    if len(bad):
+        raise ValueError(f"certainty[{bad[0]}] is {sure[bad[0]]}")
+    order = np.argsort(-sure, kind="stable")
+    last = np.append(np.flatnonzero(np.diff(sure[order])), len(sure) - 1)  # of each group of equal certainty
+    answered = last + 1
+    coverage, accuracy = answered / len(sure), np.cumsum(right[order])[last] / answered
+    area = float(auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0])))
+    return AccuracyReject(coverage, accuracy, area)

@@ -1,0 +1,195 @@
+"""Pictures of training: one run by epoch, and scores against the choice of sigma2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import validation_curve
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, new_axes, new_figure, tidy
+from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_history", "plot_sigma2"]
+
+
+def plot_history(history: Any, ax: Any = None) -> Array:
+    """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
+
+    Parameters
+    ----------
+    history : RiemannianLVQ or mapping of str to array-like of shape (T,)
+        A fitted classifier, or its ``history_`` with the columns epoch, cost, training_error, sigma2 and step_size, and
+        perhaps validation_cost and validation_error.
+    ax : matplotlib Axes, sequence of three, or None, default=None
+        One Axes is divided into three panels.
+
+    Returns
+    -------
+    ndarray of matplotlib Axes of shape (3,)
+        Cost, error, schedules, from top to bottom.
+
+    Raises
+    ------
+    ValueError
+        If the history is empty or lacks a column, or if ``ax`` is neither one Axes of a grid nor three Axes.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> axes = plot_history(RiemannianLVQ(max_epochs=3, random_state=0).fit(X, y))
+    >>> [axis.get_ylabel() for axis in axes]
+    ['cost (sum over samples)', 'error (share of samples)', 'schedule']
+    """
+    columns = _columns(history)
+    epochs = columns["epoch"]
+    panels = _three_panels(ax)
+    cost, error, schedule = panels
+    _lines(cost, epochs, columns, {"cost": ("training", BLUE), "validation_cost": ("validation (its own sum)", ORANGE)})
+    _lines(error, epochs, columns, {"training_error": ("training", BLUE), "validation_error": ("validation", ORANGE)})
+    _lines(schedule, epochs, columns, {"sigma2": ("sigma2", INK), "step_size": ("step size", GREEN)})
+    cost.set_ylabel("cost (sum over samples)")
+    error.set_ylabel("error (share of samples)")
+    error.set_ylim(bottom=0)
+    schedule.set_ylabel("schedule")
+    schedule.set_yscale("log")
+    schedule.set_xlabel("epoch")
+    return panels
+
+
+def _columns(history: Any) -> dict[str, Array]:
+    if not isinstance(history, Mapping):
+        check_is_fitted(history, "history_")
+        history = history.history_
+    columns = {str(name): np.asarray(values) for name, values in history.items()}
+    if not columns or not len(next(iter(columns.values()))):
+        raise ValueError("history is empty: no epoch was trained")
+    missing = [name for name in ("epoch", "cost", "training_error", "sigma2", "step_size") if name not in columns]
+    if missing:
+        raise ValueError(f"history lacks the column {missing[0]!r}; it has {sorted(columns)}")
+    return columns
+
+
+def _three_panels(ax: Any) -> Array:
+    if ax is None:
+        return np.asarray(new_figure(7.0, 6.5, n_rows=3)[1])
+    if hasattr(ax, "__len__"):
+        if len(ax) != 3:
+            raise ValueError(f"ax must be one Axes or three, got {len(ax)}")
+        return np.asarray(ax)
+    spec = ax.get_subplotspec()
+    if spec is None:
+        raise ValueError("ax must belong to a grid of subplots to be divided; or pass three Axes")
+    ax.set_axis_off()
+    grid = spec.subgridspec(3, 1)
+    top = ax.figure.add_subplot(grid[0])
+    panels = np.array([top, *(ax.figure.add_subplot(grid[row], sharex=top) for row in (1, 2))])
+    for panel in panels[:2]:
+        panel.tick_params(axis="x", labelbottom=False)
+    return panels
+
+
+def _lines(ax: Axes, epochs: Array, columns: Mapping[str, Array], wanted: Mapping[str, tuple[str, str]]) -> None:
+    drawn = [(columns[name], label, color) for name, (label, color) in wanted.items() if name in columns]
+    marker = "o" if len(epochs) == 1 else None
+    for values, label, color in drawn:
+        ax.plot(epochs, values, color=color, marker=marker, label=label, lw=1.8)
+    ax.legend(frameon=False)
+    tidy(ax).locator_params(axis="x", integer=True)
+
+
+def plot_sigma2(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    values: Any = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
+    ax: Axes | None = None,
+    *,
+    cv: Any = 5,
+    param_name: str = "sigma2",
+    scoring: Any = "accuracy",
+    baseline: bool = True,
+    n_jobs: int | None = None,
+) -> Axes:
+    """Draw training and test scores of a cross-validation against sigma2, as mean and standard deviation.
+
+    Parameters
+    ----------
+    estimator : RiemannianLVQ, or a pipeline that holds one
+        It is not changed.
+    X : array-like of shape (N, n, n)
+        Samples.
+    y : array-like of shape (N,)
+        Labels.
+    values : array-like of shape (V,), default=(0.1, 0.3, 1, 3, 10, 30)
+        Values of sigma2, in squared distances, increasing.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    cv : int or splitter, default=5
+        As in scikit-learn; all values are scored on the same folds if it is a number or seeded.
+    param_name : str, default="sigma2"
+        Name of the parameter, for example "riemannianlvq__sigma2" in a pipeline. "sigma2__start" varies the start of a
+        schedule.
+    scoring : str or callable, default="accuracy"
+        As in scikit-learn.
+    baseline : bool, default=True
+        Whether to draw the score before training (``max_epochs=0``), which does not depend on sigma2.
+    n_jobs : int or None, default=None
+        Number of processes.
+
+    Returns
+    -------
+    matplotlib Axes
+        With the lines "training", "test" and, if wanted, "before training".
+
+    Raises
+    ------
+    ValueError
+        If a value is not positive, or if the estimator raises it.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.plotting import plot_sigma2
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> ax = plot_sigma2(RiemannianLVQ(max_epochs=2, random_state=0), X, y, [1.0, 8.0], cv=2)
+    >>> [line.get_label() for line in ax.lines]
+    ['training', 'test', 'before training (test)']
+    """
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or not len(numbers) or not (numbers > 0).all():
+        raise ValueError(f"values must be positive numbers of shape (V,), got {values!r}")
+    ax = new_axes(ax)
+    common = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "error_score": "raise"}
+    found = validation_curve(estimator, X, y, param_name=param_name, param_range=numbers.tolist(), **common)
+    for scores, color, label in zip(found, (BLUE, ORANGE), ("training", "test"), strict=True):
+        mean, deviation = scores.mean(axis=1), scores.std(axis=1, ddof=1)
+        ax.plot(numbers, mean, "o-", color=color, ms=4, label=label)
+        ax.fill_between(numbers, mean - deviation, mean + deviation, color=color, alpha=0.15, linewidth=0)
+    if baseline:
+        epochs = "__".join([*param_name.split("__")[: _depth(estimator, param_name)], "max_epochs"])
+        _, before = validation_curve(clone(estimator), X, y, param_name=epochs, param_range=[0], **common)
+        ax.axhline(before.mean(), color=GREY, ls="--", lw=1.2, label="before training (test)")
+    ax.set_xscale("log")
+    ax.set_xlabel("sigma2 (squared distance)")
+    ax.set_ylabel(scoring if isinstance(scoring, str) else "score")
+    ax.legend(frameon=False)
+    return tidy(ax)
+
+
+def _depth(estimator: Any, param_name: str) -> int:
+    """Return how many names of ``param_name`` lead to the estimator that has max_epochs."""
+    parts, known = param_name.split("__"), estimator.get_params()
+    for depth in range(len(parts)):
+        if "__".join([*parts[:depth], "max_epochs"]) in known:
+            return depth
+    raise ValueError(f"no max_epochs beside {param_name!r}: pass baseline=False for this estimator")

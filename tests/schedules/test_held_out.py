@@ -1,0 +1,39 @@
+"""HeldOut: the list of candidates that fit may try for sigma2, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rplvq import Constant, HeldOut, RiemannianLVQ
+
+
+def test_candidates_are_a_parameter():
+    model = RiemannianLVQ(sigma2=HeldOut())
+    assert model.set_params(sigma2__candidates=[0.1, 0.2]).sigma2 == HeldOut((0.1, 0.2))
+    assert HeldOut() == HeldOut(["grid", "gentle", "annealed", "untrained"])
+    assert hash(HeldOut([0.1, "grid"])) == hash(HeldOut((0.1, "grid")))
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([], "candidates must not be empty"),
+        ("grid", "candidates must be a sequence, got 'grid'"),
+        (3, "candidates must be a sequence, got 3"),
+        ({0.1, 0.2}, "candidates must be a sequence, got {0."),
+        (None, "candidates must be a sequence, got None"),
+        (
+            ["median"],
+            r"candidates\[0\] must be .* got 'median'; names are \['blended', 'half_median', 'grid', 'gentle', ",
+        ),
+        ([0.1, 0.0], r"candidates\[1\] must be positive and finite, got 0.0; names are"),
+        ([0.1, np.nan], r"candidates\[1\] must be positive and finite, got nan"),
+        ([0.1, True], r"candidates\[1\] must be a positive number, a Schedule, .* got True"),
+        (["grid", [0.1]], r"candidates\[1\] must be .* got \[0.1\]"),
+        ([Constant], r"candidates\[0\] must be .* got <class"),
+    ],
+)
+def test_bad_candidates_are_refused_by_their_place_and_value(candidates, message):
+    with pytest.raises(ValueError, match=message):
+        HeldOut(candidates)
