@@ -25,20 +25,10 @@ from rplvq import (
     LogEuclidean,
     ProjectedEuclidean,
 )
+from tests.problems import spd
 
 AI, LE, LC, BW = AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein()
 FIXED = LearnedLogEuclidean(rate=0)
-
-
-def spd(rng, count, n, spread=0.7, dtype=float):
-    """Positive definite matrices (count, n, n) whose log-eigenvalues are uniform in +-spread."""
-    noise = rng.normal(size=(count, n, n))
-    if dtype is complex:
-        noise = noise + 1j * rng.normal(size=(count, n, n))
-    basis = np.linalg.qr(noise)[0]
-    eigenvalues = np.exp(rng.uniform(-spread, spread, (count, 1, n)))
-    matrices = (basis * eigenvalues) @ basis.conj().swapaxes(1, 2)
-    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
 
 
 def hpd(rng, count, n, spread=0.7):

@@ -19,7 +19,18 @@ FEW = settings(max_examples=20) if settings().max_examples < 2000 else settings(
 
 
 def spd(rng, count, n, spread=0.7, dtype=float):
-    """Positive definite matrices (count, n, n): exponentials of random Hermitian ones."""
+    """Positive definite matrices (count, n, n) whose log-eigenvalues are uniform in +-spread."""
+    noise = rng.normal(size=(count, n, n))
+    if dtype is complex:
+        noise = noise + 1j * rng.normal(size=(count, n, n))
+    basis = np.linalg.qr(noise)[0]
+    eigenvalues = np.exp(rng.uniform(-spread, spread, (count, 1, n)))
+    matrices = (basis * eigenvalues) @ basis.conj().swapaxes(1, 2)
+    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
+
+
+def wrapped_normal(rng, count, n, spread, dtype=float):
+    """Positive definite matrices (count, n, n) around the identity: exponentials of Hermitian matrices of normal entries."""
     noise = rng.normal(size=(count, n, n)).astype(dtype)
     if dtype is complex:
         noise += 1j * rng.normal(size=(count, n, n))
@@ -27,16 +38,16 @@ def spd(rng, count, n, spread=0.7, dtype=float):
 
 
 def spd_classes(seed=0, per_class=8, n=3, n_classes=2, spread=0.3, shift=0.6, dtype=float):
-    """Matrices (N, n, n) around one random center a class, and class indices (N,), in random order."""
+    """Matrices (N, n, n) around one random center per class, and class indices (N,), in random order."""
     rng = np.random.default_rng(seed)
-    roots = sqrtm(spd(rng, n_classes, n, shift, dtype))
+    roots = sqrtm(wrapped_normal(rng, n_classes, n, shift, dtype))
     y = rng.permutation(np.repeat(np.arange(n_classes), per_class))
-    X = roots[y] @ spd(rng, len(y), n, spread, dtype) @ roots[y]
+    X = roots[y] @ wrapped_normal(rng, len(y), n, spread, dtype) @ roots[y]
     return 0.5 * (X + X.conj().swapaxes(1, 2)), y
 
 
 def vector_classes(seed=0, per_class=8, d=3, n_classes=2, shift=2.0):
-    """Gaussian vectors (N, d) around one random center a class, and class indices (N,)."""
+    """Gaussian vectors (N, d) around one random center per class, and class indices (N,)."""
     rng = np.random.default_rng(seed)
     centers = shift * rng.normal(size=(n_classes, d))
     y = rng.permutation(np.repeat(np.arange(n_classes), per_class))

@@ -18,8 +18,6 @@ from rplvq.cli._options import UsageError, make_parser
 from rplvq.evaluation import Comparison, compare, default_estimators
 from rplvq.plotting import save_comparison
 
-__all__ = ["main"]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.

@@ -19,8 +19,6 @@ from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.estimators import resolve_manifold
 from rplvq.protocols import Array
 
-__all__ = ["DATASETS", "check_samples", "load_data", "load_npz", "load_samples"]
-
 DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
     "syn1": lambda seed: make_syn1(random_state=seed),
     "syn2": lambda seed: make_syn2(random_state=seed),

@@ -16,8 +16,6 @@ from rplvq.cli._data import load_data, load_samples
 from rplvq.estimators import RiemannianLVQ
 from rplvq.io import load_model
 
-__all__ = ["fit", "info", "predict", "write_json"]
-
 
 def write_json(value: Any) -> None:
     """Print a value of plain types and arrays as one JSON document; numbers that are not finite become null."""

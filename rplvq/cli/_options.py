@@ -8,10 +8,9 @@ from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 from rplvq.cli._data import DATASETS
-from rplvq.estimators import COSTS, MANIFOLDS
+from rplvq.costs import COSTS
 from rplvq.evaluation import METRICS
-
-__all__ = ["UsageError", "make_parser"]
+from rplvq.manifolds import MANIFOLDS
 
 EXAMPLES = {
     "compare": """\

@@ -1,5 +1,8 @@
 """Costs see squared distances and labels, never a point; each meets :class:`rplvq.protocols.Cost`, and costs add."""
 
+from collections.abc import Callable
+from typing import Any
+
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
 from rplvq.costs._glvq import GLVQ
 from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of
@@ -9,6 +12,7 @@ from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
 
 __all__ = [
+    "COSTS",
     "GLVQ",
     "PLVQ",
     "RSLVQ",
@@ -26,3 +30,6 @@ __all__ = [
     "log_proba_of",
     "restrict_to_classes",
 ]
+
+COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
+"""Costs by name."""

@@ -11,8 +11,6 @@ from sklearn.utils import Bunch
 from rplvq.preprocessing import grey5, region_covariances
 from rplvq.protocols import Array
 
-__all__ = ["load_digits_covariances"]
-
 FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
 # The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
 FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])

@@ -13,8 +13,6 @@ from rplvq.arrays import first_bad, from_spectrum
 from rplvq.parts import require_count
 from rplvq.protocols import Array
 
-__all__ = ["make_syn1", "make_syn2", "random_bases"]
-
 
 def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
     """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.

@@ -31,8 +31,6 @@ from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Manifold
 from rplvq.training import Origin, Progress, edge_trouble, step_trouble, warn_of
 
-__all__ = ["DistributedLVQ"]
-
 SAMPLE = 100_000
 """Number of evenly spaced samples that set sigma2="auto", which is "blended" here, and the default step size."""
 

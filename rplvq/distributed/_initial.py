@@ -14,8 +14,6 @@ from rplvq.initializers import Assignment, choose_by_class, prototype_counts
 from rplvq.manifolds import Look, descend
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 
-__all__ = ["distributed_mean", "first_prototypes"]
-
 
 def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
     """Riemannian mean of a Dask array, by one pass over the workers per step of Karcher's iteration.

@@ -19,8 +19,6 @@ try:
 except ImportError as error:  # pragma: no cover - tested in an environment of its own
     raise ImportError("rplvq.distributed needs dask: pip install 'rplvq[dask]'") from error
 
-__all__ = ["Partitions", "in_blocks", "partition"]
-
 
 @attrs.frozen(eq=False)
 class Partitions:

@@ -34,8 +34,6 @@ from rplvq.training import (
     run_epochs,
 )
 
-__all__ = ["DistributedTrainer"]
-
 
 class Share(NamedTuple):
     """What one partition contributes to a step; all fields add up."""

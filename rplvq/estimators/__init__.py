@@ -3,8 +3,6 @@
 from rplvq.estimators._classifier import RiemannianLVQ
 from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
 from rplvq.estimators._names import (
-    COSTS,
-    MANIFOLDS,
     resolve_cost,
     resolve_counts,
     resolve_early_stopping,
@@ -15,8 +13,6 @@ from rplvq.estimators._names import (
 )
 
 __all__ = [
-    "COSTS",
-    "MANIFOLDS",
     "RiemannianLVQ",
     "draw_seed",
     "make_trainer",

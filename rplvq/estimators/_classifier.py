@@ -46,8 +46,6 @@ from rplvq.training import (
     warn_of,
 )
 
-__all__ = ["RiemannianLVQ"]
-
 
 @library_estimator
 class RiemannianLVQ(PrototypePredictor, PartsMixin):

@@ -15,8 +15,6 @@ from rplvq.io import LoadedCheckpoint
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.training import State, Trainer, decoded
 
-__all__ = ["draw_seed", "make_trainer", "seed_to_resume", "store"]
-
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
     """Return the trainer for the parameters of an estimator.

@@ -19,8 +19,6 @@ from rplvq.parts import library_part
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
-__all__ = ["PendingClasses", "initialize_new_classes", "known_classes", "met_classes", "present_classes", "relabelled"]
-
 SETTLED = 10
 """Number of samples per prototype from which on a late class is no longer initialized anew."""
 OTHERS = 200

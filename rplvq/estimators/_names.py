@@ -5,7 +5,7 @@ Each ``resolve_`` function raises ValueError if a parameter has an invalid value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -13,53 +13,12 @@ import numpy as np
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq.arrays import index_labels
-from rplvq.costs import GLVQ, PLVQ, RSLVQ
+from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
-from rplvq.manifolds import (
-    AffineInvariant,
-    BuresWasserstein,
-    EuclideanVectors,
-    FromPymanopt,
-    LearnedLogEuclidean,
-    LogCholesky,
-    LogEuclidean,
-    ProjectedEuclidean,
-)
+from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt
 from rplvq.protocols import Array, Cost, Initializer, Manifold
 from rplvq.schedules import AUTO, AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
-
-__all__ = [
-    "COSTS",
-    "MANIFOLDS",
-    "resolve_cost",
-    "resolve_counts",
-    "resolve_early_stopping",
-    "resolve_initializer",
-    "resolve_manifold",
-    "resolve_sigma2_rule",
-    "resolve_step_size",
-    "takes_vectors",
-]
-
-MANIFOLDS: dict[str, Callable[[], Manifold[Any]]] = {
-    "affine_invariant": AffineInvariant,
-    "riemann": AffineInvariant,
-    "log_euclidean": LogEuclidean,
-    "logeuclid": LogEuclidean,
-    "euclidean": lambda: ProjectedEuclidean(relative=True),
-    "euclid": lambda: ProjectedEuclidean(relative=True),
-    "euclidean_vectors": EuclideanVectors,
-    "log_cholesky": LogCholesky,
-    "logchol": LogCholesky,
-    "bures_wasserstein": BuresWasserstein,
-    "wasserstein": BuresWasserstein,
-    "learned_log_euclidean": LearnedLogEuclidean,
-}
-"""Names of manifolds; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are pyRiemann's."""
-
-COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
-"""Names of costs."""
 
 INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
 

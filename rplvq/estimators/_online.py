@@ -22,8 +22,6 @@ from rplvq.parts import library_part
 from rplvq.protocols import Array
 from rplvq.training import Growth, State, Trainer
 
-__all__ = ["Prepared", "Stream", "buffered", "next_epoch", "prepare_partial_fit", "recent_samples"]
-
 
 @library_part
 class Stream(NamedTuple):

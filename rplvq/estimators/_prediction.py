@@ -18,8 +18,6 @@ from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
 
-__all__ = ["PrototypePredictor"]
-
 
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.

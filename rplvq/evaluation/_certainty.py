@@ -13,8 +13,6 @@ from rplvq.arrays import index_labels
 from rplvq.costs import calibrated_loss
 from rplvq.protocols import Array
 
-__all__ = ["AccuracyReject", "Reliability", "accuracy_reject_curve", "calibrate_sigma2", "reliability"]
-
 
 class Reliability(NamedTuple):
     """How often predictions with a certain probability are right.

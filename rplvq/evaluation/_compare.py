@@ -24,8 +24,6 @@ from rplvq.evaluation._cross_validation import (
     unique_names,
 )
 
-__all__ = ["compare", "default_estimators"]
-
 METRICS = ("affine_invariant", "log_euclidean", "euclidean")
 
 

@@ -15,8 +15,6 @@ from rplvq.evaluation._report import as_markdown, as_text
 from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
 from rplvq.protocols import Array
 
-__all__ = ["Comparison"]
-
 
 def _names(values: Iterable[str]) -> tuple[str, ...]:
     return tuple(values)

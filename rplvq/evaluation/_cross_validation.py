@@ -21,18 +21,6 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from rplvq.exceptions import PointError, TrainingInterruptedWarning
 from rplvq.protocols import Array
 
-__all__ = [
-    "MAX_SEED",
-    "Cell",
-    "check_data",
-    "named_estimators",
-    "resolve_folds",
-    "resolve_scorers",
-    "run_fold",
-    "short_name",
-    "unique_names",
-]
-
 MAX_SEED = 2**31 - 1
 
 Fold = tuple[Array, Array]

@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import by_block
 from rplvq.protocols import Array
 
-__all__ = ["RejectOption"]
-
 CRITERIA = ("posterior", "relative_distance")
 DEFAULTS: dict[str, Any] = {"number": -1, "text": "rejected", "bytes": b"rejected"}
 """Label of rejected samples, by the kind of the classes."""

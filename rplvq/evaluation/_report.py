@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rplvq.evaluation._comparison import Comparison
 
-__all__ = ["as_markdown", "as_text", "mean_and_deviation"]
-
 Table = list[list[str]]
 CAUTION = 'Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.'
 FEW_FOLDS = "With so few folds none of them can be below {least:.3g}, whatever the scores."

@@ -10,8 +10,6 @@ from scipy import stats
 
 from rplvq.protocols import Array
 
-__all__ = ["corrected_t_p_value", "holm", "wilcoxon_p_value"]
-
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
     """Return paired differences (F,) in units of the largest score, rounded to twelve digits.

@@ -24,8 +24,6 @@ import numpy as np
 from rplvq.exceptions import ModelFileError
 from rplvq.protocols import Array
 
-__all__ = ["CHECKPOINT", "MODEL", "UNREADABLE", "Kind", "open_archive", "replace_file", "seal_archive"]
-
 SEAL = b"rplvq-model sha256 "
 DIGEST_SIZE = 64
 UNREADABLE = (

@@ -25,8 +25,6 @@ from rplvq.parts import count_from, library_version, positive_or_none
 from rplvq.protocols import Array
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
-__all__ = ["Checkpoint", "LoadedCheckpoint", "load_checkpoint", "require_same_origin"]
-
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
 """Parameters that do not change the training; in place of ``random_state``, the seed drawn from it is compared."""
 

@@ -20,8 +20,6 @@ from rplvq.manifolds import FromPymanopt
 from rplvq.parts import fields_of, known_part
 from rplvq.protocols import Array
 
-__all__ = ["Packer", "Unpacker"]
-
 BIT_GENERATORS = {
     cls.__name__: cls
     for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)

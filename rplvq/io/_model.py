@@ -23,8 +23,6 @@ from rplvq.io._codec import Packer, Unpacker
 from rplvq.parts import is_saved_estimator, library_version, saved_estimator
 from rplvq.training import Trainer
 
-__all__ = ["load_model", "save_model"]
-
 
 def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file.

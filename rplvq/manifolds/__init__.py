@@ -1,5 +1,8 @@
 """Manifolds see points, never a label; each meets :class:`rplvq.protocols.Manifold`, and any of them has means."""
 
+from collections.abc import Callable
+from typing import Any
+
 from rplvq.manifolds._affine_invariant import (
     EPS,
     AffineInvariant,
@@ -27,6 +30,7 @@ from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 
 __all__ = [
     "EPS",
+    "MANIFOLDS",
     "AffineInvariant",
     "AffineInvariantGeodesics",
     "BuresWasserstein",
@@ -51,3 +55,19 @@ __all__ = [
     "is_additive",
     "riemannian_mean",
 ]
+
+MANIFOLDS: dict[str, Callable[[], Any]] = {
+    "affine_invariant": AffineInvariant,
+    "riemann": AffineInvariant,
+    "log_euclidean": LogEuclidean,
+    "logeuclid": LogEuclidean,
+    "euclidean": lambda: ProjectedEuclidean(relative=True),
+    "euclid": lambda: ProjectedEuclidean(relative=True),
+    "euclidean_vectors": EuclideanVectors,
+    "log_cholesky": LogCholesky,
+    "logchol": LogCholesky,
+    "bures_wasserstein": BuresWasserstein,
+    "wasserstein": BuresWasserstein,
+    "learned_log_euclidean": LearnedLogEuclidean,
+}
+"""Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""

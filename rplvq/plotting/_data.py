@@ -13,8 +13,6 @@ from rplvq.protocols import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_distances", "plot_spectra"]
-
 
 def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
     """Draw the median eigenvalues of each class, largest first, and the band from 10 to 90 %.

@@ -14,8 +14,6 @@ from rplvq.protocols import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_accuracy_reject", "plot_comparison", "plot_reliability", "save_comparison"]
-
 ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
 
 AXIS_LABELS = {

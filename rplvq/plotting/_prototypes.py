@@ -13,8 +13,6 @@ from rplvq.protocols import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_ellipses", "plot_prototypes"]
-
 MAX_NAMES = 12
 """Largest number of channels whose names fit beside a tile."""
 

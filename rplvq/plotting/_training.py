@@ -16,8 +16,6 @@ from rplvq.protocols import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_history", "plot_sigma2"]
-
 
 def plot_history(history: Any, ax: Any = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.

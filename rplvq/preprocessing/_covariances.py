@@ -16,8 +16,6 @@ from rplvq.exceptions import PointError
 from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map
 from rplvq.protocols import Array
 
-__all__ = ["region_covariances", "trial_covariances"]
-
 
 def trial_covariances(
     X: npt.ArrayLike,

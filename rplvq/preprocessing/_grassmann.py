@@ -15,8 +15,6 @@ from rplvq.arrays import adjoint, congruence, hermitian_part
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array, Cost
 
-__all__ = ["Descent", "ProjectedCost", "descend", "lifted"]
-
 
 def lifted(matrices: Array, basis: Array, small: Array) -> Array:
     """Change matrices M (K, n, n) as little as possible such that their projections become W (K, p, p).

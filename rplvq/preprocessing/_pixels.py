@@ -11,8 +11,6 @@ from scipy import ndimage
 
 from rplvq.protocols import Array
 
-__all__ = ["FeatureMap", "evaluate", "feature_map", "grey5", "rgb9"]
-
 FeatureMap: TypeAlias = Callable[[Array], npt.ArrayLike]
 """Maps one image (h, w) or (h, w, channels) to the features of its pixels (h, w, d)."""
 

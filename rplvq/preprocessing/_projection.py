@@ -18,8 +18,6 @@ from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
-__all__ = ["SPDProjection"]
-
 
 class SPDProjection(TransformerMixin, BaseEstimator):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.

@@ -14,8 +14,6 @@ from rplvq.arrays import congruence, encoded, invsqrtm, parts_of, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.protocols import Array
 
-__all__ = ["Recenter"]
-
 
 class Recenter(TransformerMixin, BaseEstimator):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.

@@ -18,8 +18,6 @@ from rplvq.parts import count_from, library_part, positive_or_none
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive
 
-__all__ = ["AdaptiveStep", "DoGState"]
-
 
 @library_part
 class DoGState(NamedTuple):

@@ -10,8 +10,6 @@ import attrs
 from rplvq.parts import library_part
 from rplvq.schedules._schedules import Constant, resolve
 
-__all__ = ["AUTO", "HeldOut"]
-
 RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
 """Candidates that have a name."""
 

@@ -15,21 +15,6 @@ from rplvq.arrays import Samples, materialise
 from rplvq.parts import count_from, library_part, positive_or_none
 from rplvq.protocols import Manifold, Schedule
 
-__all__ = [
-    "Annealed",
-    "Constant",
-    "GeometricDecay",
-    "StepDecay",
-    "StepSize",
-    "as_step_rule",
-    "default_starts",
-    "is_auto",
-    "resolve",
-    "shared_step",
-    "unit_of",
-    "wants_default",
-]
-
 
 def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     """Attrs validator: accept a positive finite number, and None for the field ``start``."""

@@ -17,17 +17,6 @@ from rplvq.costs import PLVQ, as_soft
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, unit_of, wants_default
 
-__all__ = [
-    "RULES",
-    "InitialEvidence",
-    "blended_sigma2",
-    "free_numbers",
-    "half_median",
-    "initial_evidence",
-    "likeliest_sigma2",
-    "resolve_sigma2",
-]
-
 SMALLEST = 2.0**-60
 """Share of the half-median below which the search for the likeliest value ends."""
 SAME_POINT = 1e-28

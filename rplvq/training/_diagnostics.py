@@ -15,8 +15,6 @@ from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array
 from rplvq.training._state import State
 
-__all__ = ["decoded", "diverged", "edge_trouble", "require_finite", "step_trouble", "warn_of"]
-
 OFTEN = 0.5
 """Number of caps per visit of a sample above which a warning is given."""
 

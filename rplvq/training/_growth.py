@@ -17,8 +17,6 @@ from rplvq.parts import count_from, library_part, not_negative, share
 from rplvq.protocols import Array
 from rplvq.training._resize import Window
 
-__all__ = ["Grow", "Growth", "Prune"]
-
 Growth = Callable[[Window], Window]
 """A rule: returns the window as it is, or with prototypes added or removed."""
 

@@ -17,8 +17,6 @@ from tqdm.auto import tqdm
 from rplvq.parts import count_from, library_part, not_negative, share
 from rplvq.training._state import EpochReport, Origin, Progress, Score, State
 
-__all__ = ["Callback", "EarlyStopping", "Epoch", "EpochScore", "Hook", "calling", "run_epochs"]
-
 Callback = Callable[[EpochReport], Any]
 """Called after each epoch. True stops training, and a mapping of numbers is added to the row of the history."""
 Epoch = Callable[[State], tuple[State, dict[str, float]]]

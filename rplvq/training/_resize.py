@@ -12,8 +12,6 @@ from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import State
 
-__all__ = ["Window", "with_prototypes", "without_prototypes"]
-
 SHORTEST = 2.0**-10
 """Share of a full step below which :meth:`Window.tuned` stops searching."""
 SMALL_GAIN = 1e-3

@@ -19,8 +19,6 @@ from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import Annealed, Constant, HeldOut, InitialEvidence, blended_sigma2, default_starts, resolve
 from rplvq.training._trainer import Trainer
 
-__all__ = ["Choice", "Trial", "choose_sigma2", "split_classes"]
-
 FRACTION = 0.25
 """Share of the samples of each class that is held out."""
 GRID = 7

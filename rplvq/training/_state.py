@@ -11,20 +11,6 @@ from rplvq.arrays import Samples, parts_of
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 
-__all__ = [
-    "EpochReport",
-    "Meter",
-    "Origin",
-    "Progress",
-    "Result",
-    "Score",
-    "State",
-    "append_columns",
-    "columns",
-    "history_row",
-    "measure",
-]
-
 
 @library_part
 class State(NamedTuple):

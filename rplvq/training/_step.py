@@ -28,8 +28,6 @@ from rplvq.training.compiled import (
     run_block,
 )
 
-__all__ = ["Contribution", "Step", "Stepper", "contribution", "follow", "pair_weights"]
-
 
 class Step(NamedTuple):
     """The result of one step: the moved prototypes, distances and losses before the step, and the number of caps."""

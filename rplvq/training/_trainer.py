@@ -37,8 +37,6 @@ from rplvq.training._resize import Window
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
 from rplvq.training._step import Step, Stepper
 
-__all__ = ["Trainer"]
-
 
 @library_part
 @attrs.frozen

@@ -15,19 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
 from rplvq.manifolds import riemannian_mean
+from tests.problems import spd
 
 AI, LE = AffineInvariant(), LogEuclidean()
-
-
-def spd(seed, count, n, spread=0.7, dtype=float):
-    """Positive definite matrices whose log-eigenvalues are uniform in +-spread."""
-    rng = np.random.default_rng(seed)
-    noise = rng.normal(size=(count, n, n))
-    if dtype is complex:
-        noise = noise + 1j * rng.normal(size=(count, n, n))
-    basis = np.linalg.qr(noise)[0]
-    matrices = (basis * np.exp(rng.uniform(-spread, spread, (count, 1, n)))) @ basis.conj().swapaxes(1, 2)
-    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
 
 
 def mean_logarithm(mean, points, weights=None):
@@ -52,14 +42,14 @@ def test_the_mean_of_two_by_hand():
 @pytest.mark.parametrize("dtype", [float, complex])
 @pytest.mark.parametrize(("n", "count"), [(1, 5), (2, 3), (5, 20), (22, 8)])
 def test_the_mean_logarithm_at_the_mean_is_zero(dtype, n, count):
-    points = spd(0, count, n, dtype=dtype)
+    points = spd(np.random.default_rng(0), count, n, dtype=dtype)
     mean = riemannian_mean(AI, AI.encode(points))
     assert mean.converged
     assert mean_logarithm(mean.code, points) < 1e-8
 
 
 def test_the_mean_of_two_is_the_middle_of_their_geodesic():
-    first, second = spd(1, 2, 4)
+    first, second = spd(np.random.default_rng(1), 2, 4)
     root = scipy.linalg.sqrtm(first)
     inverse = np.linalg.inv(root)
     middle = root @ scipy.linalg.sqrtm(inverse @ second @ inverse) @ root
@@ -67,7 +57,7 @@ def test_the_mean_of_two_is_the_middle_of_their_geodesic():
 
 
 def test_the_weighted_mean_of_two_divides_their_geodesic():
-    codes = spd(2, 2, 4)
+    codes = spd(np.random.default_rng(2), 2, 4)
     geodesics = AI.connect(codes[:1], codes[1:])
     wanted = np.asarray(AI.move(geodesics, np.array([[0.3]])))[0]
     assert_allclose(riemannian_mean(AI, codes, np.array([7.0, 3.0])).code, wanted, rtol=1e-7, atol=1e-12)
@@ -80,7 +70,7 @@ def test_commuting_matrices_have_the_geometric_mean_of_their_eigenvalues():
 
 
 def test_the_mean_follows_congruence_and_inversion():
-    points = spd(4, 7, 3)
+    points = spd(np.random.default_rng(4), 7, 3)
     transform = np.random.default_rng(4).normal(size=(3, 3))
     mean = riemannian_mean(AI, points).code
     turned = transform @ points @ transform.T
@@ -93,7 +83,7 @@ def test_the_mean_follows_congruence_and_inversion():
 
 @pytest.mark.parametrize("scale", [1e-28, 1e-12, 1e12])
 def test_the_mean_follows_the_units(scale):
-    points = spd(5, 6, 4)
+    points = spd(np.random.default_rng(5), 6, 4)
     wanted = riemannian_mean(AI, points)
     found = riemannian_mean(AI, scale * points)
     assert found.converged
@@ -102,11 +92,11 @@ def test_the_mean_follows_the_units(scale):
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 5), count=st.integers(2, 8), spread=st.floats(0.01, 3))
 def test_no_point_is_better_than_the_mean(seed, n, count, spread):
-    points = spd(seed, count, n, spread)
+    points = spd(np.random.default_rng(seed), count, n, spread)
     mean = riemannian_mean(AI, points)
     assert mean.converged
     best = AI.sqdist(mean.code[None], points).mean()
-    nearby = spd(seed + 1, 3, n, 0.1)
+    nearby = spd(np.random.default_rng(seed + 1), 3, n, 0.1)
     root = np.linalg.cholesky(mean.code)
     for other in (*points, *(root @ nearby @ root.T)):
         assert AI.sqdist(other[None], points).mean() >= best * (1 - 1e-9)
@@ -115,7 +105,7 @@ def test_no_point_is_better_than_the_mean(seed, n, count, spread):
 @pytest.mark.parametrize("seed", [3786, *range(40)])
 def test_wide_spreads_take_few_passes(seed):
     """Eigenvalues from e^-4 to e^4: steps that follow the curvature do not creep."""
-    mean = riemannian_mean(AI, spd(seed, 3, 4, 3.0 if seed == 3786 else 4.0))
+    mean = riemannian_mean(AI, spd(np.random.default_rng(seed), 3, 4, 3.0 if seed == 3786 else 4.0))
     assert mean.converged
     assert mean.gradient < 1e-9
     assert mean.n_iter < 30
@@ -138,7 +128,7 @@ def test_the_search_does_not_climb_into_another_valley():
 
 @pytest.mark.parametrize("manifold", [AI, LE, ProjectedEuclidean()], ids=repr)
 def test_integer_weights_are_repetitions(manifold):
-    codes, counts = manifold.encode(spd(6, 5, 3)), np.array([1, 4, 2, 3, 1])
+    codes, counts = manifold.encode(spd(np.random.default_rng(6), 5, 3)), np.array([1, 4, 2, 3, 1])
     weighted = riemannian_mean(manifold, codes, counts)
     repeated = riemannian_mean(manifold, np.repeat(codes, counts, axis=0))
     assert_allclose(weighted.code, repeated.code, rtol=1e-7, atol=1e-10)
@@ -147,7 +137,7 @@ def test_integer_weights_are_repetitions(manifold):
 
 
 def test_points_of_weight_zero_are_not_even_looked_at():
-    codes = spd(7, 5, 3)
+    codes = spd(np.random.default_rng(7), 5, 3)
     wanted = riemannian_mean(AI, codes[[1, 2, 4]], np.array([1.0, 2.0, 1.0]))
     codes[[0, 3]] = np.nan
     found = riemannian_mean(AI, codes, np.array([0.0, 1.0, 2.0, 0.0, 1.0]))
@@ -155,16 +145,16 @@ def test_points_of_weight_zero_are_not_even_looked_at():
 
 
 def test_the_start_does_not_matter():
-    codes = spd(9, 6, 4)
+    codes = spd(np.random.default_rng(9), 6, 4)
     wanted = riemannian_mean(AI, codes).code
-    found = riemannian_mean(AI, codes, start=spd(10, 1, 4, spread=2.0)[0]).code
+    found = riemannian_mean(AI, codes, start=spd(np.random.default_rng(10), 1, 4, spread=2.0)[0]).code
     assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
     again = riemannian_mean(AI, codes, start=wanted)
     assert again.n_iter == 1
 
 
 def test_the_data_are_left_alone():
-    codes, weights = spd(11, 4, 3), np.array([1.0, 2.0, 0.0, 1.0])
+    codes, weights = spd(np.random.default_rng(11), 4, 3), np.array([1.0, 2.0, 0.0, 1.0])
     kept = codes.copy(), weights.copy()
     riemannian_mean(AI, codes, weights, start=codes[0])
     assert np.array_equal(codes, kept[0])
@@ -182,14 +172,14 @@ def test_flat_means_are_found_in_one_step():
 
 
 def test_the_log_euclidean_mean_is_the_exponential_of_the_mean_logarithm():
-    points = spd(13, 6, 4, spread=2.0)
+    points = spd(np.random.default_rng(13), 6, 4, spread=2.0)
     mean = riemannian_mean(LE, LE.encode(points))
     wanted = scipy.linalg.expm(np.mean([scipy.linalg.logm(x) for x in points], axis=0))
     assert_allclose(LE.decode(mean.code[None])[0], wanted, rtol=1e-10, atol=1e-12)
 
 
 def test_the_projected_mean_is_the_arithmetic_one():
-    points = spd(14, 6, 4)
+    points = spd(np.random.default_rng(14), 6, 4)
     mean = riemannian_mean(ProjectedEuclidean(), points)
     assert_allclose(mean.code, points.mean(axis=0), rtol=1e-12, atol=1e-14)
 
@@ -235,7 +225,7 @@ def test_matrices_of_condition_1e10_converge():
     """One bad frame for all, as in covariances of channels that nearly depend on each other."""
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
     frame = (basis * np.logspace(0, -5, 5)) @ basis.T
-    clean = spd(17, 30, 5)
+    clean = spd(np.random.default_rng(17), 30, 5)
     points = AI.encode(symmetric(frame @ clean @ frame.T))
     assert np.linalg.cond(points).min() > 1e9
     mean = riemannian_mean(AI, points)
@@ -253,7 +243,8 @@ def heavy_tailed(seed):
 
 
 HARD = {f"heavy tails {seed}": heavy_tailed(seed) for seed in range(18, 24)} | {
-    f"condition 1e{k}, no common frame": spd(17, 30, 5, spread=0.5 * k * np.log(10)) for k in (4, 6, 8, 10)
+    f"condition 1e{k}, no common frame": spd(np.random.default_rng(17), 30, 5, spread=0.5 * k * np.log(10))
+    for k in (4, 6, 8, 10)
 }
 
 
@@ -282,7 +273,7 @@ def test_heavy_tails_converge_given_time():
 @pytest.mark.parametrize("count", [1, 3])
 def test_points_apart_by_rounding_only_converge_silently(manifold, n, count):
     """Distances to the mean are then rounding; so is any gradient measured in their units."""
-    codes = manifold.encode(np.repeat(spd(8, 1, n, spread=2.0), count, axis=0))
+    codes = manifold.encode(np.repeat(spd(np.random.default_rng(8), 1, n, spread=2.0), count, axis=0))
     for start in (None, codes[0] * (1 + 1e-15)):
         mean = riemannian_mean(manifold, codes, start=start)
         assert mean.converged
@@ -290,7 +281,7 @@ def test_points_apart_by_rounding_only_converge_silently(manifold, n, count):
 
 
 def test_too_few_passes_warn_and_give_the_best_seen():
-    codes = spd(19, 10, 4, spread=3.0)
+    codes = spd(np.random.default_rng(19), 10, 4, spread=3.0)
     with pytest.warns(ConvergenceWarning, match=r"mean of 10 points did not converge in 3 passes.*raise max_iter"):
         mean = riemannian_mean(AI, codes, max_iter=3)
     assert not mean.converged
@@ -300,7 +291,7 @@ def test_too_few_passes_warn_and_give_the_best_seen():
 
 
 def test_the_cost_never_rises_from_pass_to_pass():
-    codes = spd(20, 10, 4, spread=5.0)
+    codes = spd(np.random.default_rng(20), 10, 4, spread=5.0)
     costs = []
     for passes in range(1, 12):
         with warnings.catch_warnings():
@@ -312,7 +303,7 @@ def test_the_cost_never_rises_from_pass_to_pass():
 
 
 def test_a_coarse_tolerance_takes_fewer_passes():
-    codes = spd(21, 10, 4, spread=3.0)
+    codes = spd(np.random.default_rng(21), 10, 4, spread=3.0)
     coarse, fine = (riemannian_mean(AI, codes, tol=tol) for tol in (1e-2, 1e-10))
     assert coarse.n_iter < fine.n_iter
     assert coarse.gradient <= 1e-2

@@ -21,8 +21,6 @@ from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhil
 from rplvq.training.compiled._build import Kernels, compiled_kernels
 from rplvq.training.compiled._rotations import rounds
 
-__all__ = ["connection", "decomposes"]
-
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
 """Number of matrices times n^3 for which a thread works longer than it takes to wake it."""
@@ -34,15 +32,13 @@ def decomposes(manifold: Manifold[Any], size: int) -> bool:
 
 
 @contextmanager
-def connection(
-    manifold: Manifold[Any], size: int, compiled: bool | str = "auto", n_jobs: int | None = None
-) -> Iterator[Connect]:
+def connection(manifold: Any, size: int, compiled: bool | str = "auto", n_jobs: int | None = None) -> Iterator[Connect]:
     """Give a faster replacement of ``manifold.connect`` for batches of ``size`` samples, if there is one.
 
     Manifolds other than AffineInvariant and batches of one sample get ``manifold.connect`` itself. With
     ``compiled=False`` LAPACK decomposes. ``n_jobs`` threads are counted as in joblib.
     """
-    if not (isinstance(manifold, AffineInvariant) and decomposes(manifold, size)):
+    if not decomposes(manifold, size):
         yield manifold.connect
         return
     kernels, n_threads = compiled_kernels() if compiled else None, effective_n_jobs(n_jobs)

@@ -13,8 +13,6 @@ from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._build import Kernels
 from rplvq.training.compiled._rotations import Parts, rounds
 
-__all__ = ["from_lanes", "into_lanes", "is_known", "is_worthwhile", "lane_width", "run_block"]
-
 SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
 """Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1

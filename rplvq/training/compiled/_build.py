@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from rplvq.training.compiled import _rotations as rotations
 from rplvq.training.compiled import _steps as steps
 
-__all__ = ["PLAIN", "Kernels", "compiled_kernels"]
-
 
 class Kernels(NamedTuple):
     """The two compiled functions: all steps of a block of samples, and the decompositions of a mini-batch."""

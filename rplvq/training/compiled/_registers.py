@@ -18,8 +18,6 @@ from numba.np.arrayobj import make_array
 
 from rplvq.training.compiled import _simd as simd
 
-__all__ = ["Vector"]
-
 Generator = Callable[[Any, Any, Any, Any], Any]
 
 

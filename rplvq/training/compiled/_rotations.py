@@ -18,8 +18,6 @@ import numpy as np
 from rplvq.protocols import Array
 from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, root, signed, store
 
-__all__ = ["Parts", "batch_spectra", "orthogonalise", "rotate", "rounds", "sum_squares"]
-
 Parts = tuple[Array, ...]
 CONVERGED = 1e-24
 """Squared cosine between two columns up to which they count as orthogonal."""

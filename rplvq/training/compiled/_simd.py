@@ -10,8 +10,6 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = ["Lanes", "any_positive", "fill", "fused", "larger", "load", "magnitude", "root", "signed", "store"]
-
 Lanes = tuple[float, ...]
 """A tuple of W arbitrary numbers. Its length gives the width of vectors as a type, which the compiler must know."""
 

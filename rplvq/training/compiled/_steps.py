@@ -14,8 +14,6 @@ from rplvq.protocols import Array
 from rplvq.training.compiled._rotations import Parts, orthogonalise
 from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
 
-__all__ = ["capped_weights", "cholesky", "column_scales", "log_spectra", "move", "run_steps", "whiten"]
-
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
     """Fill the lower triangle of ``lower``, arrays (n, n), with L, where L L^H is the sample (n, n).

@@ -19,8 +19,6 @@ from rplvq.training._state import Meter, Result, State, columns, history_row
 from rplvq.training.solvers._objective import Objective
 from rplvq.training.solvers._stack import TANGENTS, PrototypeStack
 
-__all__ = ["SOLVERS", "minimize"]
-
 SOLVERS = ("cg", "trust_regions")
 """Names of solvers: pymanopt's conjugate gradients and trust regions."""
 

@@ -14,8 +14,6 @@ from rplvq.arrays import Samples, block_slices, by_block, distances
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training.solvers._stack import PrototypeStack
 
-__all__ = ["Evaluated", "Objective"]
-
 HESSIAN_STEP = 2.0**-14
 """Length of the finite difference, relative to the distance over which prototypes move."""
 

@@ -24,8 +24,6 @@ from rplvq.manifolds import (
 )
 from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = ["TANGENTS", "PrototypeStack", "rotate"]
-
 
 def rotate(starts: Array, ends: Array, tangents: Array) -> Array:
     """Transport whitened tangents ``G V G^H`` along affine-invariant geodesics; all arrays have shape (K, n, n).
