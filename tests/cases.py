@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import scipy.linalg
-from pymanopt.manifolds import (
-    Grassmann,
-    PoincareBall,
-    Sphere,
-    SymmetricPositiveDefinite,
-)
+from pymanopt.manifolds import Grassmann, PoincareBall, Sphere, SymmetricPositiveDefinite
 
 from rplvq import (
     AffineInvariant,

@@ -30,7 +30,7 @@ def spd(rng, count, n, spread=0.7, dtype=float):
 
 
 def wrapped_normal(rng, count, n, spread, dtype=float):
-    """Positive definite matrices (count, n, n) around the identity: exponentials of Hermitian matrices of normal entries."""
+    """Positive definite matrices (count, n, n) around the identity: exponentials of normal Hermitian matrices."""
     noise = rng.normal(size=(count, n, n)).astype(dtype)
     if dtype is complex:
         noise += 1j * rng.normal(size=(count, n, n))

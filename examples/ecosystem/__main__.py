@@ -16,10 +16,7 @@ from examples.paper.command import Experiments
 
 RESULTS = pathlib.Path(__file__).parent / "results"
 EXPERIMENTS = Experiments(
-    "examples.ecosystem",
-    {"eeg": (("moabb",), ()), "series": (("vowels", "motions"), ())},
-    report.write,
-    RESULTS,
+    "examples.ecosystem", {"eeg": (("moabb",), ()), "series": (("vowels", "motions"), ())}, report.write, RESULTS
 )
 
 

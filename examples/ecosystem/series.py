@@ -18,11 +18,7 @@ from rplvq import RiemannianLVQ
 from rplvq.preprocessing import trial_covariances
 from rplvq.protocols import Array
 
-METRICS = {
-    "affine-invariant": "affine_invariant",
-    "Log-Euclidean": "log_euclidean",
-    "projected Euclidean": "euclidean",
-}
+METRICS = {"affine-invariant": "affine_invariant", "Log-Euclidean": "log_euclidean", "projected Euclidean": "euclidean"}
 BASELINES = {"1-NN, Euclidean distance": "euclidean", "1-NN, dynamic time warping": "dtw"}
 
 

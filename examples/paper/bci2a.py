@@ -38,11 +38,7 @@ PAPER_SETTINGS = [
     [9, 1, 100, 5.0],
 ]
 SELECTION = {
-    "grid": {
-        "sigma2": [1.0, 2.5, 3.5, 5.0, 8.0],
-        "prototypes_per_class": [1, 2, 4],
-        "max_epochs": [20, 50, 100],
-    },
+    "grid": {"sigma2": [1.0, 2.5, 3.5, 5.0, 8.0], "prototypes_per_class": [1, 2, 4], "max_epochs": [20, 50, 100]},
     "start": {"sigma2": 3.5, "prototypes_per_class": 1, "max_epochs": 20},
 }
 SMALL_SELECTION: Record = {

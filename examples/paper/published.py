@@ -25,16 +25,8 @@ SYNTHETIC = {
 }
 # Two-sided p-values of Wilcoxon's signed-rank test over the 30 repetitions.
 SYNTHETIC_P = {
-    "syn1": {
-        ("PLRSQ-AN", "MDRM"): 2.35e-6,
-        ("PLRSQ-Const", "MDRM"): 4.21e-5,
-        ("PLRSQ-AN", "PLRSQ-Const"): 0.24,
-    },
-    "syn2": {
-        ("PLRSQ-AN", "MDRM"): 1.71e-6,
-        ("PLRSQ-Const", "MDRM"): 0.48,
-        ("PLRSQ-AN", "PLRSQ-Const"): 3.48e-6,
-    },
+    "syn1": {("PLRSQ-AN", "MDRM"): 2.35e-6, ("PLRSQ-Const", "MDRM"): 4.21e-5, ("PLRSQ-AN", "PLRSQ-Const"): 0.24},
+    "syn2": {("PLRSQ-AN", "MDRM"): 1.71e-6, ("PLRSQ-Const", "MDRM"): 0.48, ("PLRSQ-AN", "PLRSQ-Const"): 3.48e-6},
 }
 # ETH-80, accuracy in percent by number of classes. MDRM and PLRSQ are the paper's own results; KM and KKM (k-means and
 # kernel k-means) are quoted there from Jayasumana et al. 2015.

@@ -17,16 +17,7 @@ from sklearn.metrics import cohen_kappa_score
 from examples.paper.runner import Job, Record
 from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
-from examples.paper.synthetic_methods import (
-    BASELINES,
-    MAKERS,
-    METHODS,
-    PLRSQ,
-    N,
-    Problem,
-    draw,
-    settings_of,
-)
+from examples.paper.synthetic_methods import BASELINES, MAKERS, METHODS, PLRSQ, N, Problem, draw, settings_of
 from rplvq import GeometricDecay, StepSize
 from rplvq.protocols import Array
 

@@ -55,13 +55,7 @@ class TestError:
 
 
 def convergence(
-    *,
-    repetition: int,
-    method: str,
-    problem: str,
-    sigma2: float,
-    n_per_class: int = 250,
-    **settings: Any,
+    *, repetition: int, method: str, problem: str, sigma2: float, n_per_class: int = 250, **settings: Any
 ) -> Record:
     """Train, and measure cost and errors before the first epoch and after each epoch.
 

@@ -150,8 +150,7 @@ def require_finite(points: Array) -> None:
     position = tuple(int(i) for i in np.argwhere(~finite)[0])
     value = points[position]
     raise PointError(
-        position[0],
-        f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample",
+        position[0], f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample"
     )
 
 

@@ -79,12 +79,7 @@ class SpreadRSLVQ(Combinable):
 
     @classmethod
     def from_sqdist(
-        cls,
-        sqdist: Array,
-        targets: Array,
-        labels: Array,
-        normaliser: Normaliser,
-        sample_weight: Array | None = None,
+        cls, sqdist: Array, targets: Array, labels: Array, normaliser: Normaliser, sample_weight: Array | None = None
     ) -> Self:
         """Estimate the variance of each class from the distances of its samples to its nearest prototype.
 

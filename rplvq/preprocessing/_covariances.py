@@ -18,10 +18,7 @@ from rplvq.protocols import Array
 
 
 def trial_covariances(
-    X: npt.ArrayLike,
-    *,
-    center: bool = False,
-    shrinkage: float | Literal["ledoit_wolf"] = 0.0,
+    X: npt.ArrayLike, *, center: bool = False, shrinkage: float | Literal["ledoit_wolf"] = 0.0
 ) -> Array:
     r"""Compute the covariance matrix of every trial of a multichannel time series.
 

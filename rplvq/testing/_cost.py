@@ -29,12 +29,7 @@ class Case(NamedTuple):
 
 
 def check_cost(
-    cost: Cost,
-    *,
-    n_classes: int = 3,
-    sigma2: float = 0.7,
-    pickling: bool = True,
-    random_state: int = 0,
+    cost: Cost, *, n_classes: int = 3, sigma2: float = 0.7, pickling: bool = True, random_state: int = 0
 ) -> None:
     """Check that a cost keeps the promises of :class:`rplvq.protocols.Cost`.
 
@@ -186,10 +181,4 @@ def log_proba_sums_to_one(case: Case) -> None:
     agree(np.exp(found).sum(axis=1), np.ones(shape[0]), 1, "exp(log_proba) must sum to one")
 
 
-PROMISES = (
-    slope_is_derivative,
-    samples_stand_alone,
-    prototypes_in_any_order,
-    finite_far_away,
-    log_proba_sums_to_one,
-)
+PROMISES = (slope_is_derivative, samples_stand_alone, prototypes_in_any_order, finite_far_away, log_proba_sums_to_one)

@@ -45,10 +45,7 @@ def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Matrices and labels of both data sets."""
     data = np.load(find("bci2a_cov22.npz"), allow_pickle=False)
     eeg = np.concatenate([unpack_symmetric(data[f"s{k}_cov"].astype(float), 22) for k in (1, 2)])
-    return {
-        "SynI": make_syn1(500, random_state=0),
-        "EEG": (eeg, np.concatenate([data["s1_y"], data["s2_y"]])),
-    }
+    return {"SynI": make_syn1(500, random_state=0), "EEG": (eeg, np.concatenate([data["s1_y"], data["s2_y"]]))}
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -61,10 +61,7 @@ def by_hand():
 @pytest.mark.parametrize("cost", [RSLVQ(), PLVQ()], ids=repr)
 @pytest.mark.parametrize(
     ("target", "loss", "slope"),
-    [
-        (0, np.log(7 / 6), [2 / 3 - 4 / 7, 1 / 3 - 2 / 7, -1 / 7]),
-        (1, np.log(7), [-4 / 7, -2 / 7, 1 - 1 / 7]),
-    ],
+    [(0, np.log(7 / 6), [2 / 3 - 4 / 7, 1 / 3 - 2 / 7, -1 / 7]), (1, np.log(7), [-4 / 7, -2 / 7, 1 - 1 / 7])],
 )
 def test_class_indices_by_hand(cost, target, loss, slope):
     sqdist, labels, sigma2 = by_hand()

@@ -15,10 +15,7 @@ from rplvq.datasets import make_syn1, make_syn2, random_bases
 SEEDS = st.integers(0, 2**32 - 1)
 MAKERS = [make_syn1, make_syn2]
 # Class -> (number of the spectrum, number of the basis), as documented.
-CLASSES = {
-    make_syn1: [(1, 1), (1, 2), (2, 1), (2, 2)],
-    make_syn2: [(1, 1), (2, 1), (3, 1), (4, 1)],
-}
+CLASSES = {make_syn1: [(1, 1), (1, 2), (2, 1), (2, 2)], make_syn2: [(1, 1), (2, 1), (3, 1), (4, 1)]}
 
 
 def profile(number, n=10):
@@ -214,10 +211,7 @@ def test_syn2_uses_the_first_basis_only():
         ({"bases": np.eye(10)}, r"bases must be at least [12] matri.*\(10, 10\), got .*\(10, 10\)"),
         ({"bases": np.ones((0, 10, 10))}, r"bases must be at least [12] matri.*\(0, 10, 10\)"),
         ({"bases": np.stack([np.eye(9)] * 2)}, r"bases must be .*\(2, 9, 9\).*random_bases\(10\)"),
-        (
-            {"bases": np.stack([np.eye(10), 2 * np.eye(10)])},
-            r"bases\[1\] is not orthogonal.* by 3\.",
-        ),
+        ({"bases": np.stack([np.eye(10), 2 * np.eye(10)])}, r"bases\[1\] is not orthogonal.* by 3\."),
         ({"bases": np.full((2, 10, 10), np.nan)}, r"bases\[0\] is not orthogonal.* by nan"),
     ],
 )

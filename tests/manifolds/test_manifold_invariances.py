@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplvq import (
-    AffineInvariant,
-    BuresWasserstein,
-    LearnedLogEuclidean,
-    LogCholesky,
-    LogEuclidean,
-    ProjectedEuclidean,
-)
+from rplvq import AffineInvariant, BuresWasserstein, LearnedLogEuclidean, LogCholesky, LogEuclidean, ProjectedEuclidean
 from tests.cases import CASES, hpd, relative_gap, spd
 
 AI, LE = AffineInvariant(), LogEuclidean()
@@ -102,12 +95,7 @@ def test_affine_invariant_moves_follow_congruence():
     np.testing.assert_allclose(again, congruent(moved, transform), rtol=1e-9, atol=1e-12)
 
 
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n=st.integers(1, 6),
-    spread=st.floats(0.01, 8),
-    is_complex=st.booleans(),
-)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 6), spread=st.floats(0.01, 8), is_complex=st.booleans())
 def test_the_log_euclidean_distance_never_exceeds_the_affine_invariant(seed, n, spread, is_complex):
     points = (hpd if is_complex else spd)(np.random.default_rng(seed), 4, n, spread)
     longer, shorter = distances(AI, points), distances(LE, points)

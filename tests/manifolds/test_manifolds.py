@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from pymanopt.manifolds import Euclidean as PymanoptEuclidean
-from pymanopt.manifolds import (
-    Grassmann,
-    PoincareBall,
-    Product,
-    Sphere,
-    SymmetricPositiveDefinite,
-)
+from pymanopt.manifolds import Grassmann, PoincareBall, Product, Sphere, SymmetricPositiveDefinite
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq import (
@@ -248,11 +242,7 @@ def test_what_cannot_have_prototypes_is_refused(manifold, sentence):
     [
         (Sphere(3), [[1.0, 0, 0], [1.0, 1.0, 0]], r"X\[1\] is not a point of Sphere.*off by"),
         (Sphere(3), [[1.0, 0, 0], [0, np.nan, 1]], r"X\[1\] contains NaN .* its entry \[1\] is nan"),
-        (
-            Sphere(3),
-            [1.0, 0, 0],
-            r"numbers of shape \(n_points, ...\), got float64 of shape \(3,\)",
-        ),
+        (Sphere(3), [1.0, 0, 0], r"numbers of shape \(n_points, ...\), got float64 of shape \(3,\)"),
         (Sphere(3), np.empty((0, 3)), r"0 sample\(s\)"),
         (Sphere(3), [["a", "b", "c"]], "must be numbers"),
         (Sphere(3), np.eye(4), r"X\[0\] is not a point"),

@@ -12,14 +12,7 @@ from scipy.special import log_softmax
 from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, Representability, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
 from rplvq.datasets import make_syn2
-from rplvq.schedules import (
-    InitialEvidence,
-    blended_sigma2,
-    free_numbers,
-    half_median,
-    likeliest_sigma2,
-    resolve_sigma2,
-)
+from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
 from tests.cases import EVERY
 from tests.problems import counted_decompositions, distances, refuse, spd_classes, vector_classes
 

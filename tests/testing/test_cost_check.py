@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from rplvq import (
-    PLVQ,
-    RSLVQ,
-)
+from rplvq import PLVQ, RSLVQ
 from rplvq.protocols import Evaluation
 from rplvq.testing import check_cost
 
@@ -103,20 +100,11 @@ COST_FAULTS = {
     "wrong sign": (Wrapped(lambda e, *_: e._replace(slope=-e.slope)), "everywhere it is -1 times"),
     "factor 2": (Wrapped(lambda e, *_: e._replace(slope=2 * e.slope)), "everywhere it is 2 times"),
     "no sigma2": (Wrapped(lambda e, d, t, c, s: e._replace(slope=s * e.slope)), "it is 0.7 times"),
-    "only attracts": (
-        Wrapped(own_class_only),
-        r"derivative of loss by sqdist: at index \(\d, \d\)",
-    ),
+    "only attracts": (Wrapped(own_class_only), r"derivative of loss by sqdist: at index \(\d, \d\)"),
     "wrong for soft": (Wrapped(wrong_for_soft), "everywhere it is 0.9 times"),
     "a tuple": (Wrapped(lambda e, *_: tuple(e)), "must return an Evaluation, got <class 'tuple'>"),
-    "summed": (
-        Wrapped(lambda e, *_: e._replace(loss=e.loss.sum())),
-        r"loss must have shape \(6,\)",
-    ),
-    "slope of (K, B)": (
-        Wrapped(lambda e, *_: e._replace(slope=e.slope.T)),
-        r"slope must have shape \(6, 3\)",
-    ),
+    "summed": (Wrapped(lambda e, *_: e._replace(loss=e.loss.sum())), r"loss must have shape \(6,\)"),
+    "slope of (K, B)": (Wrapped(lambda e, *_: e._replace(slope=e.slope.T)), r"slope must have shape \(6, 3\)"),
     "NaN": (
         Wrapped(lambda e, *_: e._replace(slope=np.where(e.slope > 0, np.nan, e.slope))),
         "slope must be finite at ordinary distances: at index .* it is nan",

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from pymanopt.manifolds import Grassmann, Sphere
 
-from rplvq import (
-    AffineInvariant,
-    EuclideanVectors,
-    FromPymanopt,
-    LogEuclidean,
-    ProjectedEuclidean,
-)
+from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
 from rplvq.testing import check_manifold
 
 AI, LE, EV = AffineInvariant(), LogEuclidean(), EuclideanVectors()
@@ -134,10 +128,7 @@ def forgetful():
 MANIFOLD_FAULTS = {
     "encode writes": (Faulty(AI, encode=writing_encode), "encode must not write into its input"),
     "encode takes NaN": (Faulty(AI, encode=np.array), "must raise ValueError at NaN"),
-    "encode gives a list": (
-        Faulty(AI, encode=lambda x: list(AI.encode(x))),
-        "must return an array",
-    ),
+    "encode gives a list": (Faulty(AI, encode=lambda x: list(AI.encode(x))), "must return an array"),
     "encode drops": (Faulty(AI, encode=lambda x: AI.encode(x)[1:]), "gave 6 codes of 7 points"),
     "encode makes NaN": (Faulty(AI, encode=lambda x: AI.encode(x) * np.nan), "finite codes"),
     "transposed": (with_sqdist(AI, lambda w, x: AI.sqdist(w, x).T), r"shape \(B, K\) = \(4, 3\)"),
@@ -150,18 +141,12 @@ MANIFOLD_FAULTS = {
         r"sqdist must be symmetric: at index \(\d, \d\)",
     ),
     "reshaped": (with_sqdist(AI, reshaped), "follow the order of samples and prototypes"),
-    "divided by batch": (
-        with_sqdist(AI, lambda w, x: AI.sqdist(w, x) / len(x)),
-        "not depend on the other samples",
-    ),
+    "divided by batch": (with_sqdist(AI, lambda w, x: AI.sqdist(w, x) / len(x)), "not depend on the other samples"),
     "connect differs": (
         Faulty(AI, connect=lambda w, x: AI.connect(w, x)._replace(sqdist=0.5 * AI.sqdist(w, x))),
         "must equal sqdist",
     ),
-    "decode one": (
-        Faulty(AI, decode=lambda w: AI.decode(w)[0]),
-        r"decode must return points of shape",
-    ),
+    "decode one": (Faulty(AI, decode=lambda w: AI.decode(w)[0]), r"decode must return points of shape"),
     "decode doubles": (Faulty(AI, decode=lambda w: 2 * AI.decode(w)), "encode must undo decode"),
     "decode forgotten": (
         Faulty(LE, decode=lambda w: -np.eye(3) - np.asarray(w) ** 2),
@@ -176,24 +161,12 @@ MANIFOLD_FAULTS = {
         with_weights(AI, lambda s: np.repeat(s.mean(axis=1, keepdims=True), s.shape[1], axis=1)),
         "leave the prototypes without weight",
     ),
-    "overshoots": (
-        with_weights(AI, lambda weights: 1.5 * weights),
-        "weight 1 must reach the sample",
-    ),
+    "overshoots": (with_weights(AI, lambda weights: 1.5 * weights), "weight 1 must reach the sample"),
     "runs away": (with_weights(AI, lambda weights: -weights), "weight 1 must reach the sample"),
     "no geodesic": (Faulty(AI, move=straight_move), "weight 0.3 must leave 0.49 of sqdist"),
-    "clips negative": (
-        with_weights(LE, lambda s: s.clip(0)),
-        "weight -0.2 must leave 1.44 of sqdist",
-    ),
-    "not squared": (
-        with_sqdist(AI, lambda w, x: np.sqrt(AI.sqdist(w, x))),
-        "looks like the distance, not its square",
-    ),
-    "leaves": (
-        Faulty(AI, move=skewed_move),
-        r"stay on the manifold, but encode says: X\[0\] is not sym",
-    ),
+    "clips negative": (with_weights(LE, lambda s: s.clip(0)), "weight -0.2 must leave 1.44 of sqdist"),
+    "not squared": (with_sqdist(AI, lambda w, x: np.sqrt(AI.sqdist(w, x))), "looks like the distance, not its square"),
+    "leaves": (Faulty(AI, move=skewed_move), r"stay on the manifold, but encode says: X\[0\] is not sym"),
     "stale": (stale(), "must have the distances of its codes"),
     "sequential": (Faulty(EV, move=one_after_the_other), "not depend on the order of the samples"),
     "averages": (with_weights(AI, lambda s: s / len(s)), "the move of that sample alone"),

@@ -6,10 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
-from rplvq import (
-    Annealed,
-    GeometricDecay,
-)
+from rplvq import Annealed, GeometricDecay
 from rplvq.testing import check_schedule
 
 

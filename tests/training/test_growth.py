@@ -132,12 +132,7 @@ def test_samples_that_place_a_prototype_do_not_judge_it():
 
 @pytest.mark.parametrize(
     "rule",
-    [
-        Grow(at_most=1, min_samples=1),
-        Grow(min_samples=9),
-        Grow(every=3, min_samples=1),
-        Grow(gain=0.9999999),
-    ],
+    [Grow(at_most=1, min_samples=1), Grow(min_samples=9), Grow(every=3, min_samples=1), Grow(gain=0.9999999)],
     ids=str,
 )
 def test_what_keeps_a_prototype_from_growing(rule):
@@ -230,9 +225,7 @@ def test_growing_compiled_and_plain_are_the_same():
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"step_size": AdaptiveStep(0.05)}, {"early_stopping": True, "batch_size": 5}],
-    ids=str,
+    "settings", [{}, {"step_size": AdaptiveStep(0.05)}, {"early_stopping": True, "batch_size": 5}], ids=str
 )
 def test_a_growing_fit_is_resumed_to_the_same_bits(settings, tmp_path):
     path, rules = tmp_path / "fit.npz", [Grow(every=2, min_samples=5)]
