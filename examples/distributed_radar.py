@@ -8,7 +8,7 @@ threads; a `dask.distributed.Client` of a cluster takes their place without anot
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import maximum_filter, uniform_filter
-from showing import coherency_matrices, real_data, show
+from showing import coherency_matrices, find_data, generated_scene, show
 
 from rplvq import RiemannianLVQ
 
@@ -21,10 +21,15 @@ except ImportError:
     raise SystemExit(0) from None
 
 # %% One Hermitian matrix a pixel, every second pixel of every second row
-data = np.load(real_data("polsar_sf_airsar_T3.npz"), allow_pickle=False)
-smooth = (uniform_filter(plane, 5)[::2, ::2] for plane in data["planes"])
-scene = coherency_matrices(dict(zip(data["plane_names"].tolist(), smooth, strict=True)))
-labels = data["labels"][::2, ::2]
+path = find_data("polsar_sf_airsar_T3.npz")
+if path is None:
+    print("No polsar_sf_airsar_T3.npz in the folder RPLVQ_DATA: a generated scene takes its place.")
+    scene, labels = generated_scene()
+else:
+    data = np.load(path, allow_pickle=False)
+    smooth = (uniform_filter(plane, 5)[::2, ::2] for plane in data["planes"])
+    scene = coherency_matrices(dict(zip(data["plane_names"].tolist(), smooth, strict=True)))
+    labels = data["labels"][::2, ::2]
 
 # %% Every second block trains, all of its labelled pixels; others, 4 pixels away from them, test
 rows, columns = np.indices(labels.shape)

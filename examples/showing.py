@@ -30,11 +30,17 @@ def real_data(name: str) -> Path:
     The folder is given by the environment variable RPLVQ_DATA. Without it, ``shared/data`` beside the repository is
     used.
     """
-    folder = Path(os.environ.get("RPLVQ_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-    if not (folder / name).is_file():
+    path = find_data(name)
+    if path is None:
         print(f"Skipped: no {name} in the data folder. Set RPLVQ_DATA to the folder that holds it.")
         raise SystemExit(0)
-    return folder / name
+    return path
+
+
+def find_data(name: str) -> Path | None:
+    """Return the path of a real data file in the folder of :func:`real_data`, or None if there is no such file."""
+    folder = Path(os.environ.get("RPLVQ_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+    return folder / name if (folder / name).is_file() else None
 
 
 def coherency_matrices(planes: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -53,3 +59,19 @@ def coherency_matrices(planes: Mapping[str, np.ndarray]) -> np.ndarray:
     for i in range(3):
         scene[..., i, i] += 1e-2 * power
     return scene
+
+
+def generated_scene(n_rows: int = 225, n_columns: int = 256, n_looks: int = 25) -> tuple[np.ndarray, np.ndarray]:
+    """Return a generated radar scene (n_rows, n_columns, 3, 3) and the kind of ground of each pixel, 1 to 5.
+
+    The scene consists of fields of 15 x 16 pixels. Seven materials have one mean coherency matrix each, and two kinds of
+    ground consist of two materials. A pixel is the average over ``n_looks`` looks, so it is complex Wishart.
+    """
+    rng = np.random.default_rng(0)
+    fields = rng.integers(0, 7, (-(-n_rows // 15), -(-n_columns // 16)))
+    materials = np.kron(fields, np.ones((15, 16), dtype=int))[:n_rows, :n_columns]
+    roots = np.eye(3) + 0.5 * (rng.normal(size=(7, 3, 3)) + 1j * rng.normal(size=(7, 3, 3)))
+    shape = (n_rows, n_columns, 3, n_looks)
+    looks = roots[materials] @ (rng.normal(size=shape) + 1j * rng.normal(size=shape))
+    scene = looks @ looks.conj().swapaxes(-1, -2) / (2 * n_looks)
+    return scene, np.array([1, 1, 2, 2, 3, 4, 5])[materials]

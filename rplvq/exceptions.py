@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["DivergenceWarning", "ModelFileError", "PointError", "TrainingInterruptedWarning"]
-
 
 class TrainingInterruptedWarning(UserWarning):
     """Training was interrupted (Ctrl-C); the model is that of the last complete epoch.

@@ -14,16 +14,6 @@ from rplvq.manifolds import riemannian_mean
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
 
-__all__ = [
-    "Assignment",
-    "ClassKMeans",
-    "ClassMeans",
-    "GivenPrototypes",
-    "Members",
-    "choose_by_class",
-    "prototype_counts",
-]
-
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
     """Return the number of prototypes of each class, shape (C,); raise ValueError unless C positive integers result."""
@@ -61,9 +51,7 @@ class Members(Protocol):
 
     def __len__(self) -> int: ...
 
-    def mean(
-        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int | None = None
-    ) -> Array:
+    def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         """Return the Riemannian mean (...) of all samples, or of those whose entry of ``owners`` is ``center``."""
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
@@ -77,7 +65,7 @@ class Members(Protocol):
 
 
 @attrs.frozen(eq=False)
-class LocalMembers:
+class _LocalMembers:
     """The samples (N, ...) of one class in this process, with their weights (N,)."""
 
     manifold: Manifold[Any]
@@ -87,9 +75,7 @@ class LocalMembers:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def mean(
-        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int | None = None
-    ) -> Array:
+    def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         codes, weights = self.codes, self.weights
         if owners is not None:
             mine = np.flatnonzero(owners == center)
@@ -113,28 +99,15 @@ class LocalMembers:
         return Assignment(found, np.unique(found), owners is None or not np.array_equal(found, owners))
 
 
-def _members(
-    manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, sample_weight: Array | None
-) -> list[Members]:
-    """Return the samples of positive weight of each class."""
-    hard = hard_targets(targets)
-    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
-    return [LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
-
-
 def choose_by_class(
     choose: Callable[[Members, int, np.random.Generator], Array],
     counts: Array,
     classes: Sequence[Members],
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Choose the prototypes of each class among its members: prototypes (K, ...) and labels (K,), sorted by class.
+    """Choose the prototypes of each class among its members; return K prototypes, sorted by class, and labels (K,).
 
-    Raises
-    ------
-    ValueError
-        If a class has fewer samples than prototypes, whose numbers are ``counts`` (C,).
+    A ValueError is raised if a class has fewer samples than prototypes, whose numbers are ``counts`` (C,).
     """
     for label, members in enumerate(classes):
         if len(members) < counts[label]:
@@ -144,6 +117,25 @@ def choose_by_class(
             )
     chosen = [choose(members, int(count), rng) for members, count in zip(classes, counts, strict=True)]
     return np.concatenate(chosen), np.repeat(np.arange(len(classes)), counts)
+
+
+@reads_parts
+def _choose_in_each_class(
+    self: Any,
+    manifold: Manifold[Any],
+    codes: Array,
+    targets: Array,
+    n_classes: int,
+    rng: np.random.Generator,
+    sample_weight: Array | None = None,
+) -> tuple[Array, Array]:
+    """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
+    # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
+    hard = hard_targets(targets)
+    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
+    members: list[Members] = [_LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
+    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
 
 
 def perturbed(
@@ -186,19 +178,7 @@ class ClassMeans:
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=attrs.validators.ge(0))
 
-    @reads_parts
-    def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
-        sample_weight: Array | None = None,
-    ) -> tuple[Array, Array]:
-        """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
-        counts = prototype_counts(self.per_class, n_classes)
-        return choose_by_class(self.choose, counts, _members(manifold, codes, targets, n_classes, sample_weight), rng)
+    __call__ = _choose_in_each_class
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""
@@ -236,19 +216,7 @@ class ClassKMeans:
     per_class: int | tuple[int, ...] | None = None
     max_iter: int = attrs.field(default=20, validator=attrs.validators.ge(1))
 
-    @reads_parts
-    def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
-        sample_weight: Array | None = None,
-    ) -> tuple[Array, Array]:
-        """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
-        counts = prototype_counts(self.per_class, n_classes)
-        return choose_by_class(self.choose, counts, _members(manifold, codes, targets, n_classes, sample_weight), rng)
+    __call__ = _choose_in_each_class
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""

@@ -15,25 +15,6 @@ import attrs
 import numpy as np
 from sklearn.base import BaseEstimator
 
-__all__ = [
-    "PartsMixin",
-    "all_callable",
-    "auto_or_bool",
-    "count_from",
-    "fields_of",
-    "is_saved_estimator",
-    "known_part",
-    "library_estimator",
-    "library_part",
-    "library_version",
-    "not_negative",
-    "positive_or_none",
-    "register_part",
-    "require_count",
-    "saved_estimator",
-    "share",
-]
-
 
 def _fields(part: Any) -> dict[str, Any]:
     """Return the settable fields of an attrs instance by name; nothing for any other object."""

@@ -17,9 +17,7 @@ from rplvq.schedules import Annealed, GeometricDecay, StepSize
 __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
 
-def _paper(
-    manifold: Any, sigma2: Any, prototypes_per_class: Any, max_epochs: int, other: dict[str, Any]
-) -> RiemannianLVQ:
+def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: dict[str, Any]) -> RiemannianLVQ:
     settings: dict[str, Any] = {
         "cost": RSLVQ(),
         "step_size": StepSize(GeometricDecay(ratio=0.01), max_weight=None),
@@ -27,9 +25,7 @@ def _paper(
         "batch_size": 1,
         "decision": "nearest",
     } | other
-    return RiemannianLVQ(
-        manifold, sigma2=sigma2, prototypes_per_class=prototypes_per_class, max_epochs=max_epochs, **settings
-    )
+    return RiemannianLVQ(manifold, sigma2=sigma2, prototypes_per_class=per_class, max_epochs=max_epochs, **settings)
 
 
 def plrsq_const(

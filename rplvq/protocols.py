@@ -19,22 +19,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checka
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Additive",
-    "Array",
-    "Bounded",
-    "Cost",
-    "Evaluation",
-    "Geodesics",
-    "Initializer",
-    "Manifold",
-    "NearestSearch",
-    "Prototypes",
-    "Scaled",
-    "Schedule",
-    "StepRule",
-]
-
 Array: TypeAlias = npt.NDArray[Any]
 """A NumPy array of any dtype. The docstring that mentions it states its shape."""
 

@@ -5,10 +5,7 @@ Nothing in a file is ever unpickled. Whatever is wrong with a file becomes one V
 
 from __future__ import annotations
 
-import struct
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +14,7 @@ import numpy as np
 
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.estimators import resolve_manifold
+from rplvq.io import UNREADABLE
 from rplvq.protocols import Array
 
 DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -25,12 +23,6 @@ DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
     "digits": lambda _: load_digits_covariances(),
 }
 """Functions of a seed that return X and y, by name."""
-
-# All exceptions that numpy and zipfile were observed to raise at damaged or hostile files.
-BAD_FILE = (
-    *(ValueError, OSError, EOFError, KeyError, MemoryError, RuntimeError, SyntaxError, TypeError, OverflowError),
-    *(struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
 
 
 def load_data(source: str, seed: int) -> tuple[Array, Array]:
@@ -80,7 +72,7 @@ def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str =
     try:
         with open(path, "rb") as file:
             return reader(file)
-    except BAD_FILE as error:
+    except UNREADABLE as error:
         raise ValueError(f"--data {path!r} can't be read as {kind}: {_reason(error)}") from error
 
 

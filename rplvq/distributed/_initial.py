@@ -91,13 +91,7 @@ class DistributedMembers:
         return len(self.partitions)
 
     def mean(
-        self,
-        start: Array | None = None,
-        tol: float = 1e-9,
-        owners: Any = None,
-        center: int | None = None,
-        *,
-        max_iter: int = 200,
+        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0, *, max_iter: int = 200
     ) -> Array:
         geometry: Any = self.manifold
         own = [(owner, center) for owner in owners or [None] * len(self.partitions.blocks)]

@@ -14,9 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, visits
-from rplvq.costs import restrict_to_classes
 from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
-from rplvq.estimators._late_classes import known_classes, present_classes
 from rplvq.estimators._names import (
     resolve_counts,
     resolve_early_stopping,
@@ -25,7 +23,16 @@ from rplvq.estimators._names import (
     resolve_sigma2_rule,
     takes_vectors,
 )
-from rplvq.estimators._online import Stream, buffered, next_epoch, prepare_partial_fit, recent_samples
+from rplvq.estimators._online import (
+    Stream,
+    buffered,
+    cost_of_classes,
+    known_classes,
+    next_epoch,
+    prepare_partial_fit,
+    present_classes,
+    recent_samples,
+)
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import load_checkpoint, require_same_origin, save_model
@@ -38,6 +45,7 @@ from rplvq.training import (
     Growth,
     Origin,
     Progress,
+    State,
     Trainer,
     append_columns,
     choose_sigma2,
@@ -246,22 +254,28 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if loaded is not None:
             progress = loaded.progress
         else:
-            progress = self._begin_fit(trainer, samples, len(classes), rng, validation)
+            state, trains = self._begin(resolve_sigma2_rule(self.sigma2), trainer, samples, len(classes), rng)
+            progress = trainer.begin(state, rng, validation)._replace(stopped=not trains)
         return self._train(X, trainer, progress, samples, rng, validation, origin)
 
-    def _begin_fit(
-        self, trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator, validation: Samples | None
-    ) -> Progress:
-        """Choose the first prototypes, and also sigma2 if held-out samples are to choose it."""
+    @staticmethod
+    def _begin(
+        rule: HeldOut | None,
+        trainer: Trainer,
+        samples: Samples,
+        n_classes: int,
+        rng: np.random.Generator,
+        must_train: bool = False,
+    ) -> tuple[State, bool]:
+        """Choose the first prototypes, and by a rule also sigma2; return the state, and whether the fit trains."""
         prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
-        rule, trains = resolve_sigma2_rule(self.sigma2), True
+        trains = True
         if rule is not None:
             evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng)
+            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng, must_train=must_train)
             trainer = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
             trains = choice.trains
-        progress = trainer.begin(trainer.start(prototypes, labels, samples, n_classes), rng, validation)
-        return progress._replace(stopped=not trains)
+        return trainer.start(prototypes, labels, samples, n_classes), trains
 
     def _train(
         self,
@@ -360,7 +374,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             met, trainer, state = self._begin_stream(manifold, known, samples, rng)
             recent = recent_samples(self.growth, None, lambda: buffered(samples, known))
             stream = stream._replace(cost=trainer.cost, recent=recent)
-            trainer = attrs.evolve(trainer, cost=_for_classes(trainer.cost, met, known))
+            trainer = attrs.evolve(trainer, cost=cost_of_classes(trainer.cost, met, known))
         else:
             samples = samples.of_positive_weight()
             validate_data(self, X, skip_check_array=True, reset=False)
@@ -375,7 +389,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _begin_stream(
         self, manifold: Manifold[Any], known: Array, samples: Samples, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, Any]:
+    ) -> tuple[Array, Trainer, State]:
         """Choose the prototypes in the first call of a stream.
 
         Return the indices (M,) of the classes in the batch, the trainer with the cost for all classes, and the state.
@@ -387,15 +401,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 f"the first call holds samples of one class only, {known[met].tolist()}: two are needed to begin"
             )
         within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
-        trainer = attrs.evolve(whole, cost=_for_classes(whole.cost, met, known))
-        prototypes, labels = trainer.first_prototypes(within, len(met), rng)
+        trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
         # "auto" runs no trials here, because the first batch may be small, and a stream trains in any case.
-        if (rule := resolve_sigma2_rule(self.sigma2, auto=None)) is not None:
-            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, within)
-            choice = choose_sigma2(rule, trainer, evidence, within, len(met), rng, must_train=True)
-            chosen = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
-            return met, whole, chosen.start(prototypes, labels, within, len(met))
-        return met, whole, trainer.start(prototypes, labels, within, len(met))
+        rule = resolve_sigma2_rule(self.sigma2, auto=None)
+        state, _ = self._begin(rule, trainer, within, len(met), rng, must_train=True)
+        return met, whole, state
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
@@ -478,8 +488,3 @@ def _within(samples: Samples, met: Array) -> Samples:
     if samples.targets.ndim != 1:
         return samples
     return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)
-
-
-def _for_classes(cost: Cost, met: Array, known: Array) -> Any:
-    """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
-    return restrict_to_classes(cost, met) if len(met) < len(known) else cost

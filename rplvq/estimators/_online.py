@@ -1,26 +1,42 @@
-"""What ``partial_fit`` remembers from call to call, and what each call does before its sweep."""
+"""Streams: what ``partial_fit`` remembers from call to call, and what each call does before its sweep.
+
+Classes may appear late, and classes that are known may have no sample yet. Such classes have no prototypes, and costs
+and trainers do not see them: the labels of prototypes are indices 0..M-1 among the M classes that have prototypes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, hard_targets, one_type, same_type
 from rplvq.costs import restrict_to_classes
-from rplvq.estimators._late_classes import (
-    PendingClasses,
-    initialize_new_classes,
-    met_classes,
-    present_classes,
-    relabelled,
-)
+from rplvq.estimators._names import resolve_counts, resolve_initializer
+from rplvq.initializers import ClassMeans
 from rplvq.parts import library_part
-from rplvq.protocols import Array
-from rplvq.training import Growth, State, Trainer
+from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
+
+SETTLED = 10
+"""Number of samples per prototype from which on a late class is no longer initialized anew."""
+OTHERS = 200
+"""Number of samples of the other classes that are kept until then."""
+
+
+@library_part
+class PendingClasses(NamedTuple):
+    """Late classes (L,) whose prototypes are initialized anew in each call, and the samples for that.
+
+    The samples are those of all classes that came since these classes appeared, with labels as targets.
+    """
+
+    labels: Array
+    samples: Samples
 
 
 @library_part
@@ -49,6 +65,43 @@ class Prepared(NamedTuple):
     trainer: Trainer
     state: State
     stream: Stream
+
+
+def known_classes(announced: Any, fitted: Array | None) -> Array | None:
+    """Return the classes that are known before the labels of a call are read, or None if none are.
+
+    ``announced`` is the argument ``classes`` of the call, and ``fitted`` the sorted classes (C,) of the model, None in
+    the first call. A ValueError says if not all fitted classes are announced again, or if the types differ.
+    """
+    named = None if announced is None else np.unique(one_type(announced, "classes"))
+    if fitted is None or named is None:
+        return named if fitted is None else fitted
+    if not (same_type(named, fitted) and np.isin(fitted, named).all()):
+        raise ValueError(
+            f"classes={named.tolist()} differ from those of the first call, {fitted.tolist()}: "
+            "a later call may add some, and must name them all"
+        )
+    return np.asarray(np.union1d(fitted, named))
+
+
+def met_classes(classes: Array, prototype_labels: Array) -> Array:
+    """Return the indices (M,), among sorted classes (C,), of the classes that have prototypes, with labels (K,)."""
+    return np.searchsorted(classes, np.unique(prototype_labels))
+
+
+def present_classes(targets: Array, n_classes: int) -> Array:
+    """Return the class indices that occur in targets (N,), or all of them for class probabilities (N, C)."""
+    return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
+
+
+def relabelled(state: State, before: Array, after: Array) -> State:
+    """Change the labels (K,) of a state from indices among the classes ``before`` (M,) to indices among ``after``."""
+    return state._replace(labels=np.searchsorted(after, before[state.labels]))
+
+
+def cost_of_classes(cost: Any, met: Array, known: Array) -> Any:
+    """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
+    return restrict_to_classes(cost, met) if len(met) < len(known) else cost
 
 
 def buffered(samples: Samples, classes: Array) -> Samples:
@@ -102,8 +155,7 @@ def prepare_partial_fit(
         raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
     whole = trainer.cost if stream.cost is None else stream.cost
     if grew:
-        cost = restrict_to_classes(whole, met) if len(met) < len(known) else whole
-        trainer = attrs.evolve(trainer, cost=cost)
+        trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
     state, pending = relabelled(state, before, met), stream.pending
     call = cache(lambda: buffered(samples, known))
     if targets.ndim == 1 and (pending is not None or grew):
@@ -117,3 +169,81 @@ def prepare_partial_fit(
         window = Samples(recent.codes, seen, recent.weights)
         state = trainer.resize(state, window, model.n_epochs_)
     return Prepared(met, trainer, state, stream._replace(cost=whole, recent=recent, pending=pending))
+
+
+def initialize_new_classes(
+    model: Any,
+    trainer: Trainer,
+    state: State,
+    known: Array,
+    met: Array,
+    before: Array,
+    call: Samples,
+    pending: PendingClasses | None,
+    rng: np.random.Generator,
+) -> tuple[State, PendingClasses | None]:
+    """Choose the prototypes of late classes from all samples that came since these classes appeared.
+
+    The initializer chooses where they start. They then move to a lower cost of these samples while all other prototypes
+    are held (:meth:`rplvq.training.Window.tuned`). This is repeated in each call until a class has enough samples.
+
+    ``known`` (C,), ``met`` (M,) and ``before`` are the sorted labels of all classes, of those that have prototypes
+    after this call, and of those that had some before it. ``state`` has indices among ``met`` as labels, and ``call``
+    holds the samples of this call with labels as targets. Return the state with prototypes of all classes met, and the
+    classes that are still pending.
+    """
+    new = np.setdiff1d(met, before)
+    labels = new if pending is None else np.union1d(pending.labels, new)
+    if not len(labels):
+        return state, None
+    counts = resolve_counts(model.prototypes_per_class, known)
+    pool = call if pending is None else pending.samples.followed_by(call)
+    unsettled, sizes = [], {}
+    for label in labels:
+        mine, index = pool.at(pool.targets == label), int(np.searchsorted(met, label))
+        usual = counts[int(np.searchsorted(known, label))]
+        wanted, initializer = _initializer_of_one(model.init, usual, len(mine))
+        state = _replace_prototypes(state, trainer.manifold, initializer, index, mine, rng)
+        sizes[index] = int(np.count_nonzero(state.labels == index))
+        unsettled += [label] if len(mine) < SETTLED * wanted else []
+    indexed = Samples(pool.codes, np.searchsorted(met, pool.targets), pool.weights)
+    window = Window(trainer.manifold, trainer.cost, state, indexed)
+    for index, size in sizes.items():
+        window = window.tuned(index, size)
+    return window.state, PendingClasses(np.array(unsettled), _bounded(pool, labels)) if unsettled else None
+
+
+def _bounded(pool: Samples, labels: Array) -> Samples:
+    """Return the samples of the classes ``labels``, and the latest ones of the other classes."""
+    others = np.flatnonzero(~np.isin(pool.targets, labels))
+    rows = np.ones(len(pool), dtype=bool)
+    rows[others[:-OTHERS]] = False
+    return pool.at(rows)
+
+
+def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, Initializer]:
+    """Return how many prototypes a late class should have, and an initializer of as many as its samples allow."""
+    own = getattr(init, "per_class", None) if attrs.has(type(init)) else None
+    wanted = int(own) if isinstance(own, Integral) else wanted
+    counts = (min(wanted, n_samples),)
+    if isinstance(init, (tuple, list)):
+        return wanted, ClassMeans(counts)
+    if own is not None:
+        return wanted, attrs.evolve(init, per_class=counts)
+    return wanted, resolve_initializer(init, counts, np.zeros(1, dtype=int))
+
+
+def _replace_prototypes(
+    state: State,
+    manifold: Manifold[Any],
+    initializer: Initializer,
+    label: int,
+    samples: Samples,
+    rng: np.random.Generator,
+) -> State:
+    """Replace the prototypes of one class, which may have none, by those that an initializer chooses from samples."""
+    targets = np.zeros(len(samples), dtype=int)
+    prototypes, labels = initializer(manifold, samples.codes, targets, 1, rng, sample_weight=samples.filled_weights)
+    if (old := np.flatnonzero(state.labels == label)).size:
+        state = without_prototypes(state, old)
+    return with_prototypes(state, np.asarray(prototypes), np.full(len(labels), label))

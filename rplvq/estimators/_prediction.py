@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import row_slices
 from rplvq.costs import class_groups, log_proba_of
-from rplvq.estimators._late_classes import met_classes
+from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State

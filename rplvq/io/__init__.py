@@ -3,10 +3,12 @@
 This room knows no estimator. Classes are found by name in the registry of :mod:`rplvq.parts`.
 """
 
+from rplvq.io._archive import UNREADABLE
 from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, digest_of, load_checkpoint, require_same_origin
 from rplvq.io._model import load_model, save_model
 
 __all__ = [
+    "UNREADABLE",
     "Checkpoint",
     "LoadedCheckpoint",
     "digest_of",

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import pathlib
+import platform
 import secrets
 import shutil
 import struct
@@ -22,27 +23,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.exceptions import ModelFileError
+from rplvq.parts import library_version
 from rplvq.protocols import Array
 
 SEAL = b"rplvq-model sha256 "
 DIGEST_SIZE = 64
 UNREADABLE = (
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RuntimeError,
-    MemoryError,
-    OSError,
-    EOFError,
-    SyntaxError,
-    tokenize.TokenError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
+    *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError, MemoryError),
+    *(OSError, EOFError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
 )
 """Exceptions that NumPy, zipfile and json raise for bytes that are not what they seem to be."""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that every kind of file states."""
+    return {"rplvq": library_version(), "numpy": np.__version__, "python": platform.python_version()}
 
 
 class Kind(NamedTuple):

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import pathlib
-import platform
 import time
 from typing import Any, NamedTuple
 
@@ -19,9 +18,9 @@ import numpy as np
 
 from rplvq.arrays import LazyRows, parts_of
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, replace_file, seal_archive
+from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, replace_file, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
-from rplvq.parts import count_from, library_version, positive_or_none
+from rplvq.parts import count_from, positive_or_none
 from rplvq.protocols import Array
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
@@ -183,7 +182,7 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
     if found["seed"] != wanted["seed"]:
         raise ValueError(f"{name} was written by a fit with another random_state: set the same to resume it")
     if found["data"] != wanted["data"]:
-        other = {key: value for key, value in _versions().items() if loaded.versions.get(key) != value}
+        other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
         raise ValueError(f"{name} was written by a fit on other samples, labels or weights{why}: pass the same")
 
@@ -193,14 +192,10 @@ def _describe(progress: Progress, origin: Origin | None, packer: Packer) -> dict
     fields = progress._asdict() | {"history": columns(list(progress.rows))}
     del fields["rows"]
     return {
-        "versions": _versions(),
+        "versions": versions(),
         "origin": None if origin is None else _fingerprints(origin),
         "progress": {name: packer.pack(value, name) for name, value in fields.items()},
     }
-
-
-def _versions() -> dict[str, str]:
-    return {"rplvq": library_version(), "numpy": np.__version__, "python": platform.python_version()}
 
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import os
 import pathlib
-import platform
 import warnings
 from typing import Any
 
 import attrs
-import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import UNREADABLE, open_archive, replace_file, seal_archive
+from rplvq.io._archive import UNREADABLE, open_archive, replace_file, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.parts import is_saved_estimator, library_version, saved_estimator
 from rplvq.training import Trainer
@@ -161,12 +159,7 @@ def _describe(estimator: Any, packer: Packer) -> dict[str, Any]:
         if isinstance(value, Trainer):
             fitted[name] = attrs.evolve(value, callbacks=())
     return {
-        "versions": {
-            "rplvq": library_version(),
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": versions() | {"scikit-learn": sklearn.__version__},
         "estimator": type(estimator).__qualname__,
         "parameters": {name: packer.pack(value, name) for name, value in parameters.items()},
         "fitted": {name: packer.pack(value, name) for name, value in fitted.items()},

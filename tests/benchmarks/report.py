@@ -1,9 +1,9 @@
-"""The pages docs/performance.md and docs/scale.md, made from their templates and the benchmarks' result files.
+"""Writes docs/performance.md and docs/scale.md from their templates and the result files of the benchmarks.
 
     python tests/benchmarks/report.py            # writes both pages
-    python tests/benchmarks/report.py --check    # tells whether they are what it would write
+    python tests/benchmarks/report.py --check    # checks that both pages are up to date
 
-A benchmark that was run again (each says how at its top) shows on the pages after this command.
+Run this command after a benchmark was run again. Each benchmark says at its top how it is run.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ PAGES = ("performance", "scale")
 SHORT = {"pyriemann": "pyRiemann", "NearestCentroid on log-vectors": "Nearest-Centroid"}
 SHORT |= {"eigh of every sample": "eigh alone", "eigvalsh of every pair": "eigvalsh alone"}
 WORKERS = (1, 10, 100)
-MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation, in all and a partition
+MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation: in all, and per partition
 
 
 def load(name: str) -> dict[str, Any]:
-    """One result file."""
+    """Read one result file."""
     found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Markdown table, numbers to the right."""
+    """Return a Markdown table whose numbers are aligned to the right."""
     lines = [f"| {' | '.join(head)} |", "| --- |" + " --: |" * (len(head) - 1)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def machine(record: dict[str, Any]) -> str:
-    """What a file's figures depend on, in a line."""
+    """Describe in one line the machine and the versions with which the figures of a file were measured."""
     where = record["machine"]
     if isinstance(where, str):
         where = {"processor": where, **record.get("versions", {})}
@@ -52,7 +52,7 @@ def machine(record: dict[str, Any]) -> str:
 
 
 def training() -> str:
-    """Epochs of training: the file of results, or the table that the benchmark printed where there is none."""
+    """Return the table of training epochs, or the table that the benchmark printed if there is no result file."""
     if not (RESULTS / "training.json").is_file():
         return '```text\n--8<-- "docs/assets/training_epoch.txt"\n```'
     record = load("training")
@@ -63,7 +63,7 @@ def training() -> str:
 
 
 def prediction(metric: str) -> str:
-    """Milliseconds of predicting 1000 matrices, ours and, as multiples of ours, everybody else's."""
+    """Return the milliseconds of rplvq for 1000 predictions, and those of other methods as multiples of them."""
     cases = [case for case in load("predict")["cases"] if case["metric"] == metric]
     others = [name for name in cases[0]["ratios"] if name != "rplvq"]
     head = ["data", "n", "K", "rplvq, ms", *(f"{SHORT.get(name, name)}, times" for name in others)]
@@ -76,31 +76,31 @@ def prediction(metric: str) -> str:
 
 
 def agreement() -> str:
-    """How many labels the classifiers share, at least over the cases."""
+    """Say for how many matrices the classifiers gave the same label, in the worst case."""
     least = min(case["same_labels"] for case in load("predict")["cases"])
     return "the same labels" if least == 1 else f"the same labels for at least {least:.2%} of the matrices"
 
 
 def scene() -> str:
-    """The radar scene by the number of pixels."""
+    """Return the table of the radar scene, by the number of pixels."""
     record = load("radar_scene")
     sizes, seconds = record["scaling"]["matrices"], record["scaling"]["seconds"]
     rows = [[f"{size:,}", f"{value:.2f}", f"{size / value:,.0f}"] for size, value in zip(sizes, seconds, strict=True)]
-    return table(["matrices", "seconds", "matrices a second"], rows)
+    return table(["matrices", "seconds", "matrices per second"], rows)
 
 
 def scene_in_words() -> str:
-    """Exponent and memory of the radar scene."""
+    """State the exponent of the time and the memory for the radar scene."""
     record = load("radar_scene")
     before, peak = record["peak_before_predict_megabytes"], record["peak_megabytes"]
     return (
         f"Time grows as the power {record['scaling']['exponent']:.2f} of the number of matrices. The process holds "
-        f"{before:.0f} MB before `predict`, data and libraries included, and {peak:.0f} MB at its peak."
+        f"{before:.0f} MB before `predict`, including data and libraries, and {peak:.0f} MB at its peak."
     )
 
 
 def memory() -> str:
-    """Megabytes beside the data of each call."""
+    """Return the table of the memory that each call holds beside the data."""
     rows = []
     for case in load("memory")["cases"]:
         data = f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}"
@@ -110,51 +110,51 @@ def memory() -> str:
 
 
 def predicted(samples: float, partitions: float, workers: float) -> float:
-    """Seconds of a step by the fitted model."""
+    """Return the seconds of a step that the fitted model predicts."""
     model = load("distributed")["model"]
     return float(model["latency"] + model["a_partition"] * partitions + model["a_sample"] * samples / workers)
 
 
 def steps() -> str:
-    """Measured steps beside the model's."""
+    """Return the table of measured steps beside those of the model."""
     record = load("distributed")
     rows = []
     for row in record["rows"]:
         expected = predicted(row["samples"], row["partitions"], record["workers"])
         cells = [f"{row['samples']:,}", str(row["partitions"]), f"{row['seconds']:.2f}", f"{expected:.2f}"]
         rows.append([*cells, f"{expected / row['seconds'] - 1:+.0%}", f"{row['bytes_returned']:,}"])
-    return table(["samples N", "partitions P", "seconds", "model", "off by", "bytes up a partition"], rows)
+    return table(["samples N", "partitions P", "seconds", "model", "off by", "bytes up per partition"], rows)
 
 
 def coefficients() -> str:
-    """The model's three numbers."""
+    """State the three coefficients of the model."""
     record = load("distributed")
     model = record["model"]
     return (
-        f"a = {model['latency']:.3f} s, b = {1000 * model['a_partition']:.1f} ms a partition, c = "
-        f"{1e6 * model['a_sample']:.0f} µs a sample (n = {record['n']}, K = {record['prototypes']})"
+        f"a = {model['latency']:.3f} s, b = {1000 * model['a_partition']:.1f} ms per partition, c = "
+        f"{1e6 * model['a_sample']:.0f} µs per sample (n = {record['n']}, K = {record['prototypes']})"
     )
 
 
 def payload() -> tuple[int, int]:
-    """Bytes of a partition's answer, and of the prototypes that a worker gets."""
+    """Return the bytes of the answer of a partition, and of the prototypes that a worker gets."""
     record = load("distributed")
     k, n = record["prototypes"], record["n"]
     return 8 * k * (n * n + 1), 8 * k * n * n
 
 
 def bytes_in_words() -> str:
-    """The formula's bytes beside those measured."""
+    """State the bytes by the formula, and those measured."""
     record, (up, down) = load("distributed"), payload()
     measured = max(row["bytes_returned"] for row in record["rows"])
     return (
-        f"for n = {record['n']} and K = {record['prototypes']} that is {up:,} bytes up and {down:,} down; a pickled "
-        f"answer was measured at {measured:,}, the rest being its frame"
+        f"For n = {record['n']} and K = {record['prototypes']} that is {up:,} bytes up and {down:,} bytes down. "
+        f"A pickled answer was measured at {measured:,} bytes; the difference is the overhead of the format"
     )
 
 
 def extrapolated() -> str:
-    """What the model says of a billion matrices."""
+    """Return the table that the model predicts for a billion matrices."""
     (up, down), partitions = payload(), MANY // A_PARTITION
     rows = []
     for workers in WORKERS:
@@ -162,7 +162,7 @@ def extrapolated() -> str:
         computing = load("distributed")["model"]["a_sample"] * MANY / workers / seconds
         moved = (partitions * up + workers * down) / 1e6
         rows.append([str(workers), f"{seconds:,.0f}", f"{seconds / 3600:.1f}", f"{computing:.0%}", f"{moved:.1f}"])
-    return table(["workers W", "seconds a step", "hours", "of which computing", "MB moved a step"], rows)
+    return table(["workers W", "seconds per step", "hours", "of which computing", "MB moved per step"], rows)
 
 
 FIELDS: dict[str, Callable[[], str]] = {
@@ -187,7 +187,7 @@ FIELDS: dict[str, Callable[[], str]] = {
 
 
 def page(name: str) -> str:
-    """Text of one page."""
+    """Return the text of one page."""
     text = (HERE / f"{name}.template.md").read_text(encoding="utf-8")
     for field, make in FIELDS.items():
         if (place := "{{ " + field + " }}") in text:
@@ -198,9 +198,9 @@ def page(name: str) -> str:
 
 
 def main() -> None:
-    """Write the pages, or check them."""
+    """Write the pages, or check that they are up to date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; end with 1 if a page is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if a page is stale")
     check = parser.parse_args().check
     stale = [name for name in PAGES if (DOCS / f"{name}.md").read_text(encoding="utf-8") != page(name)] if check else []
     for name in PAGES if not check else ():

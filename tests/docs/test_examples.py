@@ -39,7 +39,22 @@ def run(monkeypatch, tmp_path, capsys):
 def test_examples_print_and_draw(name, run, real_data):
     if name in REAL:
         real_data(REAL[name])  # skips where it is absent
+    if name == "distributed_radar":
+        pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
     figure, printed = run(name)
+    require_a_story_and_a_picture(figure, printed)
+
+
+def test_the_distributed_example_generates_a_scene_where_the_data_are_absent(run, monkeypatch, tmp_path):
+    pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
+    monkeypatch.setenv("RPLVQ_DATA", str(tmp_path / "empty"))
+    figure, printed = run("distributed_radar")
+    assert "a generated scene takes its place" in printed
+    require_a_story_and_a_picture(figure, printed)
+
+
+def require_a_story_and_a_picture(figure, printed):
+    """Check that an example printed numbers and drew something."""
     assert len(printed) > 40
     assert "nan" not in printed.lower()
     import matplotlib.pyplot as plt

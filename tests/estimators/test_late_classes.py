@@ -27,7 +27,7 @@ from rplvq import (
     load_model,
 )
 from rplvq.costs import FlatGaussian, SpreadRSLVQ, restrict_to_classes
-from rplvq.estimators._late_classes import SETTLED
+from rplvq.estimators._online import SETTLED
 from rplvq.evaluation import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -115,7 +115,7 @@ def test_a_late_class_beside_prototypes_that_training_drove_off_their_data():
 
 
 def test_only_so_many_samples_of_other_classes_are_kept(monkeypatch):
-    monkeypatch.setattr("rplvq.estimators._late_classes.OTHERS", 5)
+    monkeypatch.setattr("rplvq.estimators._online.OTHERS", 5)
     model, late = begun(), np.flatnonzero(LATE)
     model.partial_fit(X[late[:2]], Y[late[:2]])
     for row in range(len(X)):

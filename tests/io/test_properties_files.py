@@ -30,13 +30,13 @@ MANIFOLDS = st.one_of(
     st.builds(rplvq.BuresWasserstein, min_stretch=st.floats(0.01, 0.9)),
     st.builds(rplvq.LearnedLogEuclidean, rate=st.floats(0, 1), rank=st.sampled_from([None, 1, 2])),
     st.builds(rplvq.ProjectedEuclidean, tau=st.floats(1e-9, 1e-2), relative=st.booleans()),
-    st.sampled_from(sorted(set(rplvq.estimators.MANIFOLDS) - {"euclidean_vectors"})),
+    st.sampled_from(sorted(set(rplvq.manifolds.MANIFOLDS) - {"euclidean_vectors"})),
 )
 COSTS = st.one_of(
     st.builds(RSLVQ, priors=st.sampled_from([None, (0.25, 0.75)])),
     st.builds(PLVQ, priors=st.sampled_from([None, (0.5, 0.5)])),
     st.builds(GLVQ),
-    st.sampled_from(sorted(rplvq.estimators.COSTS)),
+    st.sampled_from(sorted(rplvq.costs.COSTS)),
 )
 SCHEDULES = st.one_of(
     POSITIVE,
@@ -45,12 +45,19 @@ SCHEDULES = st.one_of(
     st.builds(rplvq.StepDecay, POSITIVE, factor=st.floats(0.1, 1), every=st.integers(1, 5)),
     st.builds(rplvq.Annealed, POSITIVE),
 )
+STEPS = st.floats(1e-3, 0.1) | st.none() | st.builds(rplvq.GeometricDecay, st.floats(1e-3, 0.1))
 MODELS = st.builds(
     RiemannianLVQ,
     MANIFOLDS,
     COSTS,
-    sigma2=SCHEDULES | st.just("auto"),
-    step_size=st.floats(1e-3, 0.1) | st.none() | st.builds(rplvq.GeometricDecay, st.floats(1e-3, 0.1)),
+    sigma2=SCHEDULES | st.just("auto") | st.builds(rplvq.HeldOut, st.lists(SCHEDULES, min_size=1, max_size=2)),
+    step_size=st.one_of(
+        STEPS,
+        st.builds(rplvq.StepSize, STEPS, max_weight=st.none() | st.floats(0.01, 1), horizon=st.integers(1, 99)),
+        st.builds(rplvq.AdaptiveStep, st.none() | st.floats(1e-3, 0.1), max_weight=st.none() | st.floats(0.01, 1)),
+        st.sampled_from(["auto", "adaptive"]),
+    ),
+    early_stopping=st.booleans() | st.builds(rplvq.EarlyStopping, st.just(0.5), st.integers(1, 3), st.floats(0, 1)),
     init=st.sampled_from(["mean", "kmeans"]),
     prototypes_per_class=st.integers(1, 2),
     batch_size=st.none() | st.integers(1, 9),
@@ -65,6 +72,8 @@ MODELS = st.builds(
 def test_what_is_saved_is_loaded(model, y):
     if model.init == "mean" and model.prototypes_per_class == 2:
         model.set_params(prototypes_per_class=1)
+    if model.early_stopping is True:  # a tenth of eight samples cannot be held out
+        model.set_params(early_stopping=rplvq.EarlyStopping(0.5))
     model.fit(X, y)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.npz")
