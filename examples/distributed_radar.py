@@ -20,7 +20,7 @@ except ImportError:
     print("Skipped: needs dask (pip install 'rplvq[dask]').")
     raise SystemExit(0) from None
 
-# %% One Hermitian matrix a pixel, every second pixel of every second row
+# %% One Hermitian matrix per pixel, from every second pixel of every second row
 path = find_data("polsar_sf_airsar_T3.npz")
 if path is None:
     print("No polsar_sf_airsar_T3.npz in the folder RPLVQ_DATA: a generated scene takes its place.")

@@ -64,8 +64,8 @@ def coherency_matrices(planes: Mapping[str, np.ndarray]) -> np.ndarray:
 def generated_scene(n_rows: int = 225, n_columns: int = 256, n_looks: int = 25) -> tuple[np.ndarray, np.ndarray]:
     """Return a generated radar scene (n_rows, n_columns, 3, 3) and the kind of ground of each pixel, 1 to 5.
 
-    The scene consists of fields of 15 x 16 pixels. Seven materials have one mean coherency matrix each, and two kinds of
-    ground consist of two materials. A pixel is the average over ``n_looks`` looks, so it is complex Wishart.
+    The scene consists of fields of 15 x 16 pixels. Each of seven materials has its own mean coherency matrix, and two
+    of the kinds of ground consist of two materials. A pixel averages ``n_looks`` looks, so it is complex Wishart.
     """
     rng = np.random.default_rng(0)
     fields = rng.integers(0, 7, (-(-n_rows // 15), -(-n_columns // 16)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -30,10 +30,9 @@ def load_data(source: str, seed: int) -> tuple[Array, Array]:
     return DATASETS[source](seed) if source in DATASETS else load_npz(source)
 
 
-def load_npz(path: str) -> tuple[Array, Array]:
+def load_npz(path: str) -> tuple[Array, Any]:
     """Read X (N, ...) and y (N,) or (N, C) from a file that ``numpy.savez(path, X=X, y=y)`` wrote."""
-    found = _read(path, lambda file: _read_archive(file, ("X", "y")))
-    return _checked(found, path), _checked_labels(found, path)
+    return _checked(_read(path, lambda file: _read_archive(file, ("X", "y"))), path)
 
 
 def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
@@ -44,25 +43,22 @@ def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
     if source in DATASETS:
         return DATASETS[source](seed)
     if Path(source).suffix == ".npy":
-        return _checked(_read(source, _read_array, ".npy"), source), None
-    found = _read(source, lambda file: _read_archive(file, ("X",), ("y",)))
-    return _checked(found, source), _checked_labels(found, source) if "y" in found else None
+        return _checked(_read(source, _read_array, ".npy"), source)
+    return _checked(_read(source, lambda file: _read_archive(file, ("X",), ("y",))), source)
 
 
-def _checked(found: dict[str, Array], path: str) -> Array:
-    X = found["X"]
+def _checked(found: dict[str, Array], path: str) -> tuple[Array, Array | None]:
+    """Return X and y, None if there is none; raise ValueError if they have wrong types or shapes."""
+    X, y = found["X"], found.get("y")
     if X.dtype.kind not in "iufc" or X.ndim < 2:
         raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
-    return X
-
-
-def _checked_labels(found: dict[str, Array], path: str) -> Array:
-    X, y = found["X"], found["y"]
+    if y is None:
+        return X, None
     if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
         raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
     if len(X) != len(y):
         raise ValueError(f"X and y in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
-    return y
+    return X, y
 
 
 def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:

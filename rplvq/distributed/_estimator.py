@@ -15,21 +15,19 @@ from rplvq.distributed._partitions import in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
 from rplvq.estimators import (
     RiemannianLVQ,
-    draw_seed,
     make_trainer,
+    new_or_resumed,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
     resolve_manifold,
     resolve_sigma2_rule,
     resolve_step_size,
-    seed_to_resume,
     store,
 )
-from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Manifold
-from rplvq.training import Origin, Progress, edge_trouble, step_trouble, warn_of
+from rplvq.training import Progress, edge_trouble, step_trouble, warn_of
 
 SAMPLE = 100_000
 """Number of evenly spaced samples that set sigma2="auto", which is "blended" here, and the default step size."""
@@ -122,16 +120,12 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         partitions, classes = partition(X, y, manifold, persist=self.persist)
         counts = resolve_counts(model.prototypes_per_class, classes)
         trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
-        loaded = None if resume is None else load_checkpoint(resume)
-        seed = draw_seed(model) if loaded is None else seed_to_resume(model, loaded)
-        origin = None
-        if loaded is not None or trainer.callbacks:
-            fingerprint = Samples(partitions.digests(), np.empty(0))
-            origin = Origin(model.get_params(deep=False), seed, classes, fingerprint)
-        if loaded is not None and resume is not None and origin is not None:
-            require_same_origin(resume, loaded, origin)
-        rng, training = np.random.default_rng(seed), DistributedTrainer(trainer, partitions)
-        progress = _begin(training, len(classes), rng) if loaded is None else loaded.progress
+        # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
+        digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
+        progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
+        rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
+        if progress is None:
+            progress = _begin(training, len(classes), rng)
         for latest in training.epochs(progress, rng, origin):
             progress = latest
         state, history = progress.result()

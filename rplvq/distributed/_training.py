@@ -20,7 +20,6 @@ from rplvq.training import (
     Meter,
     Origin,
     Progress,
-    Result,
     Score,
     State,
     Trainer,
@@ -117,13 +116,6 @@ class DistributedTrainer:
         for block, _, length in blocks(np.arange(len(self.partitions)), None, size, rng):
             for start in range(0, len(block), length):
                 yield block[start : start + length]
-
-    def run(self, state: State, rng: np.random.Generator) -> Result:
-        """Train for ``max_epochs`` sweeps; the history has the columns of :meth:`rplvq.Trainer.run`."""
-        progress = self.trainer.begin(state, rng)
-        for latest in self.epochs(progress, rng):
-            progress = latest
-        return progress.result()
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""

@@ -1,7 +1,7 @@
 """The scikit-learn face: the classifier, its predictions, its streams, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
-from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
+from rplvq.estimators._fitting import make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
     resolve_cost,
     resolve_counts,
@@ -14,8 +14,8 @@ from rplvq.estimators._names import (
 
 __all__ = [
     "RiemannianLVQ",
-    "draw_seed",
     "make_trainer",
+    "new_or_resumed",
     "resolve_cost",
     "resolve_counts",
     "resolve_early_stopping",
@@ -23,6 +23,5 @@ __all__ = [
     "resolve_manifold",
     "resolve_sigma2_rule",
     "resolve_step_size",
-    "seed_to_resume",
     "store",
 ]

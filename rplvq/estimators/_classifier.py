@@ -14,7 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, visits
-from rplvq.estimators._fitting import draw_seed, make_trainer, seed_to_resume, store
+from rplvq.estimators._fitting import draw_seed, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
     resolve_counts,
     resolve_early_stopping,
@@ -35,7 +35,7 @@ from rplvq.estimators._online import (
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
-from rplvq.io import load_checkpoint, require_same_origin, save_model
+from rplvq.io import save_model
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.schedules import AdaptiveStep, HeldOut, StepSize, initial_evidence
@@ -43,8 +43,6 @@ from rplvq.training import (
     Callback,
     EarlyStopping,
     Growth,
-    Origin,
-    Progress,
     State,
     Trainer,
     append_columns,
@@ -242,71 +240,51 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
         """
         manifold, classes, samples = self._check(X, y, sample_weight)
-        loaded = None if resume is None else load_checkpoint(resume)
-        seed = draw_seed(self) if loaded is None else seed_to_resume(self, loaded)
-        origin = Origin(self.get_params(deep=False), seed, classes, samples)
-        if loaded is not None and resume is not None:
-            require_same_origin(resume, loaded, origin)
-        rng, validation = np.random.default_rng(seed), None
+        progress, origin = new_or_resumed(self, resume, classes, samples)
+        rng, validation = np.random.default_rng(origin.seed), None
         if stopping := resolve_early_stopping(self.early_stopping):
             samples, validation = _hold_out(samples, stopping.fraction, rng)
         trainer = make_trainer(self, manifold, self._initializer(classes, samples))
-        if loaded is not None:
-            progress = loaded.progress
-        else:
-            state, trains = self._begin(resolve_sigma2_rule(self.sigma2), trainer, samples, len(classes), rng)
+        if progress is None:
+            state, trains = self._begin(trainer, samples, len(classes), rng)
             progress = trainer.begin(state, rng, validation)._replace(stopped=not trains)
-        return self._train(X, trainer, progress, samples, rng, validation, origin)
-
-    @staticmethod
-    def _begin(
-        rule: HeldOut | None,
-        trainer: Trainer,
-        samples: Samples,
-        n_classes: int,
-        rng: np.random.Generator,
-        must_train: bool = False,
-    ) -> tuple[State, bool]:
-        """Choose the first prototypes, and by a rule also sigma2; return the state, and whether the fit trains."""
-        prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
-        trains = True
-        if rule is not None:
-            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng, must_train=must_train)
-            trainer = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
-            trains = choice.trains
-        return trainer.start(prototypes, labels, samples, n_classes), trains
-
-    def _train(
-        self,
-        X: Any,
-        trainer: Trainer,
-        progress: Progress,
-        samples: Samples,
-        rng: np.random.Generator,
-        validation: Samples | None,
-        origin: Origin,
-    ) -> Self:
-        """Train from ``progress`` on; if Ctrl-C interrupts an epoch, keep the result of the epoch before."""
         interrupted = False
         try:
             for latest in trainer.epochs(progress, samples, rng, validation, origin):
                 progress = latest
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # keep the result of the epoch before
             rng.bit_generator.state, interrupted = progress.rng, True
         state, history = progress.result()
-        store(self, X, trainer, state, origin.classes, rng, history)
+        store(self, X, trainer, state, classes, rng, history)
         if interrupted:
             warnings.warn(
                 f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
                 "that of the last whole epoch. partial_fit trains it on",
                 TrainingInterruptedWarning,
-                stacklevel=3,
+                stacklevel=2,
             )
         n_visits = len(visits(len(samples), samples.weights)[0])
-        edge = edge_trouble(trainer.manifold, self.prototypes_, self.prototype_labels_)
-        warn_of([edge, step_trouble(state, history, n_visits)], 3)
+        edge = edge_trouble(manifold, self.prototypes_, self.prototype_labels_)
+        warn_of([edge, step_trouble(state, history, n_visits)], 2)
         return self
+
+    def _begin(
+        self, trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator, *, in_stream: bool = False
+    ) -> tuple[State, bool]:
+        """Choose the first prototypes, and also sigma2 if held-out samples are to choose it.
+
+        Return the state, and whether to train at all, which a stream always does.
+        """
+        prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
+        # In a stream "auto" runs no trials, because the first batch may be small.
+        rule = resolve_sigma2_rule(self.sigma2, auto=None) if in_stream else resolve_sigma2_rule(self.sigma2)
+        trains = True
+        if rule is not None:
+            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
+            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng, must_train=in_stream)
+            trainer = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
+            trains = choice.trains
+        return trainer.start(prototypes, labels, samples, n_classes), trains
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
@@ -402,10 +380,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             )
         within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
-        # "auto" runs no trials here, because the first batch may be small, and a stream trains in any case.
-        rule = resolve_sigma2_rule(self.sigma2, auto=None)
-        state, _ = self._begin(rule, trainer, within, len(met), rng, must_train=True)
-        return met, whole, state
+        return met, whole, self._begin(trainer, within, len(met), rng, in_stream=True)[0]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from rplvq.arrays import Samples
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
-from rplvq.io import LoadedCheckpoint
+from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.protocols import Array, Initializer, Manifold
-from rplvq.training import State, Trainer, decoded
+from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
@@ -42,15 +44,24 @@ def draw_seed(model: Any) -> int:
     return int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
 
 
-def seed_to_resume(model: Any, loaded: LoadedCheckpoint) -> int:
-    """Return the seed of a resumed fit.
+def new_or_resumed(
+    model: Any, resume: str | PathLike[str] | None, classes: Array, samples: Samples
+) -> tuple[Progress | None, Origin]:
+    """Return the progress from which a fit resumes, None for a new fit, and the input of the fit with its seed.
 
-    An integer ``random_state`` gives the same seed again, which the caller compares with that of the checkpoint. Any
-    other ``random_state`` cannot be repeated, so the seed of the checkpoint is used.
+    A ValueError is raised if the checkpoint belongs to another fit.
     """
+    parameters = model.get_params(deep=False)
+    if resume is None:
+        return None, Origin(parameters, draw_seed(model), classes, samples)
+    loaded = load_checkpoint(resume)
     if isinstance(model.random_state, Integral) or loaded.origin is None:
-        return draw_seed(model)
-    return int(loaded.origin["seed"])
+        seed = draw_seed(model)
+    else:
+        seed = int(loaded.origin["seed"])  # any other random_state cannot be repeated
+    origin = Origin(parameters, seed, classes, samples)
+    require_same_origin(resume, loaded, origin)
+    return loaded.progress, origin
 
 
 def store(

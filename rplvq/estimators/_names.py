@@ -37,13 +37,7 @@ def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: 
 
 
 def resolve_manifold(value: Any) -> Manifold[Any]:
-    """Turn a name, a Manifold or a pymanopt manifold into a Manifold.
-
-    Examples
-    --------
-    >>> resolve_manifold("riemann")
-    AffineInvariant(max_step_length=10.0, compiled='auto')
-    """
+    """Turn a name, a Manifold or a pymanopt manifold into a Manifold."""
     if isinstance(value, str):
         return _by_name(value, MANIFOLDS, "manifold")()  # type: ignore[no-any-return]
     if isinstance(value, PymanoptManifold):
@@ -97,11 +91,6 @@ def resolve_sigma2_rule(value: Any, auto: HeldOut | None = AUTO) -> HeldOut | No
     """Return the rule by which held-out samples choose sigma2, or None if ``value`` needs no training.
 
     ``auto`` is the rule for "auto" and None.
-
-    Examples
-    --------
-    >>> resolve_sigma2_rule("auto").candidates, resolve_sigma2_rule(2.0)
-    (('blended', 'half_median', 'gentle'), None)
     """
     if is_auto(value):
         return auto

@@ -54,19 +54,6 @@ class Stream(NamedTuple):
     pending: PendingClasses | None = None
 
 
-class Prepared(NamedTuple):
-    """What a call has ready before its sweep.
-
-    ``met`` (M,) are the indices, among all classes, of those that have prototypes now, and the labels of ``state`` are
-    indices among ``met``. The trainer has the cost for these classes, and ``stream`` is for the next call.
-    """
-
-    met: Array
-    trainer: Trainer
-    state: State
-    stream: Stream
-
-
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
@@ -139,12 +126,15 @@ def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callab
 
 def prepare_partial_fit(
     model: Any, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-) -> Prepared:
+) -> tuple[Array, Trainer, State, Stream]:
     """Give late classes their prototypes, and let rules of growth look at the latest samples.
 
     The fitted ``model`` is not changed. ``known`` (C,) are the sorted labels of all classes, including those that this
     call brings. ``samples`` are in canonical order, with indices among ``known`` or class probabilities as targets. A
     ValueError says if there are soft labels while a class waits for its first sample.
+
+    Return the indices (M,), among all classes, of those that have prototypes now, the trainer with the cost for these
+    classes, the state, whose labels are indices among the M classes, and the stream for the next call.
     """
     trainer, state, targets = model.trainer_, model.state_, samples.targets
     before = met_classes(known, model.prototype_labels_)
@@ -168,7 +158,7 @@ def prepare_partial_fit(
         seen = np.searchsorted(known[met], recent.targets) if recent.targets.ndim == 1 else recent.targets
         window = Samples(recent.codes, seen, recent.weights)
         state = trainer.resize(state, window, model.n_epochs_)
-    return Prepared(met, trainer, state, stream._replace(cost=whole, recent=recent, pending=pending))
+    return met, trainer, state, stream._replace(cost=whole, recent=recent, pending=pending)
 
 
 def initialize_new_classes(

@@ -22,7 +22,7 @@ from rplvq.training import State
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
-    Everything in them follows from the squared distances of the samples to the prototypes.
+    Everything in them follows from the squared distances to the prototypes. :meth:`predict` has an example of all.
     """
 
     decision: str
@@ -48,6 +48,19 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
         >>> model.predict([[0.2], [3.0]])
         array(['low', 'high'], dtype='<U4')
+
+        The other methods of this model, whose ``classes_`` are "high" and "low":
+
+        >>> model.predict_proba([[2.5], [3.0]]).round(3)
+        array([[0.5  , 0.5  ],
+               [0.881, 0.119]])
+        >>> model.predict_log_proba([[1000.0]])  # the probability of "low" is 0 in double precision
+        array([[    0., -3990.]])
+        >>> model.decision_function([[0.5], [3.0]])  # above 0 is classes_[1], "low"
+        array([16., -4.])
+        >>> model.transform([[1.0], [5.0]])
+        array([[3.5, 0.5],
+               [0.5, 4.5]])
         """
         if self._by_posterior():
             found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
@@ -63,15 +76,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         ndarray of shape (N, C)
             Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit but has had
             no sample yet has probability 0.
-
-        Examples
-        --------
-        >>> from rplvq import RiemannianLVQ
-        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
-        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
-        >>> model.predict_proba([[2.5], [3.0]]).round(3)  # classes_ are "high", "low"
-        array([[0.5  , 0.5  ],
-               [0.881, 0.119]])
         """
         return self._over(X, lambda *ends: np.exp(self._log_proba(*ends)))
 
@@ -82,14 +86,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         -------
         ndarray of shape (N, C)
             Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
-
-        Examples
-        --------
-        >>> from rplvq import RiemannianLVQ
-        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
-        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
-        >>> model.predict_log_proba([[1000.0]])  # the probability of "low" is 0 in double precision
-        array([[    0., -3990.]])
         """
         return self._over(X, self._log_proba)
 
@@ -101,14 +97,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         ndarray of shape (N, C), or (N,) for two classes
             Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
             ``decision="posterior"``. For two classes it is the second score minus the first.
-
-        Examples
-        --------
-        >>> from rplvq import RiemannianLVQ
-        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
-        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
-        >>> model.decision_function([[0.5], [3.0]])  # above 0 is classes_[1], "low"
-        array([16., -4.])
         """
         scores = self._over(X, self._log_proba if self._by_posterior() else self._nearness)
         return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
@@ -120,15 +108,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         -------
         ndarray of shape (N, K)
             In the order of ``prototype_labels_``.
-
-        Examples
-        --------
-        >>> from rplvq import RiemannianLVQ
-        >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
-        >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(X, y)
-        >>> model.transform([[1.0], [5.0]])
-        array([[3.5, 0.5],
-               [0.5, 4.5]])
         """
         return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from rplvq.estimators import RiemannianLVQ
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._cross_validation import (
     MAX_SEED,
-    Cell,
     check_data,
     named_estimators,
     resolve_folds,
@@ -170,7 +169,7 @@ def compare(
     )
     # The results come in the order of the calls, whatever the number of processes.
     results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-    cells = list(_progress(results, len(folds) * len(named), verbose))
+    cells = list(tqdm(results, total=len(folds) * len(named), disable=not verbose, unit="fit", leave=False))
     table = [cells[e :: len(named)] for e in range(len(named))]
     return Comparison(
         names=list(named),
@@ -180,10 +179,3 @@ def compare(
         fit_seconds=[[cell.fit_seconds for cell in row] for row in table],
         predict_seconds=[[cell.predict_seconds for cell in row] for row in table],
     )
-
-
-def _progress(results: Iterable[Cell], total: int, verbose: int) -> Iterator[Cell]:
-    with tqdm(total=total, disable=not verbose, unit="fit", leave=False) as bar:
-        for cell in results:
-            yield cell
-            bar.update()

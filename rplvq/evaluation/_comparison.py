@@ -80,8 +80,8 @@ class Comparison:
     2  0.250
     Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.
     With so few folds none of them can be below 0.25, whatever the scores.
-    >>> result.rows[0]["accuracy_mean"]
-    0.9
+    >>> result.rows[0]["accuracy_mean"], result.p_values(test="wilcoxon")
+    (0.9, {('a', 'b'): 0.25})
     """
 
     names: tuple[str, ...] = attrs.field(converter=_names)
@@ -157,14 +157,6 @@ class Comparison:
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
-
-        Examples
-        --------
-        >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
-        >>> seconds = np.full((2, 3), 0.5)
-        >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
-        >>> result.p_values(test="wilcoxon")
-        {('a', 'b'): 0.25}
         """
         if test not in ("wilcoxon", "corrected_t"):
             raise ValueError(f"test must be 'wilcoxon' or 'corrected_t', got {test!r}")

@@ -33,13 +33,7 @@ def short_name(part: Any) -> str:
 
 
 def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number.
-
-    Examples
-    --------
-    >>> unique_names([("SVC", 0), ("MDM", 1), ("SVC", 2)])
-    {'SVC 1': 0, 'MDM': 1, 'SVC 2': 2}
-    """
+    """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
     names = [name for name, _ in named]
     numbered: dict[str, Any] = {}
     for position, (name, estimator) in enumerate(named):

@@ -86,16 +86,13 @@ def _p_value_table(
 ) -> Table:
     """Return the p-values of all pairs as a lower triangle, with the numbers of the estimators as labels."""
     n = len(names)
-    cells = {(i, j): _p_value(p_values[names[i], names[j]]) for i, j in combinations(range(n), 2)}
+    values = {(i, j): p_values[names[i], names[j]] for i, j in combinations(range(n), 2)}
+    cells = {pair: "<0.001" if p < 0.001 else f"{p:.3f}" for pair, p in values.items()}
     table = [["", *(["estimator"] if named_rows else []), *[str(j + 1) for j in range(n - 1)]]]
     for i in range(1, n):
         label = [str(i + 1), *([names[i]] if named_rows else [])]
         table.append(label + [cells.get((j, i), "") for j in range(n - 1)])
     return table
-
-
-def _p_value(p: float) -> str:
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _aligned(table: Table) -> str:

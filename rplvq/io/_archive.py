@@ -57,13 +57,6 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
 
     No array may have the dtype object or the name ``header``. The format, its version, and the dtypes and shapes of the
     arrays are added to the header.
-
-    Examples
-    --------
-    >>> data = seal_archive({"of": "two zeros"}, {"x": np.zeros(2)})
-    >>> header, arrays = open_archive("example.npz", data)
-    >>> header["of"], header["format_version"], arrays
-    ('two zeros', 1, {'x': array([0., 0.])})
     """
     whole = {"format": kind.form, "format_version": kind.version, "arrays": _shapes(arrays)} | header
     text = json.dumps(whole, allow_nan=False).encode()

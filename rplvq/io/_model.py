@@ -55,17 +55,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> from rplvq import RiemannianLVQ
-    >>> from rplvq.datasets import make_syn1
-    >>> from rplvq.io import load_model, save_model
-    >>> X, y = make_syn1(n_per_class=5, random_state=0)
-    >>> model = RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, os.path.join(folder, "model.npz"))
-    ...     again = load_model(os.path.join(folder, "model.npz"))
-    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
-    True
+    See :meth:`rplvq.RiemannianLVQ.save`.
     """
     if not is_saved_estimator(type(estimator)):
         raise TypeError(
@@ -115,9 +105,10 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 
     Examples
     --------
-    See :func:`save_model`. NumPy alone can show what a file holds:
+    See :meth:`rplvq.RiemannianLVQ.save`. NumPy alone can show what a file holds:
 
     >>> import json, os, tempfile
+    >>> import numpy as np
     >>> from rplvq import RiemannianLVQ
     >>> from rplvq.io import save_model
     >>> model = RiemannianLVQ("euclidean_vectors", max_epochs=0).fit([[0.0], [1.0]], ["no", "yes"])

@@ -1,6 +1,6 @@
 """Manifolds that have coordinates in which geodesics are straight lines.
 
-They differ only in these coordinates, which ``encode`` computes; their other methods are the functions ``flat_*``.
+They differ only in these coordinates, which ``encode`` computes; :class:`FlatMethods` has their other methods.
 Codes of any shape (N, ...) are read as vectors, complex ones as pairs of real numbers.
 """
 
@@ -116,9 +116,22 @@ def flat_exp(prototypes: Array, tangents: Array) -> Array:
     return np.asarray(np.asarray(prototypes) + tangents)
 
 
+class FlatMethods:
+    """The methods of a manifold in whose coordinates geodesics are straight lines."""
+
+    __slots__ = ()
+
+    sqdist = staticmethod(flat_sqdist)
+    nearest = staticmethod(flat_nearest)
+    connect = staticmethod(flat_connect)
+    move = staticmethod(flat_move)
+    pull = staticmethod(flat_pull)
+    exp = staticmethod(flat_exp)
+
+
 @library_part
 @attrs.frozen
-class LogEuclidean:
+class LogEuclidean(FlatMethods):
     """Symmetric or Hermitian positive definite matrices under the Log-Euclidean metric.
 
     ``d^2(X, W) = ||log X - log W||_F^2`` (Arsigny, Fillard, Pennec and Ayache 2007, SIAM J. Matrix Anal.
@@ -153,13 +166,6 @@ class LogEuclidean:
         """Return the exponentials of codes, shape (K, n, n)."""
         return expm(np.asarray(codes))
 
-    sqdist = staticmethod(flat_sqdist)
-    nearest = staticmethod(flat_nearest)
-    connect = staticmethod(flat_connect)
-    move = staticmethod(flat_move)
-    pull = staticmethod(flat_pull)
-    exp = staticmethod(flat_exp)
-
 
 def map_diagonal(function: Callable[[Array], Array], lower: Array) -> Array:
     """Apply a real function to the diagonals of lower triangular matrices (N, n, n)."""
@@ -171,7 +177,7 @@ def map_diagonal(function: Callable[[Array], Array], lower: Array) -> Array:
 
 @library_part
 @attrs.frozen
-class LogCholesky:
+class LogCholesky(FlatMethods):
     """Symmetric or Hermitian positive definite matrices under the log-Cholesky metric.
 
     With Cholesky factors ``X = L L^H`` and ``W = M M^H``,
@@ -218,17 +224,10 @@ class LogCholesky:
         """Return the matrices ``L L^H``, shape (K, n, n), exactly Hermitian."""
         return squared_roots(map_diagonal(np.exp, np.asarray(codes)))
 
-    sqdist = staticmethod(flat_sqdist)
-    nearest = staticmethod(flat_nearest)
-    connect = staticmethod(flat_connect)
-    move = staticmethod(flat_move)
-    pull = staticmethod(flat_pull)
-    exp = staticmethod(flat_exp)
-
 
 @library_part
 @attrs.frozen
-class EuclideanVectors:
+class EuclideanVectors(FlatMethods):
     """Vectors of R^d with the Euclidean metric, on which robust soft LVQ was defined (Seo and Obermayer 2003).
 
     ``d^2(x, w) = |x - w|^2`` and ``Exp_w(v) = w + v``; the methods are functions such as
@@ -253,13 +252,6 @@ class EuclideanVectors:
     def decode(self, codes: Array) -> Array:
         """Return the vectors themselves, shape (K, d)."""
         return np.array(codes)
-
-    sqdist = staticmethod(flat_sqdist)
-    nearest = staticmethod(flat_nearest)
-    connect = staticmethod(flat_connect)
-    move = staticmethod(flat_move)
-    pull = staticmethod(flat_pull)
-    exp = staticmethod(flat_exp)
 
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rplvq.manifolds import AffineInvariant
-from rplvq.plotting._style import INK, class_colors, new_axes, tidy
+from rplvq.plotting._style import INK, Axes, class_colors, new_axes, tidy
 from rplvq.protocols import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
@@ -59,8 +56,7 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     ax.set_xlabel("rank of the eigenvalue (1 is the largest)")
     ax.set_ylabel(f"eigenvalue ({unit})" if unit else "eigenvalue")
     ax.locator_params(axis="x", integer=True)
-    ax.legend(title="class", frameon=False)
-    return tidy(ax)
+    return tidy(ax, title="class")
 
 
 def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:
@@ -120,8 +116,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     ax.set_xlabel(f"first principal component of the distances ({shares[0]:.0f} %)")
     ax.set_ylabel(f"second ({shares[1]:.0f} %)")
     ax.set_title("dot: sample; cross: misclassified; diamond: prototype", fontsize="small")
-    ax.legend(title="class", frameon=False, fontsize="small")
-    return tidy(ax)
+    return tidy(ax, title="class", fontsize="small")
 
 
 def _project(centered: Array, axes: Array) -> Array:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rplvq.evaluation import AccuracyReject, Comparison, Reliability, mean_and_deviation
-from rplvq.plotting._style import BLUE, GREY, INK, new_axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, new_figure, tidy
 from rplvq.protocols import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
 
@@ -172,9 +168,7 @@ def plot_accuracy_reject(
     coverage, accuracy = np.insert(curve.coverage, 0, 0.0), np.insert(curve.accuracy, 0, curve.accuracy[0])
     ax.plot(coverage, accuracy, color=color, lw=2, label=name)
     ax.set(xlabel="share of samples answered", ylabel="accuracy of the answers", xlim=(0, 1))
-    if name is not None:
-        ax.legend(frameon=False)
-    return tidy(ax)
+    return tidy(ax, legend=name is not None)
 
 
 def plot_reliability(
@@ -209,6 +203,4 @@ def plot_reliability(
     ax.plot([0, 1], [0, 1], color=GREY, ls="--", lw=1)
     ax.plot(found.probability, found.accuracy, color=color, lw=2, marker="o", label=name)
     ax.set(xlabel="probability of the predicted class", ylabel="share of right predictions", xlim=(0, 1), ylim=(0, 1))
-    if name is not None:
-        ax.legend(frameon=False)
-    return tidy(ax)
+    return tidy(ax, legend=name is not None)

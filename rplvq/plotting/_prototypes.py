@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rplvq.plotting._style import class_colors, new_axes, points_of, tidy
+from rplvq.plotting._style import Axes, class_colors, new_axes, points_of, tidy
 from rplvq.protocols import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_NAMES = 12
 """Largest number of channels whose names fit beside a tile."""
@@ -155,7 +152,6 @@ def plot_ellipses(
     ax.set_xlabel(f"{first} ({unit})" if unit else first)
     ax.set_ylabel(f"{second} ({unit})" if unit else second)
     ax.set_aspect("equal", adjustable="datalim")
-    ax.legend(frameon=False)
     return tidy(ax)
 
 

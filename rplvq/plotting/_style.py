@@ -10,8 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.protocols import Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure
+else:
+    Axes = Any  # so that matplotlib is only imported for a picture
 
 # Okabe and Ito's colours, which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#6B6B6B"
@@ -42,8 +44,10 @@ def class_colors(classes: Array) -> dict[Any, Any]:
     return {label: table(i % 20) for i, label in enumerate(classes.tolist())}
 
 
-def tidy(ax: Axes) -> Axes:
-    """Draw the grid behind the data, and remove the upper and right border."""
+def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
+    """Draw the legend, and the grid behind the data, and remove the upper and right border."""
+    if legend:
+        ax.legend(frameon=False, **options)
     ax.grid(color="0.9")
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import validation_curve
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, new_axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_axes, new_figure, tidy
 from rplvq.protocols import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def plot_history(history: Any, ax: Any = None) -> Array:
@@ -100,7 +97,6 @@ def _lines(ax: Axes, epochs: Array, columns: Mapping[str, Array], wanted: Mappin
     marker = "o" if len(epochs) == 1 else None
     for values, label, color in drawn:
         ax.plot(epochs, values, color=color, marker=marker, label=label, lw=1.8)
-    ax.legend(frameon=False)
     tidy(ax).locator_params(axis="x", integer=True)
 
 
@@ -180,7 +176,6 @@ def plot_sigma2(
     ax.set_xscale("log")
     ax.set_xlabel("sigma2 (squared distance)")
     ax.set_ylabel(scoring if isinstance(scoring, str) else "score")
-    ax.legend(frameon=False)
     return tidy(ax)
 
 

@@ -223,15 +223,11 @@ def _check_images(images: npt.ArrayLike) -> Array:
             "images must be a stack (N, h, w) or (N, h, w, channels) of at least one pixel, got "
             f"shape {array.shape}; a single image is passed as images[None]"
         )
-    _finite_or_raise(array, "images")
-    return array
-
-
-def _finite_or_raise(array: Array, name: str) -> None:
     try:
         require_finite(array)
     except PointError as error:
-        raise error.renamed(name) from None
+        raise error.renamed("images") from None
+    return array
 
 
 def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:

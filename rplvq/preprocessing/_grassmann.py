@@ -22,12 +22,6 @@ def lifted(matrices: Array, basis: Array, small: Array) -> Array:
     With the basis V (n, p) and ``A = V^H M V``, the result is ``M + M V (A^-1 W A^-1 - A^-1) V^H M``, whose projection
     is W. For a Gaussian of covariance M this replaces the marginal of ``V^H x`` and keeps the conditional of the rest:
     of all positive definite matrices with projection W it has the least Kullback-Leibler divergence from M.
-
-    Examples
-    --------
-    >>> lifted(np.array([[[2.0, 1.0], [1.0, 2.0]]]), np.array([[1.0], [0.0]]), np.array([[[4.0]]]))
-    array([[[4. , 2. ],
-            [2. , 2.5]]])
     """
     inverse = np.linalg.inv(congruence(matrices, basis))
     sides = matrices @ basis

@@ -16,7 +16,7 @@ import numpy as np
 
 from rplvq.parts import count_from, library_part, positive_or_none
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.schedules._schedules import number, positive
+from rplvq.schedules._schedules import number, positive, started
 
 
 @library_part
@@ -95,9 +95,7 @@ class AdaptiveStep:
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Return the step size before any gradient is known; raise ValueError if ``start`` is None."""
-        if self.start is None:
-            raise ValueError(f"{self} has start=None, which is filled in at fit; to call it, give it a start")
-        return float(self.start * (1 - epoch / (n_epochs + 1)))
+        return started(self) * (1 - epoch / (n_epochs + 1))
 
     def init(self, prototypes: Prototypes) -> DoGState:
         """Return the memory for K prototypes that have not moved yet."""

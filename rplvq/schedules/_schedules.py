@@ -80,7 +80,7 @@ class GeometricDecay:
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Value in ``epoch`` 0..n_epochs."""
-        return float(_started(self) * self.ratio ** (epoch / max(n_epochs, 1)))
+        return float(started(self) * self.ratio ** (epoch / max(n_epochs, 1)))
 
 
 @library_part
@@ -110,7 +110,7 @@ class StepDecay:
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Value in ``epoch`` 0..n_epochs."""
-        return float(_started(self) * self.factor ** (epoch // self.every))
+        return float(started(self) * self.factor ** (epoch // self.every))
 
 
 @library_part
@@ -162,7 +162,7 @@ class Annealed:
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Value in ``epoch`` 0..n_epochs."""
-        start = _started(self)
+        start = started(self)
         low = max(start - self.drop, min(self.floor, start))
         value, beta = start, self.beta
         for _ in range(epoch):
@@ -173,7 +173,8 @@ class Annealed:
         return max(value, min(self.floor, start))
 
 
-def _started(schedule: Any) -> float:
+def started(schedule: Any) -> float:
+    """Return the start of a schedule; raise ValueError if it is None."""
     if schedule.start is None:
         raise ValueError(f"{schedule} has start=None, which is filled in at fit; to call it, give it a start")
     return float(schedule.start)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from rplvq.protocols import Array, Manifold
+
 RTOL = 1e-5
 
 
@@ -38,6 +40,14 @@ def agree(actual: Any, wanted: Any, size: Any, rule: str, rtol: float = RTOL) ->
 def vanish(sqdist: Any, size: float, rule: str) -> None:
     """Require that squared distances are 0 up to rounding, that is distances below 1e-5 of their size."""
     agree(sqdist, np.zeros(np.shape(sqdist)), size, rule, rtol=RTOL**2)
+
+
+def accepted(manifold: Manifold[Any], prototypes: Any, rule: str) -> Array:
+    """Return the codes of the decoded prototypes, or raise AssertionError with the message of ``encode``."""
+    try:
+        return np.asarray(manifold.encode(manifold.decode(prototypes)))
+    except ValueError as error:
+        raise AssertionError(f"{rule}: {error}") from error
 
 
 def pickled(part: Any, what: str) -> Any:

@@ -86,7 +86,8 @@ def test_mini_batches_are_those_of_the_trainer(initializer, manifold, cost):
     rng = np.random.default_rng(4)
     prototypes, labels = first_prototypes(initializer, manifold, partitions, 4, rng)
     state = trainer.start(prototypes, labels, partitions.take(np.arange(len(X))), 4)
-    found = DistributedTrainer(trainer, partitions).run(state, rng)
+    *_, last = DistributedTrainer(trainer, partitions).epochs(trainer.begin(state, rng), rng)
+    found = last.result()
     np.testing.assert_array_equal(found_classes, classes)
     points, expected = (manifold.decode(run.state.prototypes) for run in (found, wanted))
     assert relative(points, expected) < 1e-9
