@@ -16,6 +16,7 @@ from sklearn.utils.validation import validate_data
 from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, visits
 from rplvq.estimators._fitting import draw_seed, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
+    by_posterior,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
@@ -424,7 +425,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None, *, more: bool = False
     ) -> tuple[Manifold[Any], Array, Samples]:
         """Check the data before anything is changed; return manifold, classes, and samples in canonical order."""
-        self._by_posterior()
+        by_posterior(self.decision)
         manifold = resolve_manifold(self.manifold)
         codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes, more=more)

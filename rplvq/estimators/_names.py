@@ -113,6 +113,13 @@ def resolve_early_stopping(value: Any) -> EarlyStopping | None:
     return value
 
 
+def by_posterior(decision: Any) -> bool:
+    """Whether a value of the parameter ``decision`` means the most probable class instead of the nearest prototype."""
+    if decision not in ("nearest", "posterior"):
+        raise ValueError(f"decision must be 'nearest' or 'posterior', got {decision!r}")
+    return bool(decision == "posterior")
+
+
 def takes_vectors(manifold: Any) -> bool:
     """Whether a value of the parameter ``manifold`` means vectors instead of matrices."""
     return manifold == "euclidean_vectors" or isinstance(manifold, EuclideanVectors)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import row_slices
 from rplvq.costs import class_groups, log_proba_of
+from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Prototypes
@@ -62,7 +63,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         array([[3.5, 0.5],
                [0.5, 4.5]])
         """
-        if self._by_posterior():
+        if by_posterior(self.decision):
             found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
             return np.asarray(self.classes_[found])
         found = self._over(X, self._nearest)
@@ -98,7 +99,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
             ``decision="posterior"``. For two classes it is the second score minus the first.
         """
-        scores = self._over(X, self._log_proba if self._by_posterior() else self._nearness)
+        scores = self._over(X, self._log_proba if by_posterior(self.decision) else self._nearness)
         return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
@@ -110,11 +111,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             In the order of ``prototype_labels_``.
         """
         return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
-
-    def _by_posterior(self) -> bool:
-        if self.decision not in ("nearest", "posterior"):
-            raise ValueError(f"decision must be 'nearest' or 'posterior', got {self.decision!r}")
-        return self.decision == "posterior"
 
     @property
     def _n_features_out(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import attrs
@@ -150,7 +151,12 @@ class Stepper:
         max_weight, max_length = self.max_weight, self.max_length
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
-        with connection(self.manifold, size, self.compiled, self.n_jobs) as connect:
+        batches = (
+            connection(self.manifold, size, self.compiled, self.n_jobs)
+            if size > 1
+            else nullcontext(self.manifold.connect)
+        )
+        with batches as connect:
             for start in range(0, len(codes), size):
                 stop = start + size
                 if large:

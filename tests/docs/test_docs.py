@@ -17,6 +17,7 @@ import pytest
 import rplvq
 import rplvq.protocols
 from rplvq.costs import calibrated_loss
+from rplvq.datasets import make_syn1
 from rplvq.evaluation import Comparison
 from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2
 from rplvq.training.solvers import minimize
@@ -274,6 +275,25 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     named = set(re.findall(r"\b(?:[a-z_]+/)+_?[a-z_]+\.py\b", text)) - {"tests/cases.py"}
     missing = {name for name in named if not (package / name).exists() and not (ROOT / name).exists()}
     assert missing == {"manifolds/_name.py", "costs/_name.py", "schedules/_name.py"}
+
+
+def test_the_page_on_architecture_counts_the_files_that_one_fit_crosses():
+    X, y = make_syn1(n_per_class=30, random_state=0)
+    package, crossed = str(ROOT / "rplvq"), set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(package):
+            crossed.add(frame.f_code.co_filename)
+
+    model = rplvq.RiemannianLVQ(rplvq.AffineInvariant(compiled=False), max_epochs=20, random_state=0)
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        model.fit(X, y)
+    finally:
+        sys.setprofile(before)
+    stated = int(re.search(r"crosses (\d+) files", (DOCS / "architecture.md").read_text())[1])
+    assert len(crossed) == stated <= 22
 
 
 def test_home_shows_the_commands_of_the_readme():
