@@ -15,8 +15,8 @@ RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
 
 
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
-    if not value:
-        raise ValueError("candidates must not be empty")
+    if all(isinstance(candidate, str) and candidate in ("gentle", "annealed", "untrained") for candidate in value):
+        raise ValueError(f"candidates must hold a value of sigma2, a schedule, or a rule for it, got {list(value)}")
     for index, candidate in enumerate(value):
         if isinstance(candidate, str) and candidate in RULES:
             continue

@@ -188,12 +188,13 @@ class Trials:
         n_epochs = max(1, budget // (1 if is_one_round(rule) else 2) // len(plans))
         first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
         best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=rank)[:2]]
-        if "annealed" in rule.candidates:
-            best.append((annealed(best[0][0](0, 1)), best[0][1]))
-        left = (budget - sum(trial.n_epochs for trial in first)) // len(best)
-        n_epochs = min(left, self.trainer.max_epochs)
-        last = [self.run(*plan, n_epochs) for plan in best] if n_epochs > first[0].n_epochs else []
-        winner, trials = min(last or first, key=rank), (*first, *last)
+        new = [(annealed(best[0][0](0, 1)), best[0][1])] if "annealed" in rule.candidates else []
+        left, at_first = budget - sum(trial.n_epochs for trial in first), first[0].n_epochs
+        n_epochs = min(left // len(best + new), self.trainer.max_epochs)
+        longer = n_epochs > at_first  # if not, the second round can only add the annealed candidate
+        plans = best + new if longer else new if left >= at_first else []
+        last = [self.run(*plan, n_epochs if longer else at_first) for plan in plans]
+        winner, trials = min(last if longer else (*first, *last), key=rank), (*first, *last)
         if "untrained" in rule.candidates:
             loss, sigma2 = self.loss(self.first[0], blended)
             untrained = Trial(Constant(sigma2), 0, 0, loss, step)
@@ -275,7 +276,7 @@ def choose_sigma2(
     """
     if must_train and "untrained" in rule.candidates:
         others = tuple(value for value in rule.candidates if value != "untrained")
-        rule = HeldOut(others or ("blended",))
+        rule = HeldOut(others)
     blended = blended_sigma2(evidence)
     only = constants(rule) if len(rule.candidates) == 1 and "grid" not in rule.candidates else []
     sigma2 = first_values(rule, blended, evidence.half_median, 1)[0] if only else Constant(blended)

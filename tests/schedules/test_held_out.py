@@ -18,7 +18,8 @@ def test_candidates_are_a_parameter():
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([], "candidates must not be empty"),
+        ([], "candidates must hold a value of sigma2, a schedule, or a rule for it, got"),
+        (["gentle", "untrained"], "candidates must hold a value of sigma2"),
         ("grid", "candidates must be a sequence, got 'grid'"),
         (3, "candidates must be a sequence, got 3"),
         ({0.1, 0.2}, "candidates must be a sequence, got {0."),

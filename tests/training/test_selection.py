@@ -201,7 +201,6 @@ def test_the_grid_goes_from_half_of_blended_to_twice_the_half_median():
         ),
         ([1, np.float32(0.5), np.array(2.0)], 9, [1.0, 0.5, 2.0]),
         ([1.0, 2.0, 3.0], 2, [1.0, 2.0]),
-        (["gentle", "annealed", "untrained"], 9, []),
     ],
 )
 def test_the_first_round_tries_names_numbers_and_schedules_in_their_order(candidates, at_most, wanted):
@@ -321,8 +320,14 @@ def test_where_it_must_train_the_initial_prototypes_are_no_candidate():
     assert bound.trains
     assert bound.trials == free.trials[:-1]
     assert bound.schedule == min(bound.trials[7:], key=lambda trial: trial.loss).schedule
-    only = chosen(HeldOut(["untrained"]), must_train=True)
-    assert only == (Constant(blended_sigma2(evidence_of(Samples(X, Y), 3))), (), StepSize(0.1), True)
+
+
+def test_the_annealed_candidate_is_tried_where_the_first_round_trains_for_all_epochs():
+    choice = chosen(HeldOut(["blended", "annealed"]))
+    first, last = choice.trials
+    assert first.n_epochs == last.n_epochs
+    assert last.schedule == annealed(first.schedule.value)
+    assert choice.schedule == min(choice.trials, key=lambda trial: trial.loss).schedule
 
 
 def test_labels_as_soft_labels_choose_the_same():
@@ -486,7 +491,6 @@ def test_no_epochs_need_no_trials():
         ("half_median", lambda evidence: evidence.half_median),
         ("blended", blended_sigma2),
         ("grid", None),
-        ("untrained", blended_sigma2),
     ],
     ids=lambda value: str(value) if isinstance(value, (str, float)) else "",
 )
