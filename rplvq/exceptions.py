@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 
 class TrainingInterruptedWarning(UserWarning):
     """Training was interrupted (Ctrl-C); the model is that of the last complete epoch.
 
     The model is complete before the warning is given, so it is also complete if warnings are turned into errors.
     """
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Raise KeyboardInterrupt where an inner fit gives a TrainingInterruptedWarning, before its result is used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TrainingInterruptedWarning)
+        show = warnings.showwarning
+
+        def check(message: Any, category: Any, *others: Any) -> None:
+            if issubclass(category, TrainingInterruptedWarning):
+                raise KeyboardInterrupt(str(message))
+            show(message, category, *others)
+
+        warnings.showwarning = check  # type: ignore[assignment]
+        yield
 
 
 class DivergenceWarning(UserWarning):

@@ -11,7 +11,7 @@ import numpy as np
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
 from rplvq.exceptions import PointError
 from rplvq.manifolds import riemannian_mean
-from rplvq.parts import library_part
+from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 
 
@@ -23,7 +23,7 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
     if counts.dtype.kind not in "iu":
         raise ValueError(f"prototypes_per_class must be integers, got {per_class!r}")
     if counts.shape != (n_classes,):
-        raise ValueError(f"prototypes_per_class has {counts.size} entries for {n_classes} classes")
+        raise ValueError(f"prototypes_per_class has {counts.size} entries, but there are {n_classes} classes")
     if (counts < 1).any():
         index = int(np.argmax(counts < 1))
         raise ValueError(f"prototypes_per_class must be at least 1, got {counts[index]} for class index {index}")
@@ -73,7 +73,7 @@ class _LocalMembers:
     weights: Array
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return int(min(np.ceil(self.weights).sum(), 2.0**31))  # a weight counts as copies, too
 
     def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         codes, weights = self.codes, self.weights
@@ -176,7 +176,7 @@ class ClassMeans:
     """
 
     per_class: int | tuple[int, ...] | None = None
-    perturbation: float = attrs.field(default=1e-3, validator=attrs.validators.ge(0))
+    perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     __call__ = _choose_in_each_class
 
@@ -214,7 +214,7 @@ class ClassKMeans:
     """
 
     per_class: int | tuple[int, ...] | None = None
-    max_iter: int = attrs.field(default=20, validator=attrs.validators.ge(1))
+    max_iter: int = attrs.field(default=20, validator=count_from(1))
 
     __call__ = _choose_in_each_class
 

@@ -6,8 +6,9 @@ registry of the classes that model files may name.
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, Self, TypeVar
 
@@ -123,54 +124,83 @@ def require_count(name: str, value: Any, minimum: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
 
+def by_name(check: Callable[[str, Any], Any], *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+    """Return the attrs validator that calls ``check(name, value)``; if ``or_none``, it accepts None."""
+    return lambda _, attribute, value: None if or_none and value is None else check(attribute.name, value)
+
+
 def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
     """Return an attrs validator for integers of at least ``minimum``, or None if ``or_none``."""
-
-    def check(_: Any, attribute: Any, value: Any) -> None:
-        if not (or_none and value is None):
-            require_count(attribute.name, value, minimum)
-
-    return check
+    return by_name(lambda name, value: require_count(name, value, minimum), or_none=or_none)
 
 
-def positive_or_none(_: Any, attribute: Any, value: Any) -> None:
-    """Attrs validator: accept a positive number or None."""
-    if value is not None and (isinstance(value, (bool, str)) or not value > 0):
-        raise ValueError(f"{attribute.name} must be a positive number or None, got {value!r}")
+def number_in(
+    low: float = 0.0, high: float = math.inf, *, closed: bool = False, finite: bool = False, or_none: bool = False
+) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator for real numbers above ``low`` and below ``high``, if this is not infinite.
+
+    It accepts ``low`` itself if ``closed``, no infinity if ``finite``, and None if ``or_none``.
+    """
+    if high < math.inf:
+        wanted = f"a number from {low:g} to below {high:g}" if closed else f"a number between {low:g} and {high:g}"
+    else:
+        wanted = f"a number of at least {low:g}" if closed else f"a number above {low:g}"
+    wanted = wanted.replace("a number above 0", "a positive number") + (" or None" if or_none else "")
+    wanted = wanted.replace("number", "finite number") if finite else wanted
+
+    def check(name: str, value: Any) -> None:
+        try:
+            found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        except OverflowError:  # an integer above 1e308
+            found = math.nan
+        inside = low <= found <= high and (closed or found != low)
+        if not inside or (found == high and (finite or high < math.inf)):
+            raise ValueError(f"{name} must be {wanted}, got {value!r}")
+
+    return by_name(check, or_none=or_none)
 
 
-def not_negative(_: Any, attribute: Any, value: Any) -> None:
-    """Attrs validator: accept a number of at least 0."""
-    if isinstance(value, (bool, str)) or value is None or not value >= 0:
-        raise ValueError(f"{attribute.name} must be a number of at least 0, got {value!r}")
+def require_jobs(name: str, value: Any) -> None:
+    """Raise ValueError unless ``value`` is a number of threads: None or an integer other than 0."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value == 0):
+        raise ValueError(f"{name} must be an integer other than 0, or None, got {value!r}")
 
 
-def share(*, zero: bool = False, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
-    """Return an attrs validator for numbers between 0 and 1, for 0 if ``zero``, and for None if ``or_none``."""
-    wanted = "a number from 0 to below 1" if zero else "a number between 0 and 1"
-    wanted += ", or None" if or_none else ""
-
-    def check(_: Any, attribute: Any, value: Any) -> None:
-        if or_none and value is None:
-            return
-        inside = isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < 1
-        if not inside or (value == 0 and not zero):
-            raise ValueError(f"{attribute.name} must be {wanted}, got {value!r}")
-
-    return check
+MANIFOLD_METHODS = ("encode", "decode", "sqdist", "connect", "move")
 
 
-def all_callable(_: Any, attribute: Any, value: Any) -> None:
-    """Attrs validator: accept a sequence of callables."""
-    for index, item in enumerate(value):
+def require_methods(name: str, value: Any, methods: Sequence[str], kind: str) -> None:
+    """Raise ValueError unless ``value`` is an instance with these methods; ``kind`` says what it should be."""
+    missing = [method for method in methods if not callable(getattr(value, method, None))]
+    if isinstance(value, type) or missing:
+        why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
+        raise ValueError(f"{name}={value!r} is not {kind}: {why}")
+
+
+def offers(kind: str, *methods: str, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator for instances with these methods, and None if ``or_none``."""
+    return by_name(lambda name, value: require_methods(name, value, methods, kind), or_none=or_none)
+
+
+def callables(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a list of callables, or None, as a tuple; raise ValueError at anything else."""
+    if value is not None and not isinstance(value, (list, tuple)):
+        raise ValueError(f"{name} must be a list or a tuple of callables, got {value!r}")
+    for index, item in enumerate(value or ()):
         if not callable(item):
-            raise ValueError(f"{attribute.name}[{index}] is {item!r}, which cannot be called")
+            raise ValueError(f"{name}[{index}] is {item!r}, which cannot be called")
+    return tuple(value or ())
 
 
-def auto_or_bool(_: Any, attribute: Any, value: Any) -> None:
-    """Attrs validator: accept True, False and "auto"."""
-    if not isinstance(value, bool) and not (isinstance(value, str) and value == "auto"):
-        raise ValueError(f"{attribute.name} must be 'auto', True or False, got {value!r}")
+def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator for these strings and booleans."""
+
+    def check(name: str, value: Any) -> None:
+        if not any(value is option or (isinstance(value, str) and value == option) for option in options):
+            wanted = f"{', '.join(map(repr, options[:-1]))} or {options[-1]!r}"
+            raise ValueError(f"{name} must be {wanted}, got {value!r}")
+
+    return by_name(check)
 
 
 PartT = TypeVar("PartT", bound=type[Any])

@@ -6,7 +6,7 @@ Everything meets at two arrays of shape (B, K), with one row per sample of a bat
 
 The manifold then moves prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``, because the Riemannian gradient of the
 squared distance is ``grad_w d^2(x, w) = -2 Log_w(x)`` on every manifold of this library. Costs never see a point, and
-manifolds never see a label. This is why every metric can be combined with every cost and every schedule.
+manifolds never see the label of a sample. This is why every metric can be combined with every cost and every schedule.
 
 An object is a part of one of these kinds if it has the methods that the protocol lists; it need not inherit anything.
 :mod:`rplvq.testing` has one check per kind.

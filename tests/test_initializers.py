@@ -128,7 +128,7 @@ def test_a_class_without_samples_is_refused(kind):
     [
         (0, "at least 1, got 0 for class index 0"),
         ([2, 1, -1], "at least 1, got -1 for class index 2"),
-        ([1, 2], "has 2 entries for 3 classes"),
+        ([1, 2], "has 2 entries, but there are 3 classes"),
         (1.5, "must be integers, got 1.5"),
         ([1.0, 1.0, 1.0], "must be integers"),
         (True, "must be integers, got True"),

@@ -5,8 +5,12 @@ Nothing here knows a metric, a cost or an estimator. A function that takes a man
 """
 
 from rplvq.arrays._labels import (
+    accuracy,
+    are_right,
     check_class_sizes,
+    check_groups,
     check_labels,
+    check_soft_labels,
     check_weights,
     hard_targets,
     index_labels,
@@ -51,9 +55,11 @@ from rplvq.arrays._validation import (
     check_positive,
     check_positive_definite,
     first_bad,
+    mixed_units,
     precision_of,
     rank_tolerance,
     require_finite,
+    unmasked,
 )
 
 __all__ = [
@@ -61,7 +67,9 @@ __all__ = [
     "LARGE_BLOCKS",
     "LazyRows",
     "Samples",
+    "accuracy",
     "adjoint",
+    "are_right",
     "as_number_array",
     "block_slices",
     "blocks",
@@ -69,10 +77,12 @@ __all__ = [
     "canonical_order",
     "check_class_sizes",
     "check_definite",
+    "check_groups",
     "check_hermitian",
     "check_labels",
     "check_positive",
     "check_positive_definite",
+    "check_soft_labels",
     "check_weights",
     "congruence",
     "distances",
@@ -87,6 +97,7 @@ __all__ = [
     "logm",
     "lower_inverse",
     "materialise",
+    "mixed_units",
     "one_type",
     "parts_of",
     "parts_of_batch",
@@ -103,5 +114,6 @@ __all__ = [
     "sqrtm",
     "squared_roots",
     "subset",
+    "unmasked",
     "visits",
 ]

@@ -9,43 +9,54 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from rplvq.arrays._validation import first_bad
+from rplvq.arrays._validation import first_bad, unmasked
 from rplvq.protocols import Array
 
+MISSING = ("NoneType", "NAType", "NaTType")
+"""Names of the types of missing values."""
 
-def one_type(labels: Any, name: str) -> Array:
-    """Return labels as an array of one sortable type, never of objects.
 
-    Raise ValueError at the first label that is missing or that has another type than the first one.
+def one_type(labels: Any, name: str, noun: str = "label") -> Array:
+    """Return labels (N,) or (N, 1) as an array of one sortable type; soft labels (N, C) are returned unchecked.
+
+    Raise ValueError at the first label that is missing or that has another type than the first one; ``noun`` says in
+    the message what the entries are.
     """
-    array = np.asarray(labels)
-    if array.dtype.kind in "mM" and (index := first_bad(np.isnat(array).ravel())) is not None:
-        raise ValueError(f"{name}[{index}] is NaT: labels must not be missing (NaN)")
-    if isinstance(labels, np.ndarray) and array.dtype != object:
+    array = np.asarray(unmasked(labels, name))
+    if array.ndim == 0 or array.shape[1:] not in ((), (1,)):
         return array
-    if array.ndim != 1 or array.dtype.kind not in "OUS":
-        return array
-    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
-    first = None
-    for index, value in enumerate(values):
-        if (
-            value is None
-            or type(value).__name__ in ("NAType", "NaTType")
-            or (isinstance(value, float) and value != value)
-        ):
-            raise ValueError(f"{name}[{index}] is {value!r}: labels must not be missing (NaN)")
-        kind = next((kind for kind in (str, bytes, Number) if isinstance(value, kind)), type(value))
-        if first not in (None, kind):
-            raise ValueError(
-                f"{name} has labels of mixed types: {name}[0] is {values[0]!r}, {name}[{index}] is {value!r}"
-            )
-        first = kind
-    return np.array(values)
+    if array.dtype.kind in "OT" or (array.dtype.kind in "US" and not isinstance(labels, np.ndarray)):
+        values = np.asarray(labels, dtype=object).ravel()  # as they are given: np.asarray(["a", 1]) holds "1"
+        missing = np.array([type(v).__name__ in MISSING or (isinstance(v, float) and v != v) for v in values], bool)
+        kinds = [next((kind for kind in (str, bytes, Number) if isinstance(v, kind)), type(v)) for v in values]
+    else:
+        values, kinds = array.ravel(), []
+        missing = values != values
+    if (index := first_bad(missing)) is not None:
+        raise ValueError(
+            f"{name}[{index}] is {values[index]}: {name} contains NaN or None, every sample needs a {noun}"
+        )
+    if (other := next((i for i, kind in enumerate(kinds) if kind != kinds[0]), None)) is not None:
+        raise ValueError(
+            f"{name} has {noun}s of mixed types: {name}[0] is {values[0]!r}, {name}[{other}] is {values[other]!r}"
+        )
+    return np.array(values.tolist()).reshape(array.shape) if {*kinds} & {str, bytes, Number} else array
+
+
+def check_groups(groups: Any, n_samples: int) -> Array:
+    """Check that groups (N,) of samples are complete and of one sortable type."""
+    array = np.asarray(groups)
+    if array.shape != (n_samples,):
+        raise ValueError(
+            f"groups must have shape ({n_samples},), one entry per sample of X, got shape {array.shape}: "
+            "for samples of one group pass np.full(len(X), name)"
+        )
+    return one_type(groups, "groups", "group")
 
 
 def same_type(labels: Array, classes: Array) -> bool:
     """Whether labels and known classes are both numbers, both strings, or both of one other type."""
-    kinds = ["iuf" if array.dtype.kind in "iuf" else array.dtype.kind for array in (labels, classes)]
+    kinds = ["biuf" if array.dtype.kind in "biuf" else array.dtype.kind for array in (labels, classes)]
     return kinds[0] == kinds[1]
 
 
@@ -62,7 +73,7 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         soft labels are not probabilities.
     """
     if y is None:
-        raise ValueError("RiemannianLVQ requires y to be passed, but the target y is None")
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
     array = one_type(y, "y")
     if array.ndim == 0 or len(array) != n_samples:
         raise ValueError(f"y has {array.size if array.ndim == 0 else len(array)} labels for {n_samples} samples of X")
@@ -70,7 +81,8 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         return check_soft_labels(array, classes)
     array = column_or_1d(array, warn=True)
     assert_all_finite(array, input_name="y")
-    check_classification_targets(array)
+    if array.dtype.kind != "S":  # scikit-learn knows no bytes
+        check_classification_targets(array)
     found, targets = np.unique(array, return_inverse=True)
     if classes is None:
         classes = found
@@ -78,11 +90,12 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         raise ValueError(f"y holds only one class, {classes.tolist()}: at least two are needed")
     unknown = ~np.isin(found, classes)
     if more and same_type(found, classes):
-        found = found.astype(classes.dtype) if found.dtype.kind in "iuf" else found
-        classes = np.union1d(classes, found)
+        with np.errstate(all="ignore"):  # 2.0 is the class 2, but 300 does not fit into uint8
+            same = found.astype(classes.dtype)
+        classes = np.union1d(classes, same if np.array_equal(same, found) else found)
     elif unknown.any():
         index = int(np.argmax(unknown[targets]))
-        raise ValueError(f"y[{index}] is {array[index].item()!r}, which is not among the classes {classes.tolist()}")
+        raise ValueError(f"y[{index}] is {array.tolist()[index]!r}, which is not among the classes {classes.tolist()}")
     return classes, np.searchsorted(classes, found)[targets]
 
 
@@ -109,16 +122,18 @@ def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
     """Check that sample weights (N,) are finite, not negative and not all zero; None stays None."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight)
+    weights = np.asarray(unmasked(sample_weight, "sample_weight"))
     if weights.dtype.kind not in "biuf" or weights.shape != (n_samples,):
         raise ValueError(
             f"sample_weight must be {n_samples} numbers, one per sample, got {weights.dtype} of shape {weights.shape}"
         )
     weights = weights.astype(float)
-    bad = ~np.isfinite(weights) | (weights < 0)
+    bad = ~((weights >= 0) & (weights <= 1e300))  # so that sums of weights are finite
     if bad.any():
         index = int(np.argmax(bad))
-        raise ValueError(f"sample_weight[{index}] is {weights[index]}: weights must be finite and not negative")
+        raise ValueError(
+            f"sample_weight[{index}] is {weights[index]}: weights must be finite, not negative and at most 1e300"
+        )
     if not weights.any():
         raise ValueError("sample_weight is zero for every sample")
     return weights
@@ -127,11 +142,11 @@ def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
     hard = hard_targets(targets)
-    sizes = np.bincount(hard if weights is None else hard[weights > 0], minlength=len(classes))
+    sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
         if size < count:
             raise ValueError(
-                f"class {label!r} has {size} sample(s) of positive weight, fewer than its {count} prototype(s): "
+                f"class {label!r} has {size:.0f} sample(s) of positive weight, fewer than its {count} prototype(s): "
                 "lower prototypes_per_class, give the prototypes by init, or drop the class"
             )
 
@@ -143,11 +158,31 @@ def hard_targets(targets: Array) -> Array:
 
 def index_labels(labels: Any, classes: Array, argument: str) -> Array:
     """Return the indices (K,) of labels among sorted classes (C,); raise ValueError at the first unknown label."""
-    wanted = np.asarray(labels)
-    if wanted.ndim != 1:
+    wanted = one_type(labels, argument)
+    if wanted.shape[1:] not in ((), (1,)) or wanted.ndim == 0:
         raise ValueError(f"{argument} must be a sequence of labels, got {labels!r}")
-    lookup = {label: index for index, label in enumerate(classes.tolist())}
+    wanted, lookup = wanted.ravel(), {label: index for index, label in enumerate(classes.tolist())}
     for position, label in enumerate(wanted.tolist()):
         if label not in lookup:
             raise ValueError(f"{argument}[{position}] is {label!r}, which is not among the classes {classes.tolist()}")
     return np.array([lookup[label] for label in wanted.tolist()], dtype=int)
+
+
+def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Array:
+    """Return whether predictions (N,) equal the labels ``y``, which are given as to fit, soft ones included."""
+    truth = one_type(y, name)
+    if truth.ndim == 2 and truth.shape[1] > 1:
+        truth = classes[hard_targets(check_soft_labels(truth, classes)[1])]
+    if truth.size != len(predicted):
+        raise ValueError(f"{name} has {truth.size} labels for {len(predicted)} samples of X")
+    truth = truth.ravel()
+    if not same_type(truth, predicted):
+        first, other = truth.tolist()[0], predicted.tolist()[0]
+        raise ValueError(f"{name}[0] is {first!r} and its prediction is {other!r}: they are of different types")
+    return np.asarray(truth == predicted)
+
+
+def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
+    """Return the weighted share of right predictions (N,)."""
+    right = are_right(predicted, y, classes)
+    return float(np.average(right, weights=check_weights(sample_weight, len(right))))

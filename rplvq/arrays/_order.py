@@ -10,15 +10,55 @@ from rplvq.protocols import Array
 
 BLOCK_ROWS = 4096
 """Rows of a block of samples that one sweep gathers at once."""
+MOST_VISITS = 100
+"""Largest mean weight that counts samples, and largest mean number of visits of a sample in an epoch."""
 
 
-def canonical_order(codes: Array, targets: Array, sample_weight: Array | None = None) -> Array:
-    """Return an order (N,) of the samples that depends on their values only, not on how they were passed.
+def canonical_order(codes: Array, targets: Array) -> Array:
+    """Return an order (N,) of the samples that depends on their values only, not on how they were passed."""
+    return _order_and_runs(targets, codes)[0]
 
-    A fit that permutes this order is repeatable by its seed whatever the order of its input, and an integer sample
-    weight is the same as repeating the sample.
+
+def distinct(
+    codes: Array, targets: Array, sample_weight: Array | None = None, *, shares: bool = False
+) -> tuple[Array, Array | None]:
+    """Return indices (M,) of the distinct samples of positive weight, in canonical order, and their weights.
+
+    The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. What
+    only sees these samples is repeatable whatever the order of its input, takes an integer weight as repetitions of the
+    sample, and takes no notice of samples of weight 0.
+
+    Examples
+    --------
+    >>> distinct(np.array([[3.0], [1.0], [3.0], [2.0]]), np.array([0, 0, 0, 0]), np.array([1.0, 2.0, 0.5, 0.0]))
+    (array([1, 2]), array([2. , 1.5]))
     """
-    return _order_and_runs(targets, codes, *([] if sample_weight is None else [sample_weight]))[0]
+    weights = np.ones(len(codes)) if sample_weight is None else sample_weight
+    # Weights of equal samples are added in ascending order, so that their sum does not depend on the input order.
+    ascending = np.argsort(weights, kind="stable")[np.count_nonzero(weights == 0) :]
+    order, run = _order_and_runs(targets, codes, rows=ascending)
+    begins = np.flatnonzero(run == np.arange(len(run)))
+    counts = as_counts(np.add.reduceat(weights[order], begins), shares=shares)
+    return order[begins], None if (counts == 1).all() else counts
+
+
+def as_counts(weights: Array, *, shares: bool = False) -> Array:
+    """Scale weights (N,) that are no counts of samples, so that they do not make an epoch long.
+
+    A mean above 100 is scaled to 100. If the weights may be ``shares``, because those of other calls do not matter, it
+    is scaled to 1, and so are weights that are all below 1.
+
+    Examples
+    --------
+    >>> as_counts(np.array([0.25, 0.75]), shares=True), as_counts(np.array([1e6, 3e6]), shares=True)
+    (array([0.5, 1.5]), array([0.5, 1.5]))
+    >>> as_counts(np.array([0.25, 0.75])), as_counts(np.array([1e6, 3e6]))
+    (array([0.25, 0.75]), array([ 50., 150.]))
+    """
+    if weights.mean() <= MOST_VISITS and not (shares and weights.max() < 1):
+        return weights
+    relative = weights / weights.max()  # equal weights become equal integers, without rounding
+    return np.asarray(relative * ((1 if shares else MOST_VISITS) / relative.mean()))
 
 
 def repeats(codes: Array, targets: Array) -> Array:
@@ -33,6 +73,7 @@ def visits(n_samples: int, sample_weight: Array | None) -> tuple[Array, Array | 
     """Return the sample indices (M,) that one sweep visits, and the weight (M,) of each visit.
 
     A sample of weight w is visited ceil(w) times with weight w / ceil(w) each; a sample of weight 0 is not visited.
+    Weights with a mean above 100 are scaled first, see :func:`as_counts`.
 
     Examples
     --------
@@ -41,9 +82,10 @@ def visits(n_samples: int, sample_weight: Array | None) -> tuple[Array, Array | 
     """
     if sample_weight is None:
         return np.arange(n_samples), None
-    times = np.ceil(sample_weight).astype(int)
+    counts = as_counts(sample_weight)
+    times = np.ceil(counts * (1 - 1e-12)).astype(int)  # 2 + rounding, as a scaled weight may be, is 2
     rows = np.repeat(np.arange(n_samples), times)
-    return rows, (sample_weight / np.maximum(times, 1))[rows]
+    return rows, (counts / np.maximum(times, 1))[rows]
 
 
 def blocks(
@@ -63,15 +105,18 @@ def blocks(
         yield rows[start:stop], None if weights is None else weights[start:stop], size
 
 
-def _order_and_runs(*arrays: Array) -> tuple[Array, Array]:
-    """Sort the samples that arrays (N, ...) describe; return their order (N,) and where each run of equals begins."""
-    order, run = np.arange(len(arrays[0])), np.zeros(len(arrays[0]), dtype=int)
-    tied = order.copy()  # places whose samples agree in the numbers read so far with those of other places
+def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, Array]:
+    """Sort the samples that arrays (N, ...) describe, or those at ``rows``, in whose order equal samples stay.
+
+    Return their order (M,) and the place where each run of equal samples begins, for each place (M,).
+    """
+    order = np.arange(len(arrays[0])) if rows is None else rows.copy()
+    run, tied = np.zeros_like(order), np.arange(len(order))  # places whose samples agree in the numbers read so far
     for read in _numbers(*arrays):
-        rows, runs = order[tied], run[tied]
-        values = read(rows)
+        found, runs = order[tied], run[tied]
+        values = read(found)
         inner = np.lexsort((values, runs))  # stable
-        order[tied], values = rows[inner], values[inner]
+        order[tied], values = found[inner], values[inner]
         begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
         begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
         run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]

@@ -13,7 +13,8 @@ import attrs
 import numpy as np
 
 from rplvq.arrays._labels import hard_targets
-from rplvq.arrays._order import canonical_order
+from rplvq.arrays._order import distinct
+from rplvq.arrays._validation import unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -150,15 +151,10 @@ class Samples:
         """Return the samples without those at ``rows`` (M,), and those at ``rows``."""
         return self.subset(np.setdiff1d(np.arange(len(self)), rows)), self.subset(rows)
 
-    def canonical(self) -> Samples:
-        """Return the samples in an order that depends on their values only, see :func:`canonical_order`."""
-        return self.subset(canonical_order(self.codes, self.targets, self.weights))
-
-    def of_positive_weight(self) -> Samples:
-        """Return the samples that a sweep visits: those whose weight is not 0."""
-        if self.weights is None or self.weights.all():
-            return self
-        return self.at(self.weights > 0)
+    def canonical(self, *, shares: bool = False) -> Samples:
+        """Return the distinct samples with their weights, in an order that depends on values only: :func:`distinct`."""
+        rows, weights = distinct(self.codes, self.targets, self.weights, shares=shares)
+        return Samples(subset(self.codes, rows), self.targets[rows], weights)
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
@@ -188,8 +184,8 @@ def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
 def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_columns: int = 1) -> Array:
     """Return ``function(codes, *others)`` (N, ...), computed part by part.
 
-    The function must treat each sample separately, and may need ``n_columns`` temporary floats per sample. The codes
-    and all ``others`` have the shape (N, ...).
+    ``codes`` are N samples in the manifold's coordinates; they and all ``others`` have the shape (N, ...). The function
+    must treat each sample separately, and ``n_columns`` is the number of temporary floats that it needs per sample.
     """
     result: Array | None = None
     for rows in parts_of(codes, n_columns):
@@ -219,6 +215,7 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     ValueError
         If a point is not on the manifold; the message names the first such index.
     """
+    unmasked(points)
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
     if not is_array or len(parts_of(points)) == 1:
         return np.asarray(manifold.encode(points))

@@ -12,6 +12,23 @@ from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
 
+def unmasked(values: Any, name: str = "X") -> Any:
+    """Return values as they are; raise PointError at the first row of a masked array that hides an entry."""
+    if _hides(values):
+        rows = values if getattr(values, "ndim", 1) else [values]
+        index = next(index for index, row in enumerate(rows) if _hides(row))
+        raise PointError(index, "has masked entries, and masks are not read: leave them out, or fill them", name)
+    return values
+
+
+def _hides(values: Any) -> bool:
+    """Whether values are a masked array with hidden entries, or lists or arrays of objects that hold one."""
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.is_masked(values))
+    nested = isinstance(values, (list, tuple)) or (getattr(values, "dtype", None) == np.dtype(object) and values.ndim)
+    return nested and any(map(_hides, values))
+
+
 def as_number_array(points: Any, ndim: int, what: str) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
@@ -20,6 +37,7 @@ def as_number_array(points: Any, ndim: int, what: str) -> Array:
     """
     if sparse.issparse(points):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
+    unmasked(points)
     try:
         array = np.asarray(points)
         if array.dtype == object:
@@ -67,7 +85,7 @@ def check_hermitian(points: Any) -> Array:
     ------
     ValueError
         If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate transpose by more
-        than rounding, which is 1e-10 of its largest entry, or 32 eps for float32 and float16.
+        than 1e-10 times its largest entry (32 eps times it for float32 and float16).
     """
     array = as_number_array(points, 3, "(n_matrices, n, n)")
     n_rows, n_columns = array.shape[1:]
@@ -88,7 +106,7 @@ def check_hermitian(points: Any) -> Array:
             index,
             f"is not {kind}: it differs from its conjugate transpose by {gap[index]:.3g} "
             f"({gap[index] / size[index]:.3g} of its largest entry, allowed {tolerance:.3g}). "
-            "If that is intended, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
+            "To symmetrise the data, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
         )
     return hermitian_part(array)
 
@@ -105,8 +123,8 @@ def check_definite(matrices: Array, precision: float) -> None:
 
     ``precision`` is the relative rounding of the input, from :func:`precision_of`.
     """
-    # A matrix that still has a Cholesky factor after twice the tolerance times its trace was subtracted from its
-    # diagonal has a smallest eigenvalue well above the tolerance. Only where a factor is missing, eigenvalues decide.
+    # Fast test: subtract twice the tolerance times the trace from the diagonal. If all matrices still have a Cholesky
+    # factor, all are well above the tolerance. If one fails, eigenvalues of the whole stack decide.
     n = matrices.shape[-1]
     shifted = matrices.copy()
     diagonal = np.einsum("...ii->...i", shifted)
@@ -114,7 +132,7 @@ def check_definite(matrices: Array, precision: float) -> None:
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
-        check_positive(np.linalg.eigvalsh(matrices), precision)
+        check_positive(matrices, np.linalg.eigvalsh(matrices), precision)
 
 
 def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
@@ -122,23 +140,45 @@ def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> flo
     return min(10 * n * precision, 1e-6)
 
 
-def check_positive(eigenvalues: Array, precision: float) -> None:
-    """Raise PointError at the first matrix that is not positive definite, given ascending eigenvalues (N, n).
+def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> None:
+    """Raise PointError at the first of matrices (N, n, n) that is not positive definite; eigenvalues (N, n) ascend.
 
     The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest. Below that it is rounding, and
     its logarithm has no meaning.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
-    if (index := first_bad(~(smallest > tolerance * largest))) is None:
+    bad = ~(smallest > tolerance * largest)
+    if (index := first_bad(bad)) is None:
         return
     low, high = smallest[index], largest[index]
     kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
+    is_coarse = precision > np.finfo(float).eps
     raise PointError(
         index,
         f"{kind}: its smallest eigenvalue is {low:.3g}{share} "
-        f"(needed: more than {tolerance:.3g} of the largest). {ADVICE_RANK}",
+        f"(needed: more than {tolerance:.3g} of the largest). {np.count_nonzero(bad)} of the {len(bad)} matrices that "
+        f"were read together are refused. Try in this order: {ADVICE_PRECISION if is_coarse else ''}"
+        f"{mixed_units(np.diagonal(matrices[index]).real)}{ADVICE_RANK} To leave such matrices (empty pixels, tensors) "
+        f"out: v = np.linalg.eigvalsh({'np.float64(1) * X' if is_coarse else 'X'}); "
+        f"keep = v[:, 0] > {tolerance:.3g} * v[:, -1]",
+    )
+
+
+def mixed_units(variances: Array, ridge: float = np.inf) -> str:
+    """Return advice if variances (n,) of channels, one of them below the ridge, differ as in different units, or ""."""
+    known = np.flatnonzero(variances > 0)
+    if not len(known):
+        return ""
+    low, high = known[variances[known].argmin()], known[variances[known].argmax()]
+    orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))
+    if orders < MIXED or variances[low] >= ridge:
+        return ""
+    return (
+        f"Channels {min(low, high)} and {max(low, high)} differ by {orders:.0f} orders of magnitude, as those in "
+        "different units do: scale all channels, with f = 1 / np.sqrt(np.diagonal(X.mean(axis=0)).real) of the "
+        "training data and FunctionTransformer(lambda X: X * np.outer(f, f)). "
     )
 
 
@@ -159,7 +199,14 @@ def first_bad(bad: Array) -> int | None:
     return int(np.argmax(bad)) if bad.any() else None
 
 
+MIXED = 3
+"""Orders of magnitude between the standard deviations of two channels that suggest different units."""
+ADVICE_PRECISION = (
+    "The matrices have single or half precision (float32, float16), in which small eigenvalues are rounding: compute "
+    "and pass them in float64. "
+)
 ADVICE_RANK = (
-    "Regularise it, e.g. rplvq.preprocessing.trial_covariances(..., shrinkage=0.1), "
-    "or drop channels that are linear combinations of others"
+    "Restore the rank: drop a reference channel, or one that is a linear combination of others, or project the data to "
+    "fewer channels. Add a small relative ridge: rplvq.preprocessing.shrink(X, shrinkage=1e-6). Use more samples for "
+    "each matrix."
 )

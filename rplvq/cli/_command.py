@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from joblib import parallel_config
@@ -15,8 +16,14 @@ from threadpoolctl import threadpool_limits
 from rplvq.cli._data import check_samples, load_data
 from rplvq.cli._models import fit, info, predict, write_json
 from rplvq.cli._options import UsageError, make_parser
+from rplvq.cli._streams import say
 from rplvq.evaluation import Comparison, compare, default_estimators
+from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.io import require_writable
 from rplvq.plotting import save_comparison
+
+REPORT = ("comparison.csv", "folds.csv", "comparison.md", "comparison.png")
+"""Names of the files of a report."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        Exit status: 0 for success, 1 if training failed, and 2 if an argument or a file is invalid. One line on
-        standard error then says why.
+        Exit status: 0 for success, 1 if training failed, 2 if an argument or a file is invalid, and 130 after Ctrl-C,
+        which leaves all results of earlier commands as they were. One line on standard error then says why. The status
+        is 141 if nobody reads standard output any more.
 
     Examples
     --------
@@ -46,18 +54,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = make_parser().parse_args(argv)
         COMMANDS[arguments.command](arguments)
+    except BrokenPipeError:
+        return 141
     except (ValueError, OSError) as error:
         return _fail(error, 2)
-    except (RuntimeError, MemoryError) as error:
+    except (RuntimeError, ArithmeticError, MemoryError) as error:
         return _fail(error, 1)
-    except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+    except (KeyboardInterrupt, TrainingInterruptedWarning):
+        return _fail("interrupted before the result was complete, so none was written", 130)
     return 0
 
 
 def _fail(error: object, status: int) -> int:
     line = " ".join(str(error).split()) or type(error).__name__
-    sys.stderr.write(f"rplvq: error: {line}\n")
+    say(f"rplvq: error: {line}\n", is_error=True)
     return status
 
 
@@ -80,41 +90,50 @@ def _compare(arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": _tests(result)})
     else:
-        sys.stdout.write(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
+        say(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
     if out is not None:
         written = _write(result, out)
         if not arguments.json:
-            sys.stdout.write(f"written to {out}: {', '.join(written)}\n")
+            say(f"written to {out}: {', '.join(written)}\n")
 
 
 def _make_folder(name: str | None) -> Path | None:
-    """Make the folder of the report before training, so that an invalid name is reported at once."""
+    """Make the folder of the report before training, so that a folder or file that cannot be written is reported."""
     if name is None:
         return None
+    if not name:
+        raise UsageError("--out '' names no folder")
     try:
         Path(name).mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
         raise UsageError(f"--out {name!r} is a file, not a folder") from error
+    for file in REPORT:
+        require_writable(Path(name) / file)
     return Path(name)
 
 
 def _tests(result: Comparison) -> list[dict[str, Any]]:
-    """Return the p-values of all pairs by the first metric (Wilcoxon, with Holm's correction)."""
+    """Return p-values of all pairs of estimators for the first score; none for fewer than two estimators or folds."""
     if min(len(result.names), len(result.folds)) < 2:
         return []
     return [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]
 
 
 def _write(result: Comparison, out: Path) -> list[str]:
-    result.to_csv(out / "comparison.csv")
-    result.to_csv(out / "folds.csv", folds=True)
-    (out / "comparison.md").write_text(result.to_markdown(), encoding="utf-8")
-    written = ["comparison.csv", "folds.csv", "comparison.md"]
-    try:
-        save_comparison(result, out / "comparison.png")
-        written.append("comparison.png")
-    except ImportError as error:
-        sys.stderr.write(f"rplvq: no comparison.png: {error}\n")
+    """Write the files of the report, all of them beside the old ones, before any of these is replaced."""
+    written = list(REPORT)
+    with TemporaryDirectory(prefix=".rplvq-", dir=out) as name:
+        new = Path(name)
+        result.to_csv(new / "comparison.csv")
+        result.to_csv(new / "folds.csv", folds=True)
+        (new / "comparison.md").write_text(result.to_markdown(), encoding="utf-8")
+        try:
+            save_comparison(result, new / "comparison.png")
+        except ImportError as error:
+            written.remove("comparison.png")
+            say(f"rplvq: no comparison.png: {error}\n", is_error=True)
+        for file in written:
+            os.replace(new / file, out / file)
     return written
 
 

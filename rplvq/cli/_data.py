@@ -1,11 +1,10 @@
 """Data for the command line: the bundled sets by name, and files, which are not trusted.
 
-Nothing in a file is ever unpickled. Whatever is wrong with a file becomes one ValueError.
+Nothing in a file is ever unpickled. Any fault of a file raises ValueError.
 """
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +13,7 @@ import numpy as np
 
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.estimators import resolve_manifold
-from rplvq.io import UNREADABLE
+from rplvq.io import UNREADABLE, open_members
 from rplvq.protocols import Array
 
 DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
@@ -58,7 +57,7 @@ def _checked(found: dict[str, Array], path: str) -> tuple[Array, Array | None]:
         raise ValueError(f"y in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
     if len(X) != len(y):
         raise ValueError(f"X and y in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
-    return X, y
+    return X, y.ravel() if y.shape[1:] == (1,) else y  # MATLAB stores all vectors as matrices
 
 
 def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:
@@ -77,22 +76,16 @@ def _read_array(file: BinaryIO) -> dict[str, Array]:
 
 
 def _read_archive(file: BinaryIO, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
-    if not zipfile.is_zipfile(file):
-        raise ValueError("it is not a .npz file; write one by numpy.savez(path, X=X, y=y)")
-    file.seek(0)
-    with np.load(file, allow_pickle=False) as members:
+    with open_members(file, deflated=True) as members:
         for name in needed:
-            if name not in members.files:
-                raise ValueError(f"it has no member {name!r}, only {members.files}")
-        found = {name: members[name] for name in (*needed, *optional) if name in members.files}
-    if not all(isinstance(array, np.ndarray) for array in found.values()):
-        raise ValueError("X or y in it is not an array of NumPy")  # np.load gives bytes then
-    return found
+            if name not in members:
+                raise ValueError(f"it has no member {name!r}, only {list(members)}")
+        return {name: members[name]() for name in (*needed, *optional) if name in members}
 
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, ValueError) and "allow_pickle=False" in str(error):
-        return "X or y holds Python objects, which are not loaded: store numbers or strings"
+        return "X or y holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
     return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
@@ -113,5 +106,6 @@ def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> 
     if counts.min() < n_splits:
         label = classes[counts.argmin()].item()
         raise ValueError(
-            f"class {label!r} has {counts.min()} sample(s), fewer than the {n_splits} folds: lower --splits, or drop it"
+            f"class {label!r} has {counts.min()} sample(s), fewer than the {n_splits} folds: "
+            "lower --splits, or remove this class from the data"
         )

@@ -6,27 +6,38 @@ import argparse
 import csv
 import io
 import json
-import sys
+import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rplvq.arrays import accuracy
 from rplvq.cli._data import load_data, load_samples
+from rplvq.cli._options import UsageError
+from rplvq.cli._streams import say
 from rplvq.estimators import RiemannianLVQ
-from rplvq.io import load_model
+from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.io import Checkpoint, load_model, replace_file, require_writable
 
 
 def write_json(value: Any) -> None:
     """Print a value of plain types and arrays as one JSON document; numbers that are not finite become null."""
-    sys.stdout.write(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
+    say(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
 
 def fit(arguments: argparse.Namespace) -> None:
-    """Train a model and write it to its file."""
+    """Train a model and write it to its file.
+
+    Ctrl-C raises TrainingInterruptedWarning and writes no model. A checkpoint keeps what was learned until then.
+    """
+    checkpoints = [] if arguments.checkpoint is None else [arguments.checkpoint]
+    for path in (arguments.model, *checkpoints):
+        require_writable(path)
+    if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
+        raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
     X, y = load_data(arguments.data, arguments.seed)
-    if not Path(arguments.model).resolve().parent.is_dir():
-        raise ValueError(f"--model {arguments.model!r}: its folder does not exist")
     model = RiemannianLVQ(
         arguments.metric,
         arguments.cost,
@@ -34,18 +45,24 @@ def fit(arguments: argparse.Namespace) -> None:
         prototypes_per_class=arguments.prototypes,
         init="mean" if arguments.prototypes == 1 else "kmeans",
         max_epochs=arguments.epochs,
+        callbacks=[Checkpoint(path) for path in checkpoints],
         verbose=not arguments.quiet,
         random_state=arguments.seed,
     )
-    model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TrainingInterruptedWarning)
+        model.fit(X, y, resume=next(filter(os.path.exists, checkpoints), None))
     model.save(arguments.model)
+    for path in checkpoints:
+        Path(path).unlink(missing_ok=True)
     model.set_params(verbose=0)
-    accuracy = _accuracy(model, model.predict(X), y)
-    _say(arguments.json, {"model": arguments.model, "training_accuracy": accuracy} | describe(model))
+    _say(arguments.json, {"model": arguments.model, "training_accuracy": model.score(X, y)} | describe(model))
 
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict labels as CSV or JSON, and print the accuracy to standard error if the true labels are known."""
+    if arguments.out is not None:
+        require_writable(arguments.out)
     model = load_model(arguments.model)
     X, y = load_samples(arguments.data)
     model.set_params(n_jobs=arguments.jobs)
@@ -53,13 +70,13 @@ def predict(arguments: argparse.Namespace) -> None:
     if arguments.proba:
         found |= {"classes": model.classes_, "probabilities": model.predict_proba(X)}
     if y is not None:
-        found["accuracy"] = _accuracy(model, found["labels"], y)
-        sys.stderr.write(f"rplvq: accuracy {found['accuracy']:.4f} of {len(X)} samples\n")
+        found["accuracy"] = accuracy(found["labels"], y, model.classes_)
+        say(f"rplvq: accuracy {found['accuracy']:.4f} of {len(X)} samples\n", is_error=True)
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
-        sys.stdout.write(text)
+        say(text)
     else:
-        Path(arguments.out).write_text(text, encoding="utf-8")
+        replace_file(arguments.out, text.encode())
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -81,35 +98,24 @@ def describe(model: RiemannianLVQ) -> dict[str, Any]:
     }
 
 
-def _accuracy(model: RiemannianLVQ, predicted: Any, y: Any) -> float:
-    """Return the accuracy of predicted labels (N,); of soft labels y (N, C) the most probable class counts."""
-    if y.ndim == 2 and y.shape[1] not in (1, len(model.classes_)):
-        raise ValueError(f"y has {y.shape[1]} columns, the model {len(model.classes_)} classes: one column for each")
-    missing = np.argwhere(np.isnan(y)) if y.dtype.kind == "f" else np.empty((0, 1))
-    if len(missing):
-        raise ValueError(f"y{missing[0].tolist()} is NaN: drop y from the file to predict without an accuracy")
-    labels = model.classes_[y.argmax(axis=1)] if y.ndim == 2 and y.shape[1] > 1 else np.ravel(y)
-    return float(np.mean(predicted == labels))
-
-
 def _say(as_json: bool, found: dict[str, Any]) -> None:
     if as_json:
         write_json(found)
         return
     for name, value in found.items():
         if isinstance(value, dict):
-            sys.stdout.write(f"{name}:\n" + "".join(f"  {key}: {entry}\n" for key, entry in value.items()))
+            say(f"{name}:\n" + "".join(f"  {key}: {entry}\n" for key, entry in value.items()))
         else:
-            sys.stdout.write(f"{name}: {_plain(value)}\n")
+            say(f"{name}: {_plain(value)}\n")
 
 
 def _csv(found: dict[str, Any]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     classes = found.get("classes", np.empty(0))
-    writer.writerow(["label", *(f"p({label})" for label in classes.tolist())])
+    writer.writerow(["label", *(f"p({label})" for label in _plain(classes))])
     probabilities = found.get("probabilities", np.empty((len(found["labels"]), 0)))
-    for label, row in zip(found["labels"].tolist(), probabilities.tolist(), strict=True):
+    for label, row in zip(_plain(found["labels"]), probabilities.tolist(), strict=True):
         writer.writerow([label, *(f"{value:.9g}" for value in row)])
     return text.getvalue()
 
@@ -119,11 +125,15 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Turn arrays into lists and numbers of Python, and numbers that are not finite into None."""
+    """Turn arrays into lists, numbers that are not finite into None, and bytes, dates and the like into text."""
     if isinstance(value, dict):
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(entry) for entry in value]
     if hasattr(value, "tolist"):
         return _plain(value.tolist())
-    return None if isinstance(value, float) and not np.isfinite(value) else value
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if _is_plain(value) else str(value)

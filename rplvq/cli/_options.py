@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 from rplvq.cli._data import DATASETS
+from rplvq.cli._streams import say
 from rplvq.costs import COSTS
 from rplvq.evaluation import METRICS
 from rplvq.manifolds import MANIFOLDS
@@ -55,6 +57,9 @@ class UsageError(ValueError):
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def print_help(self, file: Any = None) -> None:
+        say(self.format_help())
 
 
 class _Flat(argparse.Action):
@@ -106,8 +111,11 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
 
 def _add_fit(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
+    checkpoint = "file that keeps the progress of training; if it exists, training continues from there. It is removed "
+    checkpoint += "when the model is complete (default: none)"
     _add_data_option(command)
     add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
+    add("--checkpoint", metavar="FILE.npz", help=checkpoint)
     add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
     add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
     _add_model_options(command)
@@ -142,7 +150,8 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
 
 def _add_seed_and_quiet(command: argparse.ArgumentParser, seed: str) -> None:
     command.add_argument("--seed", type=_integer(0, 2**32 - 1), default=0, help=seed)
-    command.add_argument("--quiet", action="store_true", help="no progress bar")
+    # A progress bar cannot be written to a standard error that is closed.
+    command.add_argument("--quiet", action="store_true", default=sys.stderr is None, help="no progress bar")
 
 
 def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
@@ -173,9 +182,9 @@ def _integer(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def _jobs(text: str) -> int:
-    if text.removeprefix("-").isdecimal() and int(text) != 0:
+    if text.removeprefix("-").isdecimal() and len(text) < 5 and int(text) != 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"must be a number of processes, or -1 for all cores, got {text!r}")
+    raise argparse.ArgumentTypeError(f"must be a number of processes up to 9999, or -1 for all cores, got {text!r}")
 
 
 def _sigma2(text: str) -> float | str:

@@ -1,4 +1,4 @@
-"""Costs see squared distances and labels, never a point; each meets :class:`rplvq.protocols.Cost`, and costs add."""
+"""Costs see squared distances and labels, never a point. Each meets :class:`rplvq.protocols.Cost`; sums are costs."""
 
 from collections.abc import Callable
 from typing import Any

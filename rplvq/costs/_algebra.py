@@ -1,15 +1,14 @@
-"""Costs that add and scale: ``RSLVQ() + 0.1 * Representability()``."""
+"""Sums and multiples of costs: ``RSLVQ() + 0.1 * Representability()``."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import attrs
 import numpy as np
 
 from rplvq.costs._mixture import log_proba_of
-from rplvq.parts import library_part
+from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
 
@@ -55,11 +54,6 @@ class Combinable:
     __rmul__ = __mul__
 
 
-def _positive(_: Any, __: attrs.Attribute[Any], value: Any) -> None:
-    if isinstance(value, (bool, str)) or not 0 < value < math.inf:
-        raise ValueError(f"factor must be a positive finite number, got {value!r}")
-
-
 def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     for index, term in enumerate(value if isinstance(value, tuple) else (value,)):
         if isinstance(term, type) or not callable(term):
@@ -87,7 +81,7 @@ class ScaledCost(Combinable):
     array([0.1566])
     """
 
-    factor: float = attrs.field(validator=_positive)
+    factor: float = attrs.field(validator=number_in(finite=True))
     cost: Any = attrs.field(validator=_cost)
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

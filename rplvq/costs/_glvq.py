@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from rplvq.costs._algebra import Combinable
-from rplvq.parts import library_part
+from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
 COINCIDENT = 1e-290
@@ -43,7 +43,7 @@ class GLVQ(Combinable):
     (array([0.3775]), array([[ 0.0881, -0.0294]]))
     """
 
-    steepness: float = attrs.field(default=1.0, validator=[attrs.validators.gt(0), attrs.validators.lt(np.inf)])
+    steepness: float = attrs.field(default=1.0, validator=number_in(finite=True))
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices ``targets`` (B,).
@@ -59,7 +59,7 @@ class GLVQ(Combinable):
         right = np.where(own, sqdist, np.inf).argmin(axis=1)
         wrong = np.where(own, np.inf, sqdist).argmin(axis=1)
         ahead, behind = sqdist[rows, right], sqdist[rows, wrong]
-        # Quotients by the sum, because the square of the sum overflows before the distances do.
+        # Divide by the sum twice instead of by its square, which would overflow for large distances.
         inverse = 1.0 / np.maximum(ahead + behind, COINCIDENT)
         share = ahead * inverse
         loss = expit(self.steepness * (share - behind * inverse))

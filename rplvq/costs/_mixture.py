@@ -18,6 +18,8 @@ from rplvq.protocols import Array, Cost
 
 SPAN = np.log(1e4)
 """The calibrated sigma2 is searched within this distance of the given one, in logarithms."""
+N_STARTS = 41
+"""Number of values among which the search looks for the neighbourhood of the smallest loss."""
 
 
 class Groups(NamedTuple):
@@ -52,13 +54,13 @@ def log_prior(priors: tuple[float, ...] | None, labels: Array) -> Array | None:
         return None
     counts = class_groups(labels).counts
     if len(priors) != len(counts):
-        raise ValueError(f"priors has {len(priors)} entries for {len(counts)} classes")
+        raise ValueError(f"priors has {len(priors)} entries, but there are {len(counts)} classes: give one per class")
     return np.asarray(np.log(np.asarray(priors) / counts)[labels])
 
 
 def mixture_logits(sqdist: Array, sigma2: float, log_priors: Array | None = None) -> Array:
     """Return the logits ``-d / (2 sigma2) + log prior`` (B, K), up to a constant per sample."""
-    # Subtracting the smallest distance does not change a softmax, and distances beyond 1e16 sigma2 keep differences.
+    # Taking out the smallest distance keeps differences of distances far above sigma2 (1e16 times) from rounding away.
     nearest = np.minimum.reduce(sqdist, axis=1, keepdims=True)
     logits = (nearest - sqdist) * (0.5 / sigma2)
     return logits if log_priors is None else logits + log_priors
@@ -142,11 +144,13 @@ def calibrated_loss(
     def loss(log_sigma2: float) -> float:
         def of(sqdist: Array, targets: Array) -> Array:
             soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, float(np.exp(log_sigma2)))
-            # A class of probability 0 adds no loss, even where its logarithm is infinite.
+            # A class with target probability 0 adds no loss, even if its log-probability is -inf (0 * inf is NaN).
             return np.asarray(np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
 
         return -float(np.average(by_block(of, sqdist, targets), weights=sample_weight))
 
-    center = np.log(sigma2)
-    best = minimize_scalar(loss, bounds=(center - SPAN, center + SPAN), method="bounded", options={"xatol": 1e-6})
+    # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
+    offsets, step = np.linspace(-SPAN, SPAN, N_STARTS, retstep=True)
+    start = np.log(sigma2) + min(offsets, key=lambda offset: (loss(np.log(sigma2) + offset), abs(offset)))
+    best = minimize_scalar(loss, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-6})
     return float(best.fun), float(np.exp(best.x))

@@ -12,7 +12,7 @@ from numpy.polynomial import chebyshev
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
-from rplvq.parts import count_from, library_part
+from rplvq.parts import count_from, library_part, one_of
 from rplvq.protocols import Array
 
 LARGEST_TABLED = 32
@@ -111,7 +111,7 @@ class RiemannianGaussian:
     """
 
     n: int = attrs.field(validator=count_from(1))
-    hermitian: bool = attrs.field(default=False, validator=attrs.validators.instance_of(bool))
+    hermitian: bool = attrs.field(default=False, validator=one_of(True, False))
 
     def __attrs_post_init__(self) -> None:
         if self.n > LARGEST_TABLED and not self.hermitian:

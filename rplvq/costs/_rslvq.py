@@ -28,9 +28,10 @@ FEW_PROTOTYPES = 24
 
 
 def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
-    """Return ``-log p(y | X)`` (B,) and ``P_k - p_k`` (B, K), where ``own`` (B, K) marks prototypes of the class y.
+    """Return the loss ``-log p(y | X)`` (B,), and minus its derivative by each logit, ``P_k - p_k`` (B, K).
 
-    p is the softmax of the logits (B, K) over all prototypes, and P the softmax over those of the class y.
+    p is the softmax of the logits (B, K) over all prototypes, and P the softmax over those of the class y, marked by
+    ``own`` (B, K). P_k is 0 for prototypes of other classes.
     """
     logits_own = np.where(own, logits, -np.inf)
     log_all, log_own = log_sum_exp(logits), log_sum_exp(logits_own)
@@ -38,7 +39,7 @@ def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
 
 
 def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, Array]:
-    """Return ``-sum_c t_c log p(c | X)`` (B,) and ``t_{c_k} P_k - p_k`` (B, K).
+    """Return ``-sum_c t_c log p(c | X)`` (B,), and minus its derivative by each logit, ``t_{c_k} P_k - p_k`` (B, K).
 
     p is the softmax of the logits (B, K), P the softmax within each class, and t the class probabilities (B, C).
     """

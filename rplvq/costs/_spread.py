@@ -157,11 +157,12 @@ class SpreadRSLVQ(Combinable):
         """Return the logits (B, K), and minus their derivatives (K,) with respect to the squared distances."""
         n_classes = len(class_groups(labels).starts)
         if len(self.variances) != n_classes:
-            raise ValueError(f"variances has {len(self.variances)} entries for {n_classes} classes")
+            counts = f"{len(self.variances)} entries, but there are {n_classes} classes"
+            raise ValueError(f"SpreadRSLVQ: variances has {counts}: give one per class")
         half_precision, log_z, middle = _offsets(self.normaliser, self.variances)
         power = middle / sigma2
         scaled = sqdist * half_precision[labels]
-        nearest = np.minimum.reduce(scaled, axis=1, keepdims=True)  # so that large distances keep differences
+        nearest = np.minimum.reduce(scaled, axis=1, keepdims=True)  # so that differences of large distances survive
         return power * (nearest - scaled - log_z[labels]), power * half_precision[labels]
 
 

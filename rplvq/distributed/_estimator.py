@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, accuracy, check_labels
 from rplvq.distributed._initial import first_prototypes
-from rplvq.distributed._partitions import in_blocks, partition
+from rplvq.distributed._partitions import collected, in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
 from rplvq.estimators import (
     RiemannianLVQ,
@@ -25,7 +25,9 @@ from rplvq.estimators import (
     resolve_step_size,
     store,
 )
+from rplvq.exceptions import PointError
 from rplvq.manifolds import is_additive
+from rplvq.parts import callables
 from rplvq.protocols import Array, Manifold
 from rplvq.training import Progress, edge_trouble, step_trouble, warn_of
 
@@ -95,8 +97,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         ----------
         X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
             Samples; a NumPy array is converted.
-        y : dask.array.Array or ndarray of shape (N,) or (N, C)
-            Labels, or class probabilities.
+        y : dask.array.Array or array-like of shape (N,) or (N, C)
+            Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`. This process collects all of them to
+            check them, and sends them to the workers once.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
@@ -117,7 +120,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """
         model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
         manifold = self._check(model)
-        partitions, classes = partition(X, y, manifold, persist=self.persist)
+        samples = in_blocks(X)
+        classes, targets = check_labels(collected(y), len(samples))
+        partitions = partition(samples, targets, manifold, persist=self.persist)
         counts = resolve_counts(model.prototypes_per_class, classes)
         trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
         # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
@@ -129,8 +134,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         for latest in training.epochs(progress, rng, origin):
             progress = latest
         state, history = progress.result()
-        store(model, in_blocks(X)[:1].compute(), trainer, state, classes, rng, history)
-        edge = edge_trouble(manifold, model.prototypes_, model.prototype_labels_)
+        store(model, samples[:1].compute(), trainer, state, classes, rng, history)
+        edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(state, history, len(partitions))], 3)
         self.estimator_ = model
         for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
@@ -172,7 +177,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        y : dask.array.Array or ndarray of shape (N,)
+        y : dask.array.Array or array-like of shape (N,)
             Labels.
         sample_weight : dask.array.Array or ndarray of shape (N,), optional
             Weights of the samples.
@@ -182,23 +187,23 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         float
             Share of the samples whose label is predicted.
         """
-        weights = None if sample_weight is None else np.asarray(sample_weight)
-        return float(np.average(np.asarray(self.predict(X)) == np.asarray(y), weights=weights))
+        return accuracy(collected(self.predict(X)), collected(y), self.classes_, collected(sample_weight))
 
     def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
         """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
-        samples, widths = in_blocks(X), [] if columns is None else [(len(getattr(self, columns)),)]
-        dtype = self.classes_.dtype if method == "predict" else np.dtype(float)
+        samples, widths = in_blocks(X), [] if columns is None else [len(getattr(self, columns))]
+        nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
         return samples.map_blocks(
             _apply,
-            self.estimator_,
-            method,
-            dtype=dtype,
+            model=self.estimator_,
+            method=method,
+            nothing=nothing,
+            dtype=nothing.dtype,
             drop_axis=list(range(1, samples.ndim)),
             new_axis=[1] if widths else None,
-            chunks=(samples.chunks[0], *widths),
-            meta=np.empty((0,) * (1 + len(widths)), dtype=dtype),
+            chunks=(samples.chunks[0], *((width,) for width in widths)),
+            meta=nothing,
         )
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
@@ -208,7 +213,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
         if resolve_early_stopping(model.early_stopping) is not None:
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
-        if tuple(model.growth or ()):
+        if callables("growth", model.growth):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
@@ -227,5 +232,12 @@ def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generato
     return trainer.begin(trainer.start(prototypes, labels, partitions.take(rows), n_classes), rng)
 
 
-def _apply(block: Array, model: RiemannianLVQ, method: str) -> Array:
-    return np.asarray(getattr(model, method)(block))
+def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:
+    """Apply a method to a partition; the answer for an empty one is ``nothing``, which has the same columns and type.
+
+    Dask passes ``block_info``, which says where the partition begins in the whole array.
+    """
+    try:
+        return np.asarray(getattr(model, method)(block)) if len(block) else nothing
+    except PointError as error:
+        raise error.shifted(block_info[0]["array-location"][0][0]) from None

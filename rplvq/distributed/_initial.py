@@ -52,7 +52,7 @@ def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9
            [0.      , 1.      ]])
     """
     geometry = resolve_manifold(manifold)
-    partitions, _ = partition(X, None, geometry, persist=True)
+    partitions = partition(X, None, geometry, persist=True)
     members = DistributedMembers(geometry, partitions)
     first = partitions.take(np.arange(1)).codes[0]
     return np.array(geometry.decode(members.mean(first, tol, max_iter=max_iter)[None])[0])

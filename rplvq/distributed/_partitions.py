@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, check_labels, one_type
+from rplvq.arrays import Samples
 from rplvq.exceptions import PointError
 from rplvq.io import digest_of
 from rplvq.protocols import Array, Manifold
@@ -92,69 +92,50 @@ def _digest_of(block: Samples) -> bytes:
     return bytes.fromhex(digest_of([block.codes, block.targets]))
 
 
-def in_blocks(X: Any, name: str = "X") -> Any:
-    """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes by ValueError."""
-    array = X if isinstance(X, da.Array) else da.from_array(np.asarray(X))
+def in_blocks(X: Any) -> Any:
+    """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples."""
+    array = X
+    if not isinstance(X, da.Array):
+        array = np.asanyarray(X)  # a masked array stays one, because encode judges it
+        array = da.from_array(array, chunks=-1 if array.dtype == object else "auto")
     if any(size != size for size in array.shape):
-        raise ValueError(f"{name} has partitions of unknown size: call {name}.compute_chunk_sizes() first")
+        raise ValueError("X has partitions of unknown size: call X.compute_chunk_sizes() first")
+    if array.ndim == 0 or len(array) == 0:
+        raise ValueError(f"Found array with 0 sample(s) (X has shape {array.shape}) while a minimum of 1 is required")
     return array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
 
 
-def partition(X: Any, y: Any, manifold: Manifold[Any], *, persist: bool) -> tuple[Partitions, Array]:
-    """Encode samples (N, ...) and their labels, if there are any, on the workers.
+def collected(values: Any) -> Any:
+    """Bring a collection of Dask into this process; anything else stays as it is."""
+    return dask.compute(values, traverse=False)[0]
 
-    Return the partitions and the sorted classes (C,), which are empty without labels. ``persist`` keeps the codes in
-    the workers' memory. A ValueError names the first invalid sample or label by its index in the whole array.
+
+def partition(X: Any, targets: Array | None, manifold: Manifold[Any], *, persist: bool) -> Partitions:
+    """Encode samples (N, ...) on the workers, and send their targets (N,) or (N, C) there, if there are any.
+
+    Empty partitions, such as filters leave, are dropped. ``persist`` keeps the codes in the workers' memory. A
+    ValueError names the first invalid sample by its index in the whole array.
     """
     X = in_blocks(X)
-    sizes = np.array(X.chunks[0])
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    matrices = X.to_delayed().ravel()
-    labels: Sequence[Any] = [None] * len(sizes)
-    classes = np.empty(0)
-    if y is not None:
-        y = in_blocks(y, "y")
-        if len(y) != len(X):
-            raise ValueError(f"y has {len(y)} labels for {len(X)} samples of X")
-        y = y.rechunk({0: X.chunks[0]})
-        labels = list(y.to_delayed().ravel())
-        classes = _classes(labels, starts)
+    ends, sizes = np.cumsum(X.chunks[0]), np.array(X.chunks[0])
+    parts = [np.empty(0) if targets is None else targets[end - n : end] for n, end in zip(sizes, ends, strict=True)]
+    # Targets stay on the workers in any case, so that they do not travel again with every step.
+    kept = dask.persist(*[dask.delayed(part, traverse=False) for part in parts])
     make = dask.delayed(_make_block, pure=False)
     blocks: Sequence[Any] = [
-        make(matrix, label, manifold, classes, int(start))
-        for matrix, label, start in zip(matrices, labels, starts, strict=True)
+        make(points, part, manifold, int(end - n))
+        for points, part, n, end in zip(X.to_delayed().ravel(), kept, sizes, ends, strict=True)
+        if n
     ]
     if persist:
         blocks = dask.persist(*blocks)
-    found = Partitions(blocks, sizes)
+    found = Partitions(blocks, sizes[sizes > 0])
     found.map(len)  # raises at invalid samples before training
-    return found, classes
+    return found
 
 
-def _classes(labels: Sequence[Any], starts: Array) -> Array:
-    """Sorted classes of labels in partitions."""
-    describe = dask.delayed(_labels_of, pure=False)
-    found = dask.compute(*[describe(part, int(start)) for part, start in zip(labels, starts, strict=True)])
-    classes, _ = check_labels(np.concatenate(found), sum(len(part) for part in found))
-    return classes
-
-
-def _labels_of(part: Any, start: int) -> Array:
-    """Return the distinct labels of a partition; for soft labels one row per class."""
-    array = one_type(part, "y")
-    if array.ndim == 2 and array.shape[1] > 1:
-        return np.eye(array.shape[1])
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        index = int(np.argmin(np.isfinite(array.ravel())))
-        raise ValueError(f"y[{start + index}] is {array.ravel()[index]}: labels must be finite")
-    return np.unique(array)
-
-
-def _make_block(points: Array, labels: Any, manifold: Manifold[Any], classes: Array, start: int) -> Samples:
+def _make_block(points: Array, targets: Array, manifold: Manifold[Any], start: int) -> Samples:
     try:
-        codes = manifold.encode(points)
+        return Samples(manifold.encode(points), targets)
     except PointError as error:
         raise error.shifted(start) from None
-    if labels is None:
-        return Samples(codes, np.empty(0))
-    return Samples(codes, check_labels(labels, len(codes), classes)[1])

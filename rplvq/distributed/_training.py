@@ -81,8 +81,7 @@ class DistributedTrainer:
         own: list[tuple[Array | None]] = [(None,)] * len(self.partitions.blocks)
         if rows is not None:
             own = [(part,) for part in self.partitions.split(np.sort(rows))]
-        max_weight = getattr(trainer.step_size, "max_weight", 1.0)
-        shared = (trainer.manifold, trainer.cost, state, max_weight, n_batch)
+        shared = (trainer.manifold, trainer.cost, state, trainer.max_weight, n_batch)
         shares = self.partitions.map(share_of, *shared, each=own)
         total = Share(*(sum(values) for values in zip(*shares, strict=True)))
         tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)

@@ -1,4 +1,4 @@
-"""The scikit-learn face: the classifier, its predictions, its streams, and the names of its parts."""
+"""The scikit-learn interface: the classifier, its predictions, its streams, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
 from rplvq.estimators._fitting import make_trainer, new_or_resumed, store

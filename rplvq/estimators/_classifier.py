@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -49,6 +48,7 @@ from rplvq.training import (
     append_columns,
     choose_sigma2,
     edge_trouble,
+    split_classes,
     step_trouble,
     warn_of,
 )
@@ -131,10 +131,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     sigma2_ : float
         Value at the end of training; probabilities use it.
     n_epochs_ : int
-        Number of epochs trained.
+        Number of epochs trained, and of calls of ``partial_fit`` since then.
     history_ : dict of str to ndarray
         One entry per epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, n_prototypes, and with
-        early stopping validation_cost and validation_error.
+        early stopping validation_cost and validation_error. ``partial_fit`` adds one entry per call, and keeps the last
+        1000.
     n_features_in_ : int
         n for matrices, d for vectors.
     trainer_, state_ : rplvq.Trainer and rplvq.training.State
@@ -210,8 +211,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         y : array-like of shape (N,) or (N, C)
             Labels of any sortable type, or class probabilities whose rows sum to one.
         sample_weight : array-like of shape (N,), optional
-            Multiplicities: weight w counts as w copies of the sample, so that an epoch has
-            ``sum(ceil(w))`` visits. Scale weights to mean 1 if they are not counts.
+            Weight w counts as w copies of the sample: an epoch visits it ceil(w) times, with steps scaled by
+            ``w / ceil(w)``. The model depends on the distinct samples and the sums of their weights only, so that a
+            sample of weight 2 is the same as two equal samples, and one of weight 0 the same as none. These sums are no
+            counts, and are scaled to the mean 1, if all are below 1, as AdaBoost passes them, or if their mean is above
+            100: huge weights do not make an epoch long.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training continues
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
@@ -240,11 +244,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         DivergenceWarning
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
         """
-        manifold, classes, samples = self._check(X, y, sample_weight)
+        manifold, classes, samples = self._check(X, y, sample_weight, shares=True)
         progress, origin = new_or_resumed(self, resume, classes, samples)
         rng, validation = np.random.default_rng(origin.seed), None
         if stopping := resolve_early_stopping(self.early_stopping):
-            samples, validation = _hold_out(samples, stopping.fraction, rng)
+            samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
         trainer = make_trainer(self, manifold, self._initializer(classes, samples))
         if progress is None:
             state, trains = self._begin(trainer, samples, len(classes), rng)
@@ -265,7 +269,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 stacklevel=2,
             )
         n_visits = len(visits(len(samples), samples.weights)[0])
-        edge = edge_trouble(manifold, self.prototypes_, self.prototype_labels_)
+        edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
         warn_of([edge, step_trouble(state, history, n_visits)], 2)
         return self
 
@@ -312,7 +316,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             All labels that will come. If the first call is given none, new labels are accepted in any call; after fit
             they are not. A later call may name more than are known, never fewer.
         sample_weight : array-like of shape (N,), optional
-            As for fit.
+            As for fit, but weights below 1 are not scaled, and a mean above 100 is scaled to 100, because weights are
+            compared with those of other calls.
 
         Returns
         -------
@@ -351,11 +356,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if first:
             rng = np.random.default_rng(draw_seed(self))
             met, trainer, state = self._begin_stream(manifold, known, samples, rng)
-            recent = recent_samples(self.growth, None, lambda: buffered(samples, known))
+            recent = recent_samples(trainer.growth, None, lambda: buffered(samples, known))
             stream = stream._replace(cost=trainer.cost, recent=recent)
             trainer = attrs.evolve(trainer, cost=cost_of_classes(trainer.cost, met, known))
         else:
-            samples = samples.of_positive_weight()
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(samples.codes)
             rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
@@ -413,7 +417,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> bool((again.predict(X) == model.predict(X)).all())
         True
         """
-        save_model(self, path)
+        save_model(self._snapshot(), path)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -422,7 +426,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _check(
-        self, X: Any, y: Any, sample_weight: Any, classes: Array | None = None, *, more: bool = False
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: Array | None = None,
+        *,
+        more: bool = False,
+        shares: bool = False,
     ) -> tuple[Manifold[Any], Array, Samples]:
         """Check the data before anything is changed; return manifold, classes, and samples in canonical order."""
         by_posterior(self.decision)
@@ -430,7 +441,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes, more=more)
         weights = check_weights(sample_weight, len(codes))
-        return manifold, found, Samples(codes, targets, weights).canonical()
+        return manifold, found, Samples(codes, targets, weights).canonical(shares=shares)
 
     def _initializer(self, classes: Array, samples: Samples, met: Array | None = None) -> Initializer:
         """Return an initializer for all classes, or for those with the indices ``met`` (M,) only."""
@@ -441,26 +452,26 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             check_class_sizes(samples.targets, samples.weights, counts, classes)
         return resolve_initializer(self.init, counts, classes)
 
-
-def _hold_out(samples: Samples, fraction: float, rng: np.random.Generator) -> tuple[Samples, Samples]:
-    """Return the samples that train and the samples held out for early stopping, stratified by class."""
-    try:
-        kept, held = train_test_split(
-            np.arange(len(samples)),
-            test_size=float(fraction),
-            stratify=samples.classes,
-            random_state=int(rng.integers(2**31)),
-        )
-    except ValueError as error:
-        raise ValueError(
-            f"early_stopping: fraction={fraction} of {len(samples)} samples cannot be held out with every class on "
-            f"both sides: {error}. Change it, or turn early_stopping off"
-        ) from error
-    return samples.subset(kept), samples.subset(held)
+    def _hold_out(
+        self, samples: Samples, classes: Array, fraction: float, rng: np.random.Generator
+    ) -> tuple[Samples, Samples]:
+        """Return the samples that train and the samples held out for early stopping, some of every class."""
+        counts = resolve_counts(self.prototypes_per_class, classes)
+        kept, held = split_classes(samples, np.repeat(np.arange(len(counts)), counts), rng, fraction)
+        if (lost := np.setdiff1d(samples.classes, samples.classes[held])).size:
+            label, n_own = classes.tolist()[lost[0]], np.count_nonzero(samples.classes == lost[0])
+            raise ValueError(
+                f"early_stopping: class {label!r} has {n_own} distinct sample(s) and needs {counts[lost[0]] + 2}, so "
+                "that one can be held out. Turn early_stopping off"
+            )
+        return samples.subset(kept), samples.subset(held)
 
 
 def _within(samples: Samples, met: Array) -> Samples:
-    """Return samples with indices among the classes ``met`` (M,) as targets, in place of indices among all classes."""
+    """Renumber targets from indices among all classes to positions in ``met`` (M,), the classes that have prototypes.
+
+    Class probabilities are returned unchanged.
+    """
     if samples.targets.ndim != 1:
         return samples
     return Samples(samples.codes, np.searchsorted(met, samples.targets), samples.weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from numbers import Integral
 from os import PathLike
 from typing import Any
@@ -11,9 +12,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples
-from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
+from rplvq.estimators._names import (
+    resolve_cost,
+    resolve_early_stopping,
+    resolve_manifold,
+    resolve_sigma2_rule,
+    resolve_step_size,
+)
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
+from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.training import Origin, Progress, State, Trainer, decoded
 
@@ -32,8 +40,8 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
         max_epochs=model.max_epochs,
         batch_size=model.batch_size,
         early_stopping=resolve_early_stopping(model.early_stopping),
-        growth=tuple(model.growth or ()),
-        callbacks=tuple(model.callbacks or ()),
+        growth=callables("growth", model.growth),
+        callbacks=callables("callbacks", model.callbacks),
         n_jobs=model.n_jobs,
         verbose=model.verbose,
     )
@@ -51,6 +59,9 @@ def new_or_resumed(
 
     A ValueError is raised if the checkpoint belongs to another fit.
     """
+    for callback in callables("callbacks", model.callbacks):
+        if hasattr(callback, "before_fit"):  # a Checkpoint refuses a file that cannot be written
+            callback.before_fit()
     parameters = model.get_params(deep=False)
     if resume is None:
         return None, Origin(parameters, draw_seed(model), classes, samples)
@@ -60,7 +71,7 @@ def new_or_resumed(
     else:
         seed = int(loaded.origin["seed"])  # any other random_state cannot be repeated
     origin = Origin(parameters, seed, classes, samples)
-    require_same_origin(resume, loaded, origin)
+    require_same_origin(resume, loaded, origin, resolve_manifold(model.manifold))
     return loaded.progress, origin
 
 
@@ -75,15 +86,18 @@ def store(
     met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
 ) -> None:
-    """Set all fitted attributes of a RiemannianLVQ at once, after everything that can fail.
+    """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
+
+    Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
 
     ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
     those of the classes that have prototypes, if some have none.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
+    n_epochs, new = len(history.get("epoch", ())), copy.copy(model)
     if X is not None:
-        validate_data(model, X, skip_check_array=True)
+        validate_data(new, X, skip_check_array=True)
     fitted = {
         "state_": state,
         "trainer_": trainer,
@@ -93,7 +107,7 @@ def store(
         "prototypes_": prototypes,
         "prototype_labels_": labels,
         "sigma2_": state.sigma2,
-        "n_epochs_": int(np.count_nonzero(history["epoch"])) if history else 0,
+        "n_epochs_": n_epochs if met is None else getattr(model, "n_epochs_", 0) + 1,
         "history_": history,
     }
-    model.__dict__.update(fitted)  # in one call, so that Ctrl-C leaves either the old model or the new one
+    model.__dict__ = vars(new) | fitted

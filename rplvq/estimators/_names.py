@@ -1,4 +1,4 @@
-"""Short names of parts. This is the only place that turns names into objects, and that asks for concrete classes.
+"""Turns short names and foreign objects into parts. No other file of this package asks for the class of a part.
 
 Each ``resolve_`` function raises ValueError if a parameter has an invalid value.
 """
@@ -16,6 +16,7 @@ from rplvq.arrays import index_labels
 from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt
+from rplvq.parts import MANIFOLD_METHODS, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
 from rplvq.schedules import AUTO, AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
@@ -29,20 +30,13 @@ def _by_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
     return table[value]
 
 
-def _require_methods(value: Any, methods: tuple[str, ...], argument: str, kind: str) -> None:
-    missing = [name for name in methods if not callable(getattr(value, name, None))]
-    if isinstance(value, type) or missing:
-        why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
-        raise ValueError(f"{argument}={value!r} is not {kind}: {why}")
-
-
 def resolve_manifold(value: Any) -> Manifold[Any]:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold."""
     if isinstance(value, str):
         return _by_name(value, MANIFOLDS, "manifold")()  # type: ignore[no-any-return]
     if isinstance(value, PymanoptManifold):
         return FromPymanopt(value)
-    _require_methods(value, ("encode", "decode", "sqdist", "connect", "move"), "manifold", "a Manifold")
+    require_methods("manifold", value, MANIFOLD_METHODS, "a Manifold")
     return value  # type: ignore[no-any-return]
 
 
@@ -50,7 +44,7 @@ def resolve_cost(value: Any) -> Cost:
     """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
         return _by_name(value, COSTS, "cost")()  # type: ignore[no-any-return]
-    _require_methods(value, ("__call__",), "cost", "a Cost")
+    require_methods("cost", value, ("__call__",), "a Cost")
     return value  # type: ignore[no-any-return]
 
 
@@ -81,7 +75,7 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
         return GivenPrototypes(value[0], index_labels(value[1], classes, "init labels"))
-    _require_methods(value, ("__call__",), "init", "an Initializer")
+    require_methods("init", value, ("__call__",), "an Initializer")
     if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
         return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]

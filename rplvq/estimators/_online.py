@@ -6,7 +6,7 @@ and trainers do not see them: the labels of prototypes are indices 0..M-1 among 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import cache
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from rplvq.arrays import Samples, hard_targets, one_type, same_type
 from rplvq.costs import restrict_to_classes
 from rplvq.estimators._names import resolve_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
-from rplvq.parts import library_part
+from rplvq.parts import callables, library_part
 from rplvq.protocols import Array, Initializer, Manifold
 from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
 
@@ -60,9 +60,14 @@ def known_classes(announced: Any, fitted: Array | None) -> Array | None:
     ``announced`` is the argument ``classes`` of the call, and ``fitted`` the sorted classes (C,) of the model, None in
     the first call. A ValueError says if not all fitted classes are announced again, or if the types differ.
     """
-    named = None if announced is None else np.unique(one_type(announced, "classes"))
-    if fitted is None or named is None:
-        return named if fitted is None else fitted
+    if announced is None:
+        return fitted
+    named = one_type(list(announced) if isinstance(announced, Set) else announced, "classes")
+    if named.ndim != 1:
+        raise ValueError(f"classes must be a list of labels, got {announced!r}")
+    named = np.unique(named)
+    if fitted is None:
+        return named
     if not (same_type(named, fitted) and np.isin(fitted, named).all()):
         raise ValueError(
             f"classes={named.tolist()} differ from those of the first call, {fitted.tolist()}: "
@@ -82,7 +87,7 @@ def present_classes(targets: Array, n_classes: int) -> Array:
 
 
 def relabelled(state: State, before: Array, after: Array) -> State:
-    """Change the labels (K,) of a state from indices among the classes ``before`` (M,) to indices among ``after``."""
+    """Return the state with labels (K,) that index the sorted classes ``after`` instead of their subset ``before``."""
     return state._replace(labels=np.searchsorted(after, before[state.labels]))
 
 
@@ -117,7 +122,7 @@ def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callab
     A rule says how many by its attribute ``window``; without it, it sees the samples of this call. ``call`` returns
     these samples, and is only called if there are rules.
     """
-    if not tuple(rules or ()):
+    if not rules:
         return None
     found = call()
     at_most = max((getattr(rule, "window", 0) for rule in rules), default=0) or len(found)
@@ -152,8 +157,8 @@ def prepare_partial_fit(
         state, pending = initialize_new_classes(
             model, trainer, state, known, known[met], known[before], call(), pending, rng
         )
-    recent = recent_samples(model.growth, stream.recent, call)
-    trainer = attrs.evolve(trainer, growth=tuple(model.growth or ()))
+    trainer = attrs.evolve(trainer, growth=callables("growth", model.growth))
+    recent = recent_samples(trainer.growth, stream.recent, call)
     if recent is not None:
         seen = np.searchsorted(known[met], recent.targets) if recent.targets.ndim == 1 else recent.targets
         window = Samples(recent.codes, seen, recent.weights)

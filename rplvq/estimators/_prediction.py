@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import row_slices
+from rplvq.arrays import accuracy, row_slices, unmasked
 from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
+from rplvq.parts import require_jobs
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
 
@@ -63,11 +65,11 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         array([[3.5, 0.5],
                [0.5, 4.5]])
         """
-        if by_posterior(self.decision):
-            found = self._over(X, lambda *ends: self._log_proba(*ends).argmax(axis=1))
-            return np.asarray(self.classes_[found])
-        found = self._over(X, self._nearest)
-        return np.asarray(self.prototype_labels_[found])
+        model = self._snapshot()
+        if by_posterior(model.decision):
+            found = model._over(X, lambda *ends: model._log_proba(*ends).argmax(axis=1))
+            return np.asarray(model.classes_[found])
+        return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
     def predict_proba(self, X: Any) -> Array:
         """Compute class probabilities: the softmax of ``-sqdist / (2 sigma2_)`` summed by class, or those of the cost.
@@ -78,7 +80,8 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit but has had
             no sample yet has probability 0.
         """
-        return self._over(X, lambda *ends: np.exp(self._log_proba(*ends)))
+        model = self._snapshot()
+        return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Compute the logarithms of the class probabilities, which are exact where the probabilities underflow.
@@ -88,7 +91,8 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         ndarray of shape (N, C)
             Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
         """
-        return self._over(X, self._log_proba)
+        model = self._snapshot()
+        return model._over(X, model._log_proba)
 
     def decision_function(self, X: Any) -> Array:
         """Compute one score per class; the class with the largest score is predicted.
@@ -99,8 +103,9 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
             ``decision="posterior"``. For two classes it is the second score minus the first.
         """
-        scores = self._over(X, self._log_proba if by_posterior(self.decision) else self._nearness)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if len(self.classes_) == 2 else scores
+        model = self._snapshot()
+        scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
+        return np.asarray(scores[:, 1] - scores[:, 0]) if len(model.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
         """Compute the distances, not squared, of samples to the prototypes.
@@ -110,7 +115,29 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         ndarray of shape (N, K)
             In the order of ``prototype_labels_``.
         """
-        return self._over(X, lambda *ends: np.sqrt(self._sqdist(*ends)))
+        model = self._snapshot()
+        return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        y : array-like of shape (N,) or (N, C)
+            Labels as in fit; soft labels stand for their likeliest class.
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples.
+        """
+        model = self._snapshot()
+        return accuracy(model.predict(X), y, model.classes_, sample_weight)
+
+    def _snapshot(self) -> Self:
+        """Return a shallow copy of the fitted model, which calls of fit in other threads do not change.
+
+        These replace all fitted attributes in one assignment (:func:`rplvq.estimators.store`), so a copy is whole.
+        """
+        check_is_fitted(self)
+        return copy.copy(self)
 
     @property
     def _n_features_out(self) -> int:
@@ -127,7 +154,8 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Arrays are validated and processed in chunks, so that data larger than memory (numpy.memmap) are never copied
         as a whole.
         """
-        check_is_fitted(self)
+        require_jobs("n_jobs", self.n_jobs)
+        unmasked(X)
         fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)
         whole = None if fits and X.dtype.kind in "biufc" else self._encode(X, slice(None))
         validate_data(self, X, skip_check_array=True, reset=False)

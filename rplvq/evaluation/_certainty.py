@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import auc, log_loss
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import index_labels
+from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
 from rplvq.costs import calibrated_loss
 from rplvq.protocols import Array
 
@@ -68,18 +68,23 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     >>> found.accuracy.round(3), round(found.ece, 3)
     (array([0.667]), 0.233)
     """
-    truth, shares, labels = np.asarray(y_true), np.asarray(proba, dtype=float), np.asarray(classes)
+    labels, shares = np.asarray(classes), np.asarray(unmasked(proba, "proba"), dtype=float)
+    truth = index_labels(y_true, labels, "y_true")
     if shares.shape != (len(truth), len(labels)):
         raise ValueError(f"proba must have shape ({len(truth)}, {len(labels)}), got {shares.shape}")
+    wrong = ~((shares >= 0) & (shares <= 1 + 1e-6))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise ValueError(f"proba[{row}, {column}] is {shares[row, column]}, which is no probability")
     if isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}")
-    sure, right = shares.max(axis=1), labels[shares.argmax(axis=1)] == truth
+    sure, right = shares.max(axis=1), shares.argmax(axis=1) == truth
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     held = count > 0
     means = [np.bincount(bins, values, n_bins)[held] / count[held] for values in (sure, right.astype(float))]
     ece = float(np.average(np.abs(means[1] - means[0]), weights=count[held]))
-    return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=labels)))
+    return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=range(len(labels)))))
 
 
 def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
@@ -123,15 +128,14 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     (20.0, True)
     """
     check_is_fitted(model)
-    targets = index_labels(y, np.unique(model.prototype_labels_), "y")
+    model = copy.copy(model)
+    if not hasattr(model, "trainer_"):
+        raise ValueError(f"{type(model).__name__} has no sigma2_: pass the RiemannianLVQ in it, and the X that it sees")
     sqdist = np.asarray(model.transform(X))
     sqdist *= sqdist
-    if len(targets) != len(sqdist):
-        raise ValueError(f"y has {len(targets)} labels for {len(sqdist)} samples of X")
-    _, sigma2 = calibrated_loss(model.trainer_.cost, sqdist, targets, model.state_.labels, model.sigma2_)
-    found = copy.copy(model)
-    found.sigma2_ = sigma2
-    return found
+    targets = check_labels(y, len(sqdist), np.unique(model.prototype_labels_))[1]
+    model.sigma2_ = calibrated_loss(model.trainer_.cost, sqdist, targets, model.state_.labels, model.sigma2_)[1]
+    return model
 
 
 class AccuracyReject(NamedTuple):
@@ -184,12 +188,13 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
     >>> accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.8])
     AccuracyReject(coverage=array([0.25, 0.75, 1.  ]), accuracy=array([1.  , 1.  , 0.75]), area=0.96875)
     """
-    right, sure = np.asarray(y_true) == np.asarray(y_pred), np.asarray(certainty, dtype=float)
-    if right.ndim != 1 or right.shape != sure.shape or not len(sure):
+    predicted, sure = one_type(y_pred, "y_pred"), np.asarray(unmasked(certainty, "certainty"), dtype=float)
+    if predicted.ndim != 1 or not (len(predicted) == len(sure) == np.size(sure) == np.size(y_true) > 0):
         raise ValueError(
             f"y_true, y_pred and certainty must have one shape (N,), got {np.shape(y_true)}, {np.shape(y_pred)} and "
             f"{sure.shape}"
         )
+    right = are_right(predicted, y_true, predicted, "y_true")
     bad = np.flatnonzero(~np.isfinite(sure))
     if len(bad):
         raise ValueError(f"certainty[{bad[0]}] is {sure[bad[0]]}")

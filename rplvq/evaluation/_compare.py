@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 from tqdm.auto import tqdm
 
+from rplvq.arrays import check_groups
 from rplvq.estimators import RiemannianLVQ
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._cross_validation import (
@@ -113,7 +114,8 @@ def compare(
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
-        Subjects or sessions that must not be split, passed to the splitter.
+        Subjects or sessions that must not be split, passed to the splitter, and to the methods of the estimators that
+        request them in scikit-learn's metadata routing.
     n_jobs : int or None, default=None
         Number of processes over folds and estimators, as in joblib; -1 uses all cores.
     verbose : int, default=0
@@ -160,16 +162,17 @@ def compare(
     scorers = resolve_scorers(scoring)
     X, y, hard = check_data(X, y)
     rng = check_random_state(random_state)
+    groups = None if groups is None else check_groups(groups, len(y))
     folds = resolve_folds(cv, X, hard, groups, rng)
     seeds = [None] * len(folds) if random_state is None else rng.randint(MAX_SEED, size=len(folds)).tolist()
     calls = (
-        delayed(run_fold)(name, estimator, X, y, hard, f, folds[f], seeds[f], scorers)
+        delayed(run_fold)(name, estimator, X, y, hard, groups, f, folds[f], seeds[f], scorers)
         for f in range(len(folds))
         for name, estimator in named.items()
     )
     # The results come in the order of the calls, whatever the number of processes.
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-    cells = list(tqdm(results, total=len(folds) * len(named), disable=not verbose, unit="fit", leave=False))
+    progress = tqdm(calls, total=len(folds) * len(named), disable=not verbose, unit="fit", leave=False)
+    cells = Parallel(n_jobs=n_jobs)(progress)
     table = [cells[e :: len(named)] for e in range(len(named))]
     return Comparison(
         names=list(named),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable
 from itertools import combinations
 from os import PathLike
@@ -13,6 +14,7 @@ import numpy as np
 
 from rplvq.evaluation._report import as_markdown, as_text
 from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.io import replace_file
 from rplvq.protocols import Array
 
 
@@ -187,10 +189,11 @@ class Comparison:
             File to write; an old file is replaced. An OSError is raised if it cannot be written.
         """
         rows = self.fold_rows if folds else self.rows
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        replace_file(path, text.getvalue().encode())
 
     def to_markdown(self) -> str:
         """Return the rows and the p-values of every metric as Markdown; p-values need two estimators and two folds."""

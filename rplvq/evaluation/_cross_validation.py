@@ -6,22 +6,27 @@ The functions that take arguments of users raise ValueError if these are invalid
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial, update_wrapper
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 
-from rplvq.exceptions import PointError, TrainingInterruptedWarning
+from rplvq.arrays import check_soft_labels, hard_targets, one_type, unmasked
+from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.protocols import Array
 
 MAX_SEED = 2**31 - 1
+METHODS = ("fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score")
 
 Fold = tuple[Array, Array]
 Scorer = Callable[[Any, Any, Any], float]
@@ -94,16 +99,26 @@ def _scorer(part: Any) -> Scorer:
 
 def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
     """Return X that can be indexed, y (N,) or (N, C), and hard labels (N,) by which folds are stratified and scored."""
-    if not (hasattr(X, "iloc") or sparse.issparse(X)):
-        X = np.asarray(X)
-    y = np.asarray(y)
+    X, y = as_rows(X), one_type(y, "y")
     if y.ndim not in (1, 2) or X.ndim == 0:
         raise ValueError(f"y must have shape (N,) or (N, C) and X shape (N, ...), got {y.shape} and {X.shape}")
     if X.shape[0] != len(y):
         raise ValueError(f"y has {len(y)} labels for {X.shape[0]} samples of X")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
-    return X, y, y.argmax(axis=1) if y.ndim == 2 else y
+    if y.dtype.kind == "S":
+        y = np.strings.decode(y, "latin-1")  # scikit-learn's folds and scorers take no bytes
+    return X, y, hard_targets(check_soft_labels(y)[1]) if y.ndim == 2 else y
+
+
+def as_rows(X: Any) -> Any:
+    """Return samples as a data frame, a sparse matrix in rows, or an array, of which :func:`take_rows` takes some."""
+    return indexable(X)[0] if hasattr(X, "iloc") or sparse.issparse(X) else np.atleast_1d(unmasked(X))
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Return some rows of what :func:`as_rows` returned."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def resolve_folds(cv: Any, X: Any, y: Array, groups: Any, rng: np.random.RandomState) -> list[Fold]:
@@ -156,6 +171,7 @@ def run_fold(
     X: Any,
     y: Array,
     hard: Array,
+    groups: Array | None,
     number: int,
     fold: Fold,
     seed: int | None,
@@ -172,12 +188,17 @@ def run_fold(
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
             model.set_params(**dict.fromkeys(params, seed))
-        X_train, y_train = _take(X, train), y[train]
+        X_train, y_train, given = take_rows(X, train), y[train], _requested(model, groups, train)
         began = time.perf_counter()
-        _fit(model, X_train, y_train)
+        with interrupts_raised():
+            model.fit(X_train, y_train, **given.get("fit", {}))
         fit_seconds = time.perf_counter() - began
     with _errors_named(name, number, test):
-        X_test = _take(X, test)
+        X_test = take_rows(X, test)
+        for key, given in _requested(model, groups, test).items():
+            if given and hasattr(model, key):  # scorers pass no metadata to the methods that they call
+                method = getattr(model, key)
+                setattr(model, key, update_wrapper(partial(method, **given), method))
         began = time.perf_counter()
         model.predict(X_test)
         predict_seconds = time.perf_counter() - began
@@ -186,15 +207,12 @@ def run_fold(
         return Cell([float(found[metric]) for metric in scorers], fit_seconds, predict_seconds)
 
 
-def _fit(model: Any, X: Any, y: Any) -> None:
-    """Fit a model; Ctrl-C ends the comparison, because a model that was interrupted cannot be compared."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", TrainingInterruptedWarning)
-        try:
-            model.fit(X, y)
-        except TrainingInterruptedWarning as warning:
-            raise KeyboardInterrupt from warning
-
-
-def _take(X: Any, rows: Array) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+def _requested(model: Any, groups: Array | None, rows: Array) -> Any:
+    """Return the groups of some rows for each method of a model that requests them in metadata routing."""
+    if groups is None or not get_config()["enable_metadata_routing"]:
+        return {}
+    mapping = MethodMapping()
+    for method in METHODS:
+        mapping.add(caller="fit", callee=method)
+    router = MetadataRouter(owner="compare").add(estimator=model, method_mapping=mapping)
+    return router.route_params(params={"groups": groups[rows]}, caller="fit")["estimator"]

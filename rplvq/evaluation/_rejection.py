@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import by_block
+from rplvq.arrays import accuracy, by_block, check_labels, hard_targets, same_type
+from rplvq.evaluation._cross_validation import as_rows, take_rows
+from rplvq.exceptions import interrupts_raised
+from rplvq.parts import require_count
 from rplvq.protocols import Array
 
-CRITERIA = ("posterior", "relative_distance")
-DEFAULTS: dict[str, Any] = {"number": -1, "text": "rejected", "bytes": b"rejected"}
-"""Label of rejected samples, by the kind of the classes."""
+CRITERIA = {"posterior": "predict_proba", "relative_distance": "transform"}
+"""Method of the estimator that each criterion needs."""
+DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
+"""Label of rejected samples, by the kind of dtype of the classes."""
 
 
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -46,7 +51,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
         classes and be none of them.
     cv : int, default=5
-        Number of folds for ``coverage``. They are stratified, and the samples are not shuffled.
+        Number of folds for ``coverage``, of which each holds every class. The samples are not shuffled.
 
     Attributes
     ----------
@@ -66,6 +71,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     X : array-like of shape (N, ...)
         Samples, as the estimator takes them.
+    **params
+        Metadata, such as ``groups``, for the methods of the estimator that request them in scikit-learn's metadata
+        routing. Without routing, fit passes all of them to the estimator's fit, such as ``sample_weight``.
 
     Examples
     --------
@@ -96,15 +104,17 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
         self.cv = cv
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the estimator, and find the threshold if ``coverage`` is given.
 
         Parameters
         ----------
         X : array-like of shape (N, ...)
             Samples, as the estimator takes them.
-        y : array-like of shape (N,)
-            Labels.
+        y : array-like of shape (N,) or (N, C)
+            Labels, or soft labels if the estimator takes them.
+        **params
+            Metadata for the estimator; arrays with one entry per sample are split into folds, too.
 
         Returns
         -------
@@ -117,17 +127,28 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             fewer samples than ``cv``.
         """
         self._check_parameters()
-        labels = np.asarray(y)
-        reject_label = _reject_label(self.reject_label, np.unique(labels))
-        threshold = self.threshold
-        if threshold is None:
-            threshold = self._threshold(X, labels)
-        estimator = clone(self.estimator).fit(X, y)
+        samples = as_rows(X)
+        classes, targets = check_labels(y, samples.shape[0])
+        hard = hard_targets(targets)
+        reject_label = _reject_label(self.reject_label, classes)
+        sizes = np.bincount(hard, minlength=len(classes))
+        if self.threshold is None and sizes.min() < self.cv:
+            raise ValueError(
+                f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
+                "lower cv, give threshold instead of coverage, or drop the class"
+            )
+        labels, routed = classes[targets] if targets.ndim == 1 else targets, self._routed("fit", params)
+        with interrupts_raised():
+            # Before the folds, so that errors name the index of an invalid sample among all.
+            estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
+            threshold = self.threshold
+            if threshold is None:
+                threshold = self._threshold(samples, labels, hard, routed)
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
         self.classes_ = estimator.classes_
         return self
 
-    def certainty(self, X: Any) -> Array:
+    def certainty(self, X: Any, **params: Any) -> Array:
         """Compute the certainty of the predictions.
 
         Returns
@@ -136,23 +157,23 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             A larger value means more certain.
         """
         check_is_fitted(self)
-        return _certainty(self.estimator_, X, self.criterion)
+        return _certainty(self.estimator_, X, self.criterion, self._routed("predict", params))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Any, **params: Any) -> Array:
         """Predict labels, and the reject label where the certainty is below the threshold.
 
         Returns
         -------
         ndarray of shape (N,)
         """
-        certainty = self.certainty(X)
-        labels = np.asarray(self.estimator_.predict(X))
+        certainty = self.certainty(X, **params)
+        labels = np.asarray(self.estimator_.predict(X, **self._routed("predict", params)["predict"]))
         rejected = np.asarray([self.reject_label_])
         result = labels.astype(np.result_type(labels, rejected) if labels.dtype != object else object)
         result[certainty < self.threshold_] = self.reject_label_
         return result
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, **params: Any) -> Array:
         """Compute the class probabilities of the estimator, for rejected samples as well.
 
         Returns
@@ -160,7 +181,32 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (N, C)
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict_proba(X))
+        return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """Return the accuracy, on labels ``y`` as in :meth:`fit`; a rejected sample is an error.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples.
+        """
+        return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of scikit-learn's metadata routing: which methods call which ones of the estimator."""
+        mapping = MethodMapping().add(caller="predict_proba", callee="predict_proba")
+        for caller, callee in (("fit", "fit"), ("predict", "predict"), ("score", "predict")):
+            mapping.add(caller=caller, callee=callee)
+            mapping.add(caller=caller, callee=CRITERIA.get(self.criterion, "predict_proba"))
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _routed(self, method: str, params: dict[str, Any]) -> Any:
+        """Return the metadata for each method of the estimator that ``method`` calls."""
+        if method == "fit" and not get_config()["enable_metadata_routing"]:
+            return {"fit": params, "predict_proba": {}, "transform": {}}
+        return process_routing(self, method, **params).estimator
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -177,36 +223,34 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.threshold is not None and not np.isfinite(self.threshold):
             raise ValueError(f"threshold must be finite, got {self.threshold!r}")
         if self.criterion not in CRITERIA:
-            raise ValueError(f"criterion must be one of {CRITERIA}, got {self.criterion!r}")
-        needed = "predict_proba" if self.criterion == "posterior" else "transform"
+            raise ValueError(f"criterion must be one of {tuple(CRITERIA)}, got {self.criterion!r}")
+        require_count("cv", self.cv, 2)
+        needed = CRITERIA[self.criterion]
         if not hasattr(self.estimator, needed):
             raise ValueError(f"criterion={self.criterion!r} needs {needed}, which {self.estimator!r} has not")
 
-    def _threshold(self, X: Any, labels: Array) -> float:
+    def _threshold(self, X: Any, labels: Array, hard: Array, routed: Any) -> float:
         """Return the quantile of the certainties of held-out folds that gives the wanted coverage."""
-        (samples,) = indexable(X)
-        if not issparse(samples):
-            samples = np.asarray(samples)
-        folds = StratifiedKFold(self.cv).split(np.zeros(len(labels)), labels)
-        found = [
-            _certainty(clone(self.estimator).fit(samples[train], labels[train]), samples[test], self.criterion)
-            for train, test in folds
-        ]
+        found, n = [], len(hard)
+        for train, test in StratifiedKFold(self.cv).split(hard, hard):
+            given = _of_rows(routed, train, n)["fit"]
+            model = clone(self.estimator).fit(take_rows(X, train), labels[train], **given)
+            found.append(_certainty(model, take_rows(X, test), self.criterion, _of_rows(routed, test, n)))
         # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
         return float(np.quantile(np.concatenate(found), 1 - float(self.coverage or 1.0), method="lower"))
 
 
 def _reject_label(wanted: Any, classes: Array) -> Any:
     """Return the label of rejected samples, which has the type of the classes (C,)."""
-    kind = _kind(classes)
+    kind = classes.dtype.kind
     if wanted is None:
         if kind not in DEFAULTS:
-            raise ValueError(f"give reject_label a value: labels of type {classes.dtype} have no default for it")
+            raise ValueError(f"labels of type {classes.dtype} have no default reject label: set reject_label")
         wanted = DEFAULTS[kind]
     if wanted in classes.tolist():
         raise ValueError(f"reject_label={wanted!r} is one of the classes {classes.tolist()}: give it another value")
     # An array of numbers and strings would turn every number into a string, which equals no class.
-    if kind in DEFAULTS and _kind(np.asarray([wanted])) != kind:
+    if kind in DEFAULTS and not same_type(np.asarray([wanted]), classes):
         raise ValueError(
             f"reject_label={wanted!r} is of another kind than the classes {classes.tolist()}: "
             f"give one like {DEFAULTS[kind]!r}"
@@ -214,21 +258,24 @@ def _reject_label(wanted: Any, classes: Array) -> Any:
     return wanted
 
 
-def _kind(labels: Array) -> str:
-    """Return "number", "text" (also for objects that are all strings), "bytes", or the name of the dtype of labels."""
-    if labels.dtype == object and all(isinstance(label, str) for label in labels.tolist()):
-        return "text"
-    kinds = {"i": "number", "u": "number", "f": "number", "U": "text", "S": "bytes"}
-    return kinds.get(labels.dtype.kind, str(labels.dtype))
+def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
+    """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
+
+    def part(value: Any) -> Any:
+        return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
+
+    return {method: {key: part(value) for key, value in given.items()} for method, given in routed.items()}
 
 
-def _certainty(model: Any, X: Any, criterion: str) -> Array:
+def _certainty(model: Any, X: Any, criterion: str, routed: Any) -> Array:
     if criterion == "posterior":
-        return np.asarray(np.max(model.predict_proba(X), axis=1))
+        return np.asarray(np.max(model.predict_proba(X, **routed["predict_proba"]), axis=1))
     labels = getattr(model, "prototype_labels_", None)
     if labels is None:
         raise ValueError(f"criterion='relative_distance' needs prototypes with labels, which {model!r} has not")
-    return by_block(lambda part: _relative_distance(part, np.asarray(labels)), np.asarray(model.transform(X)))
+    return by_block(
+        lambda part: _relative_distance(part, np.asarray(labels)), np.asarray(model.transform(X, **routed["transform"]))
+    )
 
 
 def _relative_distance(distances: Array, labels: Array) -> Array:

@@ -68,14 +68,15 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
     Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses
-    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom.
+    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
+    variance var(d) has the divisor F - 1.
 
     Parameters
     ----------
     a, b : array-like of shape (F,)
         Scores of two estimators in the same F folds.
     test_to_train : float
-        Size of the test part over the size of the training part: 1 / (F - 1) for F-fold cross-validation.
+        Size of the test part over that of the training part: 1 / (V - 1) for V-fold cross-validation, repeated or not.
 
     Returns
     -------

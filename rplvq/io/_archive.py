@@ -10,19 +10,17 @@ import hashlib
 import io
 import json
 import os
-import pathlib
 import platform
-import secrets
-import shutil
 import struct
 import tokenize
 import zipfile
 import zlib
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from rplvq.exceptions import ModelFileError
+from rplvq.io._files import MOST_HEADER, MOST_MEMBERS, open_members, open_regular
 from rplvq.parts import library_version
 from rplvq.protocols import Array
 
@@ -56,10 +54,13 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
     """Return the bytes of an archive with a JSON header and arrays by name.
 
     No array may have the dtype object or the name ``header``. The format, its version, and the dtypes and shapes of the
-    arrays are added to the header.
+    arrays are added to the header. ValueError is raised if :func:`open_archive` would refuse the size.
     """
     whole = {"format": kind.form, "format_version": kind.version, "arrays": _shapes(arrays)} | header
     text = json.dumps(whole, allow_nan=False).encode()
+    if len(arrays) >= MOST_MEMBERS or len(text) > MOST_HEADER:
+        found = f"it has {len(arrays) + 1} arrays and a header of {len(text)} bytes"
+        raise ValueError(f"the {kind.name} cannot be saved: {found}, above {MOST_MEMBERS} or {MOST_HEADER}")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}.items():
@@ -70,30 +71,45 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
-def open_archive(
-    path: str | os.PathLike[str], data: bytes, kind: Kind = MODEL
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Check the seal and the format of a file with content ``data``; return its header and its arrays.
+def open_archive(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Check the seal and the format of a file; return its header and its arrays.
 
-    ModelFileError is raised if the seal does not match or the content has another format. ``path`` is only used in
-    messages.
+    ModelFileError is raised if the seal does not match, if the content has another format, or if it claims more memory
+    than a file of its size needs. OSError is raised if the file cannot be read.
     """
     name = os.fspath(path)
-    if not data.startswith(b"PK"):
-        raise ModelFileError(f"{name} is not a {kind.name} file: it is no .npz archive")
-    body, digest = data[:-DIGEST_SIZE], data[-DIGEST_SIZE:]
-    if not body.endswith(SEAL):
-        raise ModelFileError(f"{name} has no seal of rplvq at its end: it is cut off, or rplvq did not save it")
-    if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ModelFileError(f"{name} is damaged or was changed: its SHA-256 checksum does not match its content")
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as members:
-            arrays = {member: members[member] for member in members.files}
-        header = json.loads(arrays.pop("header").tobytes())
+        with open_regular(path) as file:
+            _check_seal(name, file, kind)
+            with open_members(file) as members:
+                text = members.pop("header")().tobytes()
+                if len(text) > MOST_HEADER:
+                    raise ValueError(f"its header has {len(text)} bytes, more than {MOST_HEADER}")
+                arrays, header = {member: read() for member, read in members.items()}, json.loads(text)
         _check_format(header, arrays, kind)
+    except (OSError, ModelFileError):
+        raise
     except UNREADABLE as error:
         raise ModelFileError(f"{name} cannot be read as a {kind.name}: {error or type(error).__name__}") from error
     return header, arrays
+
+
+def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
+    """Raise ModelFileError unless a file begins as an archive and ends with the seal of its content."""
+    if file.read(4) != b"PK\3\4":
+        raise ModelFileError(f"{name} is not a {kind.name} file: it is no .npz archive")
+    left = file.seek(0, os.SEEK_END) - DIGEST_SIZE
+    file.seek(max(0, left - len(SEAL)))
+    end = file.read()
+    if not end.startswith(SEAL):
+        raise ModelFileError(f"{name} has no seal of rplvq at its end: it is cut off, or rplvq did not save it")
+    file.seek(0)
+    digest = hashlib.sha256()
+    while left and (part := file.read(min(left, 1 << 20))):
+        digest.update(part)
+        left -= len(part)
+    if digest.hexdigest().encode() != end[len(SEAL) :]:
+        raise ModelFileError(f"{name} is damaged or was changed: its SHA-256 checksum does not match its content")
 
 
 def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> None:
@@ -111,21 +127,3 @@ def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) 
 
 def _shapes(arrays: dict[str, Array]) -> dict[str, list[Any]]:
     return {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
-
-
-def replace_file(path: pathlib.Path, data: bytes) -> None:
-    """Write a file under a temporary name, then rename it to ``path``, so that ``path`` never holds half a file.
-
-    A file that exists at ``path`` is replaced, and its permissions are kept. If writing fails (OSError), it stays.
-    """
-    temporary = path.with_name(f".rplvq-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            if path.exists():
-                shutil.copymode(path, temporary)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pathlib
 import time
 from typing import Any, NamedTuple
 
@@ -18,19 +17,22 @@ import numpy as np
 
 from rplvq.arrays import LazyRows, parts_of
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, replace_file, seal_archive, versions
+from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
-from rplvq.parts import count_from, positive_or_none
-from rplvq.protocols import Array
+from rplvq.io._files import replace_file, require_writable
+from rplvq.io._invariants import require_progress
+from rplvq.parts import count_from, number_in
+from rplvq.protocols import Array, Manifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
 """Parameters that do not change the training; in place of ``random_state``, the seed drawn from it is compared."""
 
 
-def _real_path(path: str | os.PathLike[str]) -> str:
-    """Return the absolute path, which stays valid if the working directory changes."""
-    return os.path.realpath(path)
+def _absolute(path: str | os.PathLike[str]) -> str:
+    """Return the absolute path, which stays valid if the working directory changes; an empty one stays empty."""
+    name = os.fsdecode(path)
+    return os.path.join(os.getcwd(), name) if name else name
 
 
 @attrs.define
@@ -38,8 +40,9 @@ class Checkpoint:
     """Callback that saves the progress of training, so that ``fit(X, y, resume=path)`` can continue from there.
 
     The file is replaced completely or not at all. A process that is killed loses the epochs since the last checkpoint,
-    but never the checkpoint; if it dies while writing, a file ``.rplvq-*.tmp`` can remain in the same folder. Pass the
-    checkpoint as the last callback, so that it also records whether another callback stopped training.
+    but never the checkpoint; if it dies while writing, a file ``.rplvq-*.tmp`` remains in the same folder until the
+    next one is written there. Pass the checkpoint as the last callback, so that it also records whether another
+    callback stopped training.
 
     Parameters
     ----------
@@ -48,15 +51,15 @@ class Checkpoint:
     every : int, optional
         Write after every epoch whose number is a multiple of this; 1 if ``seconds`` is not given either.
     seconds : float, optional
-        Write after an epoch if this time has passed since the last checkpoint. The first epoch is always written, so
-        that a file that cannot be written is noticed at the start.
+        Write after an epoch if this time has passed since the last checkpoint. The first epoch is always written.
 
     Raises
     ------
     ValueError
         If a setting is invalid. When called: if a part cannot be stored, see :func:`rplvq.parts.register_part`.
     OSError
-        When called: if the file cannot be written. The fit then ends, and the last checkpoint stays.
+        If the file cannot be written, or if ``path`` is a folder, a device or a pipe. A fit finds this out before
+        training. If it happens later, the fit ends, and the last checkpoint stays.
 
     Examples
     --------
@@ -79,10 +82,14 @@ class Checkpoint:
     True
     """
 
-    path: str = attrs.field(converter=_real_path)
+    path: str = attrs.field(converter=_absolute)
     every: int | None = attrs.field(default=None, validator=count_from(1, or_none=True))
-    seconds: float | None = attrs.field(default=None, validator=positive_or_none)
+    seconds: float | None = attrs.field(default=None, validator=number_in(or_none=True))
     _written: float | None = attrs.field(default=None, init=False, repr=False, eq=False)
+
+    def before_fit(self) -> None:
+        """Raise OSError if the file cannot be written; fits call this before training."""
+        require_writable(self.path)
 
     def __call__(self, report: EpochReport) -> None:
         """Write a checkpoint if one is due."""
@@ -90,7 +97,7 @@ class Checkpoint:
             return
         packer = Packer()
         header = _describe(report.progress, report.origin, packer)
-        replace_file(pathlib.Path(self.path), seal_archive(header, packer.arrays, CHECKPOINT))
+        replace_file(self.path, seal_archive(header, packer.arrays, CHECKPOINT))
         self._written = time.monotonic()
 
     def _is_due(self, epoch: int) -> bool:
@@ -151,7 +158,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     ...     load_checkpoint(path).progress.state.epoch
     3
     """
-    header, arrays = open_archive(path, pathlib.Path(path).read_bytes(), CHECKPOINT)
+    header, arrays = open_archive(path, CHECKPOINT)
     unpacker = Unpacker(arrays)
     try:
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
@@ -167,8 +174,13 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
 
-def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
-    """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
+def require_same_origin(
+    path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin, manifold: Manifold[Any]
+) -> None:
+    """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``.
+
+    ModelFileError is raised if its progress is not that of a fit on this manifold.
+    """
     name, found = os.fspath(path), loaded.origin
     if found is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
@@ -185,6 +197,10 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
         raise ValueError(f"{name} was written by a fit on other samples, labels or weights{why}: pass the same")
+    try:
+        require_progress(loaded.progress, manifold, len(origin.classes))
+    except UNREADABLE as error:
+        raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
 
 
 def _describe(progress: Progress, origin: Origin | None, packer: Packer) -> dict[str, Any]:

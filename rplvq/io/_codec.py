@@ -175,14 +175,11 @@ class Unpacker:
         return restored
 
     def _pymanopt(self, content: list[str]) -> Any:
-        name, description = content
+        trained = "the model was trained on pymanopt's {} ({})".format(*content)
         if self.manifold is None:
-            raise ValueError(
-                f"the model was trained on pymanopt's {name} ({description}), whose settings are not in the "
-                "file: pass it as load_model(path, manifold=...)"
-            )
+            raise ValueError(f"{trained}, whose settings are not in the file: pass load_model(path, manifold=...)")
         if [type(self.manifold).__qualname__, str(self.manifold)] != content:
-            raise ValueError(f"manifold={self.manifold} is not what the model was trained on: {name}, {description}")
+            raise ValueError(f"manifold={self.manifold} does not match: {trained}, pass that manifold")
         self.manifold_used = True
         return self.manifold
 

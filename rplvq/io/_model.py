@@ -7,7 +7,6 @@ bytes with the version of the format, the versions of the libraries, all paramet
 from __future__ import annotations
 
 import os
-import pathlib
 import warnings
 from typing import Any
 
@@ -16,8 +15,10 @@ import sklearn
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import UNREADABLE, open_archive, replace_file, seal_archive, versions
+from rplvq.io._archive import UNREADABLE, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
+from rplvq.io._files import replace_file
+from rplvq.io._invariants import require_fitted
 from rplvq.parts import is_saved_estimator, library_version, saved_estimator
 from rplvq.training import Trainer
 
@@ -26,14 +27,15 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator to one file.
 
     The file is written under a temporary name, flushed to the disk, and then renamed. After a crash or a power cut the
-    old file is therefore still complete. A process that is killed can leave a file ``.rplvq-*.tmp`` behind.
+    old file is therefore still complete. A process that is killed can leave a file ``.rplvq-*.tmp`` behind, which the
+    next save into that folder removes.
 
     Parameters
     ----------
     estimator : RiemannianLVQ
         A fitted estimator. Register parts of your own with :func:`rplvq.parts.register_part`.
     path : str or path-like
-        Name of the file; no suffix is added, and an existing file is replaced.
+        Name of the file; no suffix is added, and an existing regular file is replaced.
 
     Raises
     ------
@@ -44,7 +46,7 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     ValueError
         If a parameter cannot be saved; the message names it and says what to do. Nothing is written.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or if ``path`` is a folder, a device or a pipe; the message names ``path``.
 
     Notes
     -----
@@ -59,13 +61,13 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     """
     if not is_saved_estimator(type(estimator)):
         raise TypeError(
-            f"save_model writes a RiemannianLVQ, got {estimator!r}: other estimators, subclasses and "
-            "pipelines can be saved by joblib or skops"
+            f"save_model can only save a RiemannianLVQ (no subclass or pipeline), got {estimator!r}: "
+            "use joblib or skops for others"
         )
     check_is_fitted(estimator)
     packer = Packer()
     header = _describe(estimator, packer)
-    replace_file(pathlib.Path(os.path.realpath(path)), seal_archive(header, packer.arrays))
+    replace_file(path, seal_archive(header, packer.arrays))
 
 
 def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
@@ -89,8 +91,9 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, was changed after it was written, has a newer format, or holds a part
-        that is not known here; also if ``manifold`` is missing or differs from that of the model. It is a ValueError.
+        If the file is not a model, is damaged, was changed after it was written, has a newer format, holds a part that
+        is not known here, or holds what no fit leaves behind, such as labels that disagree; also if ``manifold`` is
+        missing or differs from that of the model. It is a ValueError.
     ValueError
         If the model needs no ``manifold`` and one is given.
     OSError
@@ -120,7 +123,7 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     (0, array([[0.],
            [1.]]))
     """
-    header, arrays = open_archive(path, pathlib.Path(path).read_bytes())
+    header, arrays = open_archive(path)
     unpacker = Unpacker(arrays, manifold)
     try:
         estimator = _restore(header, unpacker)
@@ -129,7 +132,7 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
     if manifold is not None and not unpacker.manifold_used:
         raise ValueError(
-            f"manifold={manifold}: the model of {os.fspath(path)} was not trained on a manifold of pymanopt's"
+            f"manifold={manifold}: the model of {os.fspath(path)} was not trained on a pymanopt manifold: omit it"
         )
     if written_by.split(".")[0] != library_version().split(".")[0]:
         warnings.warn(
@@ -180,5 +183,5 @@ def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
     with sklearn.config_context(enable_metadata_routing=True):
         for name, requests in header["requests"].items():
             getattr(estimator, f"set_{name}_request")(**requests)
-    check_is_fitted(estimator)
+    require_fitted(estimator)
     return estimator

@@ -1,4 +1,4 @@
-"""Manifolds see points, never a label; each meets :class:`rplvq.protocols.Manifold`, and any of them has means."""
+"""Manifolds see points, never the label of a sample. Each meets :class:`rplvq.protocols.Manifold`; all have means."""
 
 from collections.abc import Callable
 from typing import Any

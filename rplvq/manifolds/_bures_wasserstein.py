@@ -16,7 +16,7 @@ from rplvq.arrays import (
     row_slices,
     squared_roots,
 )
-from rplvq.parts import library_part
+from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array
 
 NEAR = 1e-3
@@ -104,7 +104,7 @@ class BuresWasserstein:
            [0.  , 2.25]])
     """
 
-    min_stretch: float = attrs.field(default=0.1, validator=[attrs.validators.gt(0), attrs.validators.lt(1)])
+    min_stretch: float = attrs.field(default=0.1, validator=number_in(high=1))
 
     def encode(self, points: Any) -> Array:
         """Return the Cholesky factors of matrices (N, n, n); raise ValueError if one is not positive definite."""
@@ -145,7 +145,8 @@ class BuresWasserstein:
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Return a quarter of the mean eigenvalue of the weighted data (N, n, n)."""
-        # Near c I the squared distance is c / 4 times the affine-invariant one, for which the default step was chosen.
+        # Near c times the identity, squared distances are c / 4 times the affine-invariant ones, for which the default
+        # step was chosen; the mean eigenvalue estimates c.
         return float(np.average(by_block(squares, codes), weights=weights) / (4 * codes.shape[-1]))
 
     def _share(self, roots: Array, steps: Array) -> Array:

@@ -25,8 +25,9 @@ from rplvq.arrays import (
     reads_parts,
     require_finite,
     squared_roots,
+    unmasked,
 )
-from rplvq.parts import library_part
+from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array
 
 
@@ -62,8 +63,8 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
 
     ``groups`` are not used, because they would not make this search faster.
     """
-    # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. Where another prototype is as near up to this
-    # rounding, the differences decide.
+    # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near
+    # within rounding, the distances of that sample are recomputed as |x - w|^2.
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         prototypes, samples = prototypes.astype(complex), samples.astype(complex)
     ends, starts = as_vectors(samples), as_vectors(prototypes)
@@ -154,12 +155,13 @@ class LogEuclidean(FlatMethods):
            [2.]])
     """
 
-    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+    max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
     def encode(self, points: Any) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
-        eigenvalues, eigenvectors = np.linalg.eigh(check_hermitian(points))
-        check_positive(eigenvalues, precision_of(points))
+        matrices = check_hermitian(points)
+        eigenvalues, eigenvectors = np.linalg.eigh(matrices)
+        check_positive(matrices, eigenvalues, precision_of(points))
         return from_spectrum(np.log(eigenvalues), eigenvectors)
 
     def decode(self, codes: Array) -> Array:
@@ -214,7 +216,7 @@ class LogCholesky(FlatMethods):
            [5.]])
     """
 
-    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+    max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
     def encode(self, points: Any) -> Array:
         """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
@@ -243,7 +245,7 @@ class EuclideanVectors(FlatMethods):
 
     def encode(self, points: Any) -> Array:
         """Return vectors (N, d) as float64; raise ValueError at anything that is not finite and real."""
-        if isinstance(points, (list, tuple)):
+        if isinstance(unmasked(points), (list, tuple)):
             points = np.asarray(points)
         vectors = check_array(points, dtype=np.float64, ensure_all_finite=False, input_name="X")
         require_finite(vectors)

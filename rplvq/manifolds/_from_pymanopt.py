@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from rplvq.arrays import require_finite
+from rplvq.arrays import require_finite, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array
@@ -62,13 +62,11 @@ class FromPymanopt:
     def _has_exp_and_log(self, attribute: attrs.Attribute[Any], value: Any) -> None:
         if not isinstance(value, PymanoptManifold):
             raise TypeError(f"manifold must be a pymanopt manifold, got {value!r}")
-        missing = [
-            name
-            for name in ("exp", "log", "norm", "retraction", "zero_vector")
-            if getattr(type(value), name) is getattr(PymanoptManifold, name)
-        ]
+        needed = ("exp", "log", "norm", "retraction", "zero_vector")
+        missing = [name for name in needed if getattr(type(value), name) is getattr(PymanoptManifold, name)]
         if missing:
-            raise TypeError(f"{value} does not offer {', '.join(missing)}, which prototypes need")
+            why = f"{value} lacks {', '.join(missing)}, which rplvq needs to move prototypes"
+            raise TypeError(f"{why}: choose a pymanopt manifold that defines them")
         if value.point_layout != 1:
             raise TypeError(f"the points of {value} are not single arrays")
 
@@ -79,7 +77,7 @@ class FromPymanopt:
         norm (a vector off the unit sphere, a basis that is not orthonormal), or that has no logarithm to the first
         point (outside the hyperbolic ball).
         """
-        array = np.asarray(points)
+        array = np.asarray(unmasked(points))
         if array.dtype.kind not in "biufc" or array.ndim < 2:
             raise ValueError(f"X must be numbers of shape (n_points, ...), got {array.dtype} of shape {array.shape}")
         if len(array) == 0:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
-from rplvq.parts import count_from, library_part, not_negative
+from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Prototypes
 
 LONGEST = 0.5
@@ -142,10 +142,10 @@ class LearnedLogEuclidean:
     ((3, 3), True)
     """
 
-    rate: float = attrs.field(default=0.01, validator=not_negative)
+    rate: float = attrs.field(default=0.01, validator=number_in(closed=True))
     rank: int | None = attrs.field(default=None, validator=count_from(1, or_none=True))
     random_state: int = attrs.field(default=0, validator=count_from(0))
-    max_step_length: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
+    max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
     def encode(self, points: Any) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite.

@@ -173,8 +173,8 @@ def _slack(frame: Frame, samples: Array, smallest: Array) -> Array:
 
     ``smallest`` (B,) is the smallest log-eigenvalue of each sample, whitened by one of the prototypes.
     """
-    # The error of a logarithm is the rounding of the whitened pair divided by its smallest eigenvalue. The spread of
-    # the prototypes bounds the smallest eigenvalues of all pairs of a sample by that of one pair.
+    # A log-eigenvalue is wrong by at most the rounding of the whitened sample over its smallest eigenvalue. For any
+    # prototype this eigenvalue is at least the one known here, divided by ``spread``.
     with np.errstate(over="ignore"):
         error = 4 * rounding(samples.shape[-1]) * _size(frame.envelope, samples) * frame.spread * np.exp(-smallest)
     return np.where(error < UNRELIABLE, error, np.inf)

@@ -195,7 +195,7 @@ class _Point(NamedTuple):
     follow: Callable[[float], Prototypes]
     value: float
     ahead: Array  # codes (1, ...) after the whole mean logarithm
-    length: float  # of the mean logarithm; 0 if it is rounding
+    length: float  # of the mean logarithm; 0 if it is only noise
 
     @property
     def gradient(self) -> float:
@@ -207,7 +207,7 @@ def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
     ahead = np.asarray(follow(1.0))
-    # If all points agree up to rounding, their mean logarithm is rounding, too.
+    # If all points agree up to rounding, their mean logarithm is only noise, so its length is reported as 0.
     if value <= max(negligible, 1e4 * _between(manifold, prototype, np.asarray(prototype))):
         return _Point(prototype, follow, value, ahead, 0.0)
     return _Point(prototype, follow, value, ahead, float(np.sqrt(_between(manifold, prototype, ahead))))

@@ -10,7 +10,7 @@ import numpy as np
 from rplvq.arrays import by_block, check_positive_definite, first_bad, from_spectrum, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.manifolds._flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
-from rplvq.parts import library_part
+from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array
 
 
@@ -47,7 +47,7 @@ class ProjectedEuclidean:
            [0. , 1. ]])
     """
 
-    tau: float = attrs.field(default=1e-4, validator=attrs.validators.gt(0))
+    tau: float = attrs.field(default=1e-4, validator=number_in(finite=True))
     relative: bool = False
 
     def encode(self, points: Any) -> Array:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rplvq.arrays import unmasked
 from rplvq.manifolds import AffineInvariant
 from rplvq.plotting._style import INK, Axes, class_colors, new_axes, tidy
 from rplvq.protocols import Array
@@ -42,7 +43,7 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     >>> len(ax.lines), ax.get_yscale()
     (4, 'log')
     """
-    matrices, labels = AffineInvariant().encode(X), np.asarray(y)
+    matrices, labels = AffineInvariant().encode(X), np.asarray(unmasked(y, "y"))
     if labels.shape != matrices.shape[:1]:
         raise ValueError(f"y must hold {len(matrices)} labels, one per matrix, got shape {labels.shape}")
     ax = new_axes(ax)
@@ -96,7 +97,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     True
     """
     distances, predicted = model.transform(X), model.predict(X)
-    labels = predicted if y is None else np.asarray(y)
+    labels = predicted if y is None else np.asarray(unmasked(y, "y"))
     if labels.shape != predicted.shape:
         raise ValueError(f"y must hold {len(predicted)} labels, one per sample, got shape {labels.shape}")
     ax = new_axes(ax, 5.6, 4.6)

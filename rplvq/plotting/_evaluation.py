@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from os import PathLike
+from pathlib import PurePath
 
 import numpy as np
 
 from rplvq.evaluation import AccuracyReject, Comparison, Reliability, mean_and_deviation
+from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, new_figure, tidy
 from rplvq.protocols import Array
 
@@ -130,9 +133,12 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
+    require_writable(path)
     figure = Figure(figsize=(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)), layout="constrained")
     plot_comparison(comparison, metric, figure.subplots())
-    figure.savefig(path, dpi=150)
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=150, format=PurePath(path).suffix[1:] or None)
+    replace_file(path, picture.getvalue())
 
 
 def plot_accuracy_reject(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rplvq.arrays import unmasked
 from rplvq.plotting._style import Axes, class_colors, new_axes, points_of, tidy
 from rplvq.protocols import Array
 
@@ -140,9 +141,9 @@ def plot_ellipses(
     ax = new_axes(ax, 5.0, 4.6)
     colors = class_colors(np.unique(labels))
     if X is not None:
-        curves = _ellipses(np.asarray(X), channels)
+        curves = _ellipses(np.asarray(unmasked(X)), channels)
         for index, curve in enumerate(curves):
-            color = "0.6" if y is None else colors.get(np.asarray(y)[index].item(), "0.6")
+            color = "0.6" if y is None else colors.get(np.asarray(unmasked(y, "y"))[index].item(), "0.6")
             ax.plot(*curve, color=color, lw=0.6, alpha=0.4, zorder=1)
     seen: set[Any] = set()
     for curve, label in zip(_ellipses(matrices, channels), labels.tolist(), strict=True):

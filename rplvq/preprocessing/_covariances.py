@@ -6,12 +6,13 @@ variables is singular, and ``fit`` refuses it. The parameter ``shrinkage`` repai
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from rplvq.arrays import adjoint, as_number_array, require_finite
+from rplvq.arrays import adjoint, as_number_array, check_hermitian, mixed_units, require_finite, unmasked
 from rplvq.exceptions import PointError
 from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map
 from rplvq.protocols import Array
@@ -52,7 +53,8 @@ def trial_covariances(
     Ledoit-Wolf estimates of other libraries divide by ``n_samples``.
 
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
-    channel is flat or if the channels have an average reference. Shrinkage always repairs this; dropping a channel may.
+    channel is flat or if the channels have an average reference. Drop such a channel first; a small shrinkage always
+    repairs C. A UserWarning is given if shrinkage mixes units, as for :func:`shrink`.
 
     References
     ----------
@@ -172,6 +174,43 @@ def region_covariances(
     return _shrink(np.stack(covariances), np.full(len(covariances), strength))
 
 
+def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
+    """Shrink given matrices towards the scaled identity, which makes singular covariances positive definite.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian matrices.
+    shrinkage : float in [0, 1], default=1e-6
+        Weight s of the scaled identity. The smallest value that repairs the matrices changes them least.
+
+    Returns
+    -------
+    ndarray of shape (N, n, n)
+        ``(1 - s) X + s tr(X) / n I``, float64 or complex128.
+
+    Raises
+    ------
+    ValueError
+        If X holds no Hermitian matrices of finite numbers, or if shrinkage is outside [0, 1].
+
+    Warns
+    -----
+    UserWarning
+        If the standard deviations of two channels differ by more than three orders of magnitude and the added variance
+        exceeds the smaller variance: scale the channels first.
+
+    Examples
+    --------
+    >>> from rplvq.preprocessing import shrink
+    >>> shrink([[[2.0, 2.0], [2.0, 2.0]]], shrinkage=0.5)
+    array([[[2., 1.],
+            [1., 2.]]])
+    """
+    matrices = check_hermitian(X)
+    return _shrink(matrices, np.full(len(matrices), _strength(shrinkage)))
+
+
 def _second_moments(signals: Array, divisor: int) -> Array:
     """Return ``E E^H / divisor`` (..., n, n) of signals E (..., n, l), exactly Hermitian."""
     product = signals @ adjoint(signals)
@@ -183,6 +222,9 @@ def _shrink(covariances: Array, strength: Array) -> Array:
     """Return ``(1 - s) C + s tr(C) / n I`` for covariances C (N, n, n) and strengths s (N,)."""
     n = covariances.shape[-1]
     scale = np.trace(covariances, axis1=1, axis2=2).real / n
+    variances = np.diagonal(covariances, axis1=1, axis2=2).real.mean(axis=0)
+    if advice := mixed_units(variances, float(np.mean(strength * scale))):
+        warnings.warn(f"shrinkage mixes the units of the channels. {advice}", UserWarning, stacklevel=3)
     kept: Array = (1.0 - strength)[:, None, None] * covariances
     kept += (strength * scale)[:, None, None] * np.eye(n)
     return kept
@@ -215,7 +257,7 @@ def _strength(shrinkage: Any, alternative: str = "") -> float:
 
 def _check_images(images: npt.ArrayLike) -> Array:
     """Return images (N, h, w) or (N, h, w, channels) as an array of real numbers, not copied."""
-    array = np.asarray(images)
+    array = np.asarray(unmasked(images, "images"))
     if array.dtype.kind not in "biuf":
         raise ValueError(f"images must hold real numbers, got dtype {array.dtype}")
     if array.ndim not in (3, 4) or 0 in array.shape:
@@ -231,7 +273,7 @@ def _check_images(images: npt.ArrayLike) -> Array:
 
 
 def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    array = np.asarray(masks)
+    array = np.asarray(unmasked(masks, "masks"))
     if array.dtype != bool:
         raise ValueError(f"masks must hold booleans, got dtype {array.dtype}: pass e.g. masks > 0")
     if array.shape != shape:

@@ -79,7 +79,7 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     seen: dict[str, Any] = {"basis": None}
 
     def evaluated(point: Array) -> tuple[float, Array]:
-        # The optimiser asks for the cost and the gradient of the same point one after the other.
+        # The optimiser asks for the cost and the gradient of a point one after the other, so the last result is kept.
         if seen["basis"] is None or not np.array_equal(seen["basis"], point):
             seen.update(basis=point.copy(), values=function(point))
         return seen["values"]  # type: ignore[no-any-return]

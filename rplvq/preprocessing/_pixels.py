@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
+from rplvq.arrays import unmasked
 from rplvq.protocols import Array
 
 FeatureMap: TypeAlias = Callable[[Array], npt.ArrayLike]
@@ -110,7 +111,7 @@ def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
 
     The function gets a copy of the image in floats, because differences of bytes would overflow.
     """
-    values = np.asarray(function(image.astype(float)))
+    values = np.asarray(unmasked(function(image.astype(float)), f"features of images[{index}]"))
     height, width = image.shape[:2]
     fits = values.ndim == 3 and values.shape[:2] == (height, width) and values.size > 0
     if values.dtype.kind not in "biufc" or not fits:

@@ -1,4 +1,4 @@
-"""SPDProjection: a learned projection of large positive definite matrices to small ones, X -> V^H X V."""
+"""SPDProjection: a learned map of large positive definite matrices to small ones, X -> V^H X V for orthonormal V."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import attrs
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import by_block, check_labels, congruence, encoded, hard_targets, index_labels, invsqrtm, logm, sqrtm
 from rplvq.estimators import RiemannianLVQ, resolve_cost
+from rplvq.exceptions import interrupts_raised
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import require_count
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
@@ -116,7 +118,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Learn V.
 
         Parameters
@@ -125,6 +127,9 @@ class SPDProjection(TransformerMixin, BaseEstimator):
             Symmetric or Hermitian positive definite matrices.
         y : array-like of shape (N,) or (N, C)
             Labels of any sortable type, or class probabilities whose rows sum to one.
+        **params
+            Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
+            ``sample_weight``. V itself minimises the mean cost of all samples alike.
 
         Returns
         -------
@@ -135,6 +140,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         ValueError
             If an argument or a parameter is invalid; nothing is changed then.
         """
+        routed = process_routing(self, "fit", **params).classifier.fit
         cost, codes, classes, targets = self._check(X, y)
         manifold = AffineInvariant()
         center = riemannian_mean(manifold, codes).code
@@ -146,10 +152,10 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         basis = _leading(means, np.array([len(group) for group in members]), self.n_components)
         sigma2 = self._start_sigma2(means, samples, basis)
         target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
-        basis, target, costs, n_iter = self._learn(target, basis, classes, y)
+        basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
+        components, prototypes = _canonical(whitening @ basis, center), congruence(target.prototypes, coloring)
         validate_data(self, X, skip_check_array=True)
-        self.components_ = _canonical(whitening @ basis, center)
-        self.prototypes_ = congruence(target.prototypes, coloring)
+        self.components_, self.prototypes_ = components, prototypes
         self.prototype_labels_ = classes[target.labels]
         self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
         return self
@@ -172,6 +178,11 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         validate_data(self, X, skip_check_array=True, reset=False)
         return by_block(lambda part: congruence(part, self.components_), codes)
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of scikit-learn's metadata routing: fit calls fit of ``classifier``."""
+        mapping, model = MethodMapping().add(caller="fit", callee="fit"), self.classifier or RiemannianLVQ()
+        return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
@@ -188,10 +199,6 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         codes = encoded(AffineInvariant(), X)
         if self.n_components > codes.shape[1]:
             raise ValueError(f"n_components={self.n_components} exceeds the size {codes.shape[1]} of the matrices in X")
-        if y is None:
-            raise ValueError(
-                "SPDProjection requires y to be passed, but the target y is None: V is learned from labels"
-            )
         classes, targets = check_labels(y, len(codes))
         counts = np.bincount(hard_targets(targets), minlength=len(classes))
         if not counts.all():
@@ -207,7 +214,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         return float(self.sigma2)
 
     def _learn(
-        self, target: ProjectedCost, basis: Array, classes: Array, y: Any
+        self, target: ProjectedCost, basis: Array, classes: Array, y: Any, routed: Any
     ) -> tuple[Array, ProjectedCost, list[float], int]:
         """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
         found = descend(target, basis, self.max_iter, self.tol)
@@ -215,7 +222,8 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         model = RiemannianLVQ(cost=self.cost, sigma2=target.sigma2, max_epochs=5, random_state=0)
         model = clone(model if self.classifier is None else self.classifier)
         for turn in range(self.n_alternations):
-            model.fit(congruence(target.samples, found.basis), y)
+            with interrupts_raised():
+                model.fit(congruence(target.samples, found.basis), y, **routed)
             labels = index_labels(model.prototype_labels_, classes, "classifier.prototype_labels_")
             before = target.prototypes if turn else target.prototypes[labels]  # class means at first
             target = attrs.evolve(target, prototypes=lifted(before, found.basis, model.prototypes_), labels=labels)

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import congruence, encoded, invsqrtm, parts_of, subset
+from rplvq.arrays import check_groups, congruence, encoded, invsqrtm, parts_of, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.protocols import Array
 
@@ -121,15 +121,15 @@ class Recenter(TransformerMixin, BaseEstimator):
         """
         self._check_parameters()
         codes = encoded(AffineInvariant(), X)
-        names, index = _check_groups(groups, len(codes))
+        names, index = _named(groups, len(codes))
         members = [subset(codes, np.flatnonzero(index == g)) for g in range(len(names))]
         means = np.stack([self._mean(own, name) for own, name in zip(members, names.tolist(), strict=True)])
-        validate_data(self, X, skip_check_array=True)
-        self.groups_, self.means_ = names, means
         if self.online:
             sizes = np.bincount(index).astype(float)
-            self.start_ = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
-            self.running_: dict[Any, tuple[Array, int]] = {}
+            start = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
+            self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
+        validate_data(self, X, skip_check_array=True)
+        self.groups_, self.means_ = names, means
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -149,7 +149,7 @@ class Recenter(TransformerMixin, BaseEstimator):
             raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running mean")
         codes = encoded(AffineInvariant(), X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        names, index = _check_groups(groups, len(codes))
+        names, index = _named(groups, len(codes))
         met = [name for name in names.tolist() if name in self.groups_.tolist()]
         if met:
             raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
@@ -177,14 +177,15 @@ class Recenter(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         codes = encoded(AffineInvariant(), X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        names, index = _check_groups(groups, len(codes))
+        names, index = _named(groups, len(codes))
         known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
         if groups is None and None not in known:
             raise ValueError(
                 f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
                 "with a new name for a new session"
             )
-        result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_))
+        running = [mean for mean, _ in getattr(self, "running_", {}).values()]
+        result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_, *running))
         for g, name in enumerate(names.tolist()):
             rows = np.flatnonzero(index == g)
             members = subset(codes, rows)
@@ -228,7 +229,7 @@ class Recenter(TransformerMixin, BaseEstimator):
             mean, count = self._next(mean, count, code)
 
     def _next(self, mean: Array, count: int, code: Array) -> tuple[Array, int]:
-        """Return the running mean (n, n) and the number of samples after one more."""
+        """Return the mean (n, n) and count after one more sample; the start mean counts as ``prior_weight`` samples."""
         manifold = AffineInvariant()
         share = np.array([[1.0 / (self.prior_weight + count + 1)]])
         return np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0], count + 1
@@ -245,23 +246,11 @@ class Recenter(TransformerMixin, BaseEstimator):
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
 
 
-def _check_groups(groups: Any, n_samples: int) -> tuple[Array, Array]:
+def _named(groups: Any, n_samples: int) -> tuple[Array, Array]:
     """Return the sorted groups (G,), and the index of each sample's group among them (N,)."""
     if groups is None:
         return np.array([None], dtype=object), np.zeros(n_samples, dtype=int)
-    array = np.asarray(groups)
-    if array.shape != (n_samples,):
-        raise ValueError(
-            f"groups must have shape ({n_samples},), one entry per sample of X, got shape {array.shape}: "
-            "for samples of one group pass np.full(len(X), name)"
-        )
+    array = check_groups(groups, n_samples)
     if array.dtype.kind == "M":
         array = array.astype("datetime64[us]")  # so that the same date in another unit is the same group
-    try:
-        missing = [index for index, name in enumerate(array.tolist()) if name is None or name != name]
-        if missing:
-            raise ValueError(f"groups[{missing[0]}] is {array[missing[0]]!r}: every sample needs a group")
-        names, index = np.unique(array, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(f"groups has missing entries or mixed types: {error}") from error
-    return names, index
+    return np.unique(array, return_inverse=True)

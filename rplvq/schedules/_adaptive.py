@@ -1,8 +1,8 @@
 """A step size that adapts itself, computed from distances alone.
 
-For one sample, the norm of the gradient of a prototype is ``2 |slope| distance``, and for several samples it is at most
-the sum of these. It is therefore known without any matrix. The distances that the prototypes have moved cost an
-extra evaluation, so they are measured only after some steps.
+For one sample, the norm of the gradient of a prototype is ``2 |slope| distance``, and for a batch it is at most the
+mean of these. It is therefore known without any matrix. The distances that the prototypes have moved cost an extra
+evaluation, so they are measured only after some steps.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.parts import count_from, library_part, positive_or_none
+from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.schedules._schedules import number, positive, started
+from rplvq.schedules._schedules import number, positive_or_none, started
 
 
 @library_part
@@ -47,24 +47,26 @@ class DoGState(NamedTuple):
 @library_part
 @attrs.frozen
 class AdaptiveStep:
-    """A step size that adapts itself: the distance that the prototypes have moved, over the root of summed gradients.
+    """A step size that adapts itself: distance moved, divided by the root of the summed squared gradient norms.
 
-    Let ``g_i`` be the norms of the Riemannian gradients over all prototypes together, and ``r`` the largest distance of
-    the prototypes from their start so far. In epoch t of T the step size is ::
+    Let ``g_i`` be the norm of the Riemannian gradient of step i over all prototypes together (for batches, an upper
+    bound of it). Let ``r`` be the largest distance so far between all prototypes and their start, where the distance of
+    all prototypes is the root of the K summed squares. In epoch t = 1, ..., T the step size is ::
 
         max(r, start * max_i g_i) / sqrt(sum_i g_i^2) * (1 - t / (T + 1))
 
-    The first step size is ``start``. If it is too small, r and the steps grow geometrically until the prototypes have
-    moved about as far as they need to. If it is too large, the sum of the gradients shortens the steps. The result
-    therefore hardly depends on ``start``.
+    The first step size is ``start * T / (T + 1)``. If it is too small, r and the steps grow geometrically until the
+    prototypes have moved about as far as they need to. If it is too large, the growing denominator shortens the steps.
+    The result therefore hardly depends on ``start``.
 
     Parameters
     ----------
     start : float, optional
-        First step size; None uses that of the paper, ``n xi / 100``, times the unit of the data if distances carry one.
+        First step size before the decay; None is the paper's ``n xi / 100`` for n x n matrices and xi prototypes
+        per class, times ``unit`` if the manifold defines it.
     every : int, default=32
-        The distance from the initial prototypes is measured after steps 1, 2, 4, ... up to this number, and then after
-        every multiple of it. Each measurement costs K distances.
+        The distance from the start is measured after steps 1, 2, 4, 8, ... (powers of two) up to this number, and then
+        after every multiple of it. Each measurement costs K distances.
     max_weight : float or None, default=1.0
         Largest absolute weight of a (sample, prototype) pair, see :class:`rplvq.schedules.StepSize`.
 
@@ -72,9 +74,9 @@ class AdaptiveStep:
     -----
     This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size schedule",
     arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
-    "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The originals start from
-    a fixed first movement and average the iterates. The floor ``start * max g`` and the linear decay are choices of
-    this library. The compiled kernels do not support this rule, so it takes the plain path.
+    "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The original methods
+    begin with a small fixed r, and average the iterates. The floor ``start * max g`` and the linear decay are choices
+    of this library. The compiled kernels do not support this rule; training uses NumPy instead.
 
     Examples
     --------
@@ -89,9 +91,9 @@ class AdaptiveStep:
     16
     """
 
-    start: float | None = attrs.field(default=None, converter=number, validator=positive)
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
     every: int = attrs.field(default=32, converter=number, validator=count_from(1))
-    max_weight: float | None = attrs.field(default=1.0, validator=positive_or_none)
+    max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Return the step size before any gradient is known; raise ValueError if ``start`` is None."""

@@ -12,16 +12,11 @@ from typing import Any
 import attrs
 
 from rplvq.arrays import Samples, materialise
-from rplvq.parts import count_from, library_part, positive_or_none
+from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Manifold, Schedule
 
-
-def positive(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    """Attrs validator: accept a positive finite number, and None for the field ``start``."""
-    if value is None and attribute.name == "start":
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-        raise ValueError(f"{attribute.name} must be a positive finite number, got {value!r}")
+positive = number_in(finite=True)
+positive_or_none = number_in(finite=True, or_none=True)
 
 
 def number(value: Any) -> Any:
@@ -75,7 +70,7 @@ class GeometricDecay:
     [0.1, 0.01, 0.001]
     """
 
-    start: float | None = attrs.field(default=None, converter=number, validator=positive)
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
     ratio: float = attrs.field(default=0.01, converter=number, validator=positive)
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
@@ -104,7 +99,7 @@ class StepDecay:
     [1.0, 1.0, 0.5, 0.5, 0.25]
     """
 
-    start: float | None = attrs.field(default=None, converter=number, validator=positive)
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
     factor: float = attrs.field(default=0.5, converter=number, validator=positive)
     every: int = attrs.field(default=10, converter=number, validator=count_from(1))
 
@@ -143,9 +138,9 @@ class Annealed:
     [8.0, 7.82, 7.6, 7.6]
     """
 
-    start: float | None = attrs.field(default=None, converter=number, validator=positive)
-    beta: float = attrs.field(default=0.99, converter=number, validator=[positive, attrs.validators.lt(1)])
-    power: float = attrs.field(default=1.1, converter=number, validator=[positive, attrs.validators.ge(1)])
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
+    beta: float = attrs.field(default=0.99, converter=number, validator=number_in(high=1))
+    power: float = attrs.field(default=1.1, converter=number, validator=number_in(1, closed=True, finite=True))
     drop: float = attrs.field(default=0.4, converter=number, validator=positive)
     floor: float = attrs.field(default=0.01, converter=number, validator=positive)
 
@@ -243,7 +238,7 @@ class StepSize:
     """
 
     schedule: Any = None
-    max_weight: float | None = attrs.field(default=1.0, validator=positive_or_none)
+    max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
     horizon: int = attrs.field(default=1000, validator=count_from(1))
 
     def in_stream(self, step_size: float, sigma2: float, n_prototypes: int) -> float:

@@ -8,7 +8,7 @@ from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require
 from rplvq.training._growth import Grow, Growth, Prune
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
 from rplvq.training._resize import Window, with_prototypes, without_prototypes
-from rplvq.training._selection import Choice, Trial, choose_sigma2
+from rplvq.training._selection import Choice, Trial, choose_sigma2, split_classes
 from rplvq.training._state import (
     EpochReport,
     Meter,
@@ -60,6 +60,7 @@ __all__ = [
     "pair_weights",
     "require_finite",
     "run_epochs",
+    "split_classes",
     "step_trouble",
     "warn_of",
     "with_prototypes",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.exceptions import DivergenceWarning, PointError
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Prototypes
 from rplvq.training._state import State
 
 OFTEN = 0.5
@@ -51,17 +51,23 @@ def decoded(manifold: Any, state: State, names: Array) -> Array:
     return points
 
 
-def edge_trouble(manifold: Any, points: Array, names: Array) -> str | None:
-    """Return a warning if a prototype is at the edge of the manifold, that is, if ``encode`` would refuse it.
+def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | None:
+    """Return a warning if one of K prototypes is at the edge of the manifold; ``names`` (K,) are labels of the user.
 
-    ``points`` (K, ...) are from :func:`decoded`, and ``names`` (K,) are the labels of the user.
+    There, ``encode`` would refuse its point, and distances are rounding: if each entry of its code is rounded once, it
+    moves by more than 1e-8 of the distances between prototypes. Where the metric is flat in the codes, none does.
     """
+    codes = np.asarray(prototypes)
+    with np.errstate(all="ignore"):
+        moved = np.asarray(manifold.sqdist(prototypes, codes + np.spacing(np.abs(codes))))
+    blurred = np.flatnonzero(~(np.diag(moved) <= np.finfo(float).eps * moved.max()))
     try:
-        manifold.encode(points)
+        if len(blurred):
+            manifold.encode(np.asarray(manifold.decode(prototypes))[blurred])
     except PointError as error:
-        reason = error.reason.partition(". ")[0]
+        k, reason = blurred[error.index], error.reason.partition(". ")[0]
         return (
-            f"prototype {error.index} (class {names.tolist()[error.index]!r}) is at the edge of the manifold, where "
+            f"prototype {k} (class {names.tolist()[k]!r}) is at the edge of the manifold, where "
             f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise "
             "the samples (shrinkage), or lower step_size or the manifold's max_step_length"
         )

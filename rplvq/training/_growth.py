@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
-from attrs.validators import in_
 
-from rplvq.parts import count_from, library_part, not_negative, share
+from rplvq.parts import count_from, library_part, number_in, one_of
 from rplvq.protocols import Array
 from rplvq.training._resize import Window
 
@@ -51,7 +50,7 @@ class Grow:
     at : {"mean", "sample"}, default="mean"
         "sample" leaves out steps 2 and 3.
     min_samples : int, default=10
-        A class with fewer samples in the window gets no prototype.
+        A class with fewer distinct samples in the window gets no prototype.
     window : int, default=200
         Number of samples that ``partial_fit`` keeps for this rule; a fit looks at all its training samples.
 
@@ -68,8 +67,8 @@ class Grow:
 
     at_most: int = attrs.field(default=4, validator=count_from(1))
     every: int = attrs.field(default=10, validator=count_from(1))
-    gain: float | None = attrs.field(default=0.02, validator=share(zero=True, or_none=True))
-    at: str = attrs.field(default="mean", validator=in_(("mean", "sample")))
+    gain: float | None = attrs.field(default=0.02, validator=number_in(high=1, closed=True, or_none=True))
+    at: str = attrs.field(default="mean", validator=one_of("mean", "sample"))
     min_samples: int = attrs.field(default=10, validator=count_from(1))
     window: int = attrs.field(default=200, validator=count_from(1))
 
@@ -138,7 +137,7 @@ class Prune:
 
     at_least: int = attrs.field(default=1, validator=count_from(1))
     every: int = attrs.field(default=10, validator=count_from(1))
-    rise: float = attrs.field(default=0.0, validator=not_negative)
+    rise: float = attrs.field(default=0.0, validator=number_in(closed=True))
     min_samples: int = attrs.field(default=10, validator=count_from(1))
     window: int = attrs.field(default=200, validator=count_from(1))
 

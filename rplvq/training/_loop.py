@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from tqdm.auto import tqdm
 
-from rplvq.parts import count_from, library_part, not_negative, share
+from rplvq.parts import count_from, library_part, number_in
 from rplvq.training._state import EpochReport, Origin, Progress, Score, State
 
 Callback = Callable[[EpochReport], Any]
@@ -35,7 +35,8 @@ class EarlyStopping:
     Parameters
     ----------
     fraction : float, default=0.1
-        Share of the samples that the estimator holds out, stratified by class.
+        Share of the distinct samples of each class that the estimator holds out, at least one. A class keeps one more
+        than it has prototypes.
     patience : int, default=10
         Number of epochs to wait for a lower validation cost.
     tol : float, default=1e-4
@@ -51,9 +52,9 @@ class EarlyStopping:
     True
     """
 
-    fraction: float = attrs.field(default=0.1, validator=share())
+    fraction: float = attrs.field(default=0.1, validator=number_in(high=1))
     patience: int = attrs.field(default=10, validator=count_from(1))
-    tol: float = attrs.field(default=1e-4, validator=not_negative)
+    tol: float = attrs.field(default=1e-4, validator=number_in(closed=True))
 
     def __call__(self, progress: Progress) -> Progress:
         """Compare the validation cost of the epoch with the best one, and stop if the patience is over."""

@@ -24,6 +24,14 @@ def new_codes(prototypes: Prototypes, codes: Array) -> Prototypes:
     return codes if with_codes is None else with_codes(codes)
 
 
+def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
+    """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
+    order = np.argsort(labels, kind="stable")
+    if (np.diff(order) > 0).all():
+        return prototypes, labels
+    return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]
+
+
 def with_prototypes(state: State, codes: Array, labels: Array) -> State:
     """Add M prototypes with codes (M, ...) and labels (M,); each is placed after the others of its class.
 
@@ -64,9 +72,9 @@ def _rebuilt(state: State, kept: Array, codes: Array, labels: Array) -> State:
 
 
 class Window:
-    """The samples that a rule of growth looks at, and the prototypes as they would be after a change.
+    """What a rule of growth sees: samples, and the prototypes with any changes tried so far.
 
-    A window is not changed; ``added``, ``removed`` and ``tuned`` return new ones.
+    Windows are immutable: ``added``, ``removed`` and ``tuned`` (new prototypes move to a lower loss) return new ones.
 
     Parameters
     ----------
@@ -79,7 +87,7 @@ class Window:
     samples : Samples
         N samples in memory: all samples of a fit, or the latest ones of a stream.
     sweep : int, default=0
-        Number of epochs and calls of ``partial_fit`` so far.
+        Number of epochs so far; a call of ``partial_fit`` counts as one.
     sqdist : ndarray of shape (N, K), optional
         Squared distances, if they are known; else they are computed when they are first read.
 

@@ -121,7 +121,9 @@ class Choice(NamedTuple):
     trains: bool = True
 
 
-def split_classes(samples: Samples, labels: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def split_classes(
+    samples: Samples, labels: Array, rng: np.random.Generator, fraction: float = FRACTION
+) -> tuple[Array, Array]:
     """Draw samples to hold out from each class; return the sorted indices of the kept and of the held-out samples.
 
     Equal samples stay together, and samples of weight 0 are in neither part. A class keeps at least one sample more
@@ -131,7 +133,7 @@ def split_classes(samples: Samples, labels: Array, rng: np.random.Generator) -> 
     usable = samples.filled_weights > 0
     for label, count in enumerate(np.bincount(labels)):
         different = np.unique(numbers[(hard == label) & usable])
-        n_held = min(max(1, round(FRACTION * len(different))), len(different) - count - 1)
+        n_held = min(max(1, round(fraction * len(different))), len(different) - count - 1)
         held.append(rng.permutation(different)[: max(n_held, 0)])
     chosen = np.flatnonzero(np.isin(numbers, np.concatenate(held)) & usable)
     usable[chosen] = False

@@ -219,8 +219,12 @@ def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 
+STREAM_ROWS = 1000
+"""Number of rows of the history that a stream keeps, so that a call takes the same time however many came before."""
+
+
 def append_columns(history: dict[str, Array], row: dict[str, float]) -> dict[str, Array]:
-    """Return a new history with one more row."""
+    """Return a new history with one more row, without the rows before the last :data:`STREAM_ROWS`."""
     if not history:
         return columns([row])
-    return {name: np.append(values, row.get(name, np.nan)) for name, values in history.items()}
+    return {name: np.append(values[1 - STREAM_ROWS :], row.get(name, np.nan)) for name, values in history.items()}

@@ -63,7 +63,7 @@ def pair_weights(
     """
     weights = slope * (2.0 * step_size)
     n_capped = 0
-    # A norm bounds the largest entry and is cheaper to compute. Most steps need no cap, and stop at these two tests.
+    # Two cheap upper bounds show that most steps need neither cap; only otherwise the exact values are computed.
     norm = np.vdot(weights, weights)
     reach = len(weights) * norm * np.vdot(sqdist, sqdist) ** 0.5
     if max_weight is not None and norm > max_weight * max_weight:

@@ -18,7 +18,7 @@ import numpy as np
 from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, subset, visits
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
-from rplvq.parts import all_callable, count_from, library_part
+from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
     GeometricDecay,
@@ -33,7 +33,7 @@ from rplvq.schedules import (
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
-from rplvq.training._resize import Window
+from rplvq.training._resize import Window, by_class
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
 from rplvq.training._step import Step, Stepper
 
@@ -63,7 +63,7 @@ class Trainer:
     early_stopping : EarlyStopping, optional
         Used if validation data are given; it then selects the best state.
     growth, callbacks : sequence of callable, default=()
-        Rules that add and remove prototypes, and callbacks. Both are called after each epoch, in their order.
+        Rules of growth are called before each epoch except the first, and callbacks after each epoch, in their order.
     n_jobs : int or None, default=None
         Number of threads that decompose large batches.
     verbose : int, default=0
@@ -80,17 +80,19 @@ class Trainer:
     array([0., 0., 0., 0., 0.])
     """
 
-    manifold: Manifold[Any]
-    cost: Cost = attrs.field(factory=RSLVQ)
-    initializer: Initializer = attrs.field(factory=ClassMeans)
+    manifold: Manifold[Any] = attrs.field(validator=offers("a Manifold", *MANIFOLD_METHODS))
+    cost: Cost = attrs.field(factory=RSLVQ, validator=offers("a Cost", "__call__"))
+    initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
     sigma2: float | Schedule | str | None = None
     step_size: Any = attrs.field(default=None, converter=as_step_rule)
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
-    early_stopping: EarlyStopping | None = attrs.field(default=None, kw_only=True)
-    growth: Sequence[Growth] = attrs.field(default=(), kw_only=True, validator=all_callable)
-    callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=all_callable)
-    n_jobs: int | None = attrs.field(default=None, kw_only=True)
+    early_stopping: EarlyStopping | None = attrs.field(
+        default=None, kw_only=True, validator=offers("an EarlyStopping", "__call__", or_none=True)
+    )
+    growth: Sequence[Growth] = attrs.field(default=(), kw_only=True, validator=by_name(callables))
+    callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=by_name(callables))
+    n_jobs: int | None = attrs.field(default=None, kw_only=True, validator=by_name(require_jobs))
     verbose: int = attrs.field(default=0, kw_only=True)
 
     def init(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> State:
@@ -119,13 +121,13 @@ class Trainer:
         return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
     def first_prototypes(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> tuple[Prototypes, Array]:
-        """Return K prototypes from the initializer, and their labels (K,); arguments and errors as for :meth:`init`."""
+        """Return K prototypes of the initializer, sorted by label, and their labels (K,); see :meth:`init`."""
         extra = {} if samples.weights is None else {"sample_weight": samples.weights}
         codes = materialise(type(self.initializer).__call__, samples.codes)
         prototypes, labels = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
-        return prototypes, labels
+        return by_class(prototypes, labels)
 
     def start(self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int) -> State:
         """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
@@ -133,7 +135,7 @@ class Trainer:
         Parameters
         ----------
         prototypes, labels : Prototypes and ndarray of int of shape (K,)
-            The prototypes with which training starts.
+            The prototypes with which training starts. The state has them sorted by label.
 
         Returns
         -------
@@ -147,6 +149,7 @@ class Trainer:
         """
         if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
+        prototypes, labels = by_class(prototypes, labels)
         evidence = partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples)
         sigma2, first, rule = resolve_sigma2(self.sigma2, evidence), 1.0, self.step_size
         wanted = getattr(rule, "schedule", rule)
@@ -172,9 +175,14 @@ class Trainer:
 
     @property
     def _stepper(self) -> Stepper:
-        max_weight = getattr(self.step_size, "max_weight", 1.0)
         n_epochs = max(self.max_epochs, 1)
-        return Stepper(self.manifold, self.cost, max_weight, self.max_length, self.n_jobs, n_epochs)
+        return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, n_epochs)
+
+    @property
+    def max_weight(self) -> float | None:
+        """The field ``max_weight`` of the step size; 1 if it has none."""
+        found = getattr(self.step_size, "max_weight", 1.0)
+        return None if found is None else float(found)
 
     @property
     def max_length(self) -> float:
@@ -320,7 +328,7 @@ class Trainer:
         state, samples : State and Samples
             The state after an epoch, and the samples that the rules look at.
         sweep : int
-            Number of epochs, or of calls of ``partial_fit``, so far.
+            Number of epochs so far; a call of ``partial_fit`` counts as one.
         """
         if not self.growth:
             return state

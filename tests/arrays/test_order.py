@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq.arrays import BLOCK_ROWS, blocks, canonical_order, repeats, subset, visits
+from rplvq.arrays._order import distinct
 from tests.problems import spd_classes
 
 
@@ -66,14 +67,19 @@ def test_the_canonical_order_sorts_permuted_samples_alike(dtype, layout):
 
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("dtype", [float, complex])
-def test_the_canonical_order_is_the_lexicographic_one(soft, dtype):
+def test_the_canonical_order_is_the_lexicographic_one_and_adds_up_the_weights_of_equal_samples(soft, dtype):
     """Values of few kinds, so that most samples agree in most numbers and some in all."""
     rng = np.random.default_rng(3)
     codes = rng.integers(-1, 2, (300, 2, 2)).astype(dtype)
     if dtype is complex:
         codes += 1j * rng.integers(0, 2, codes.shape)
-    weights = rng.integers(0, 2, 300).astype(float)
+    weights = rng.integers(0, 4, 300) / 4
     targets = rng.integers(0, 2, 300)
     targets = np.eye(2)[targets] if soft else targets
-    columns = [*np.atleast_2d(targets.T), *codes.reshape(300, 4).view(float).T, weights]
-    assert_array_equal(canonical_order(codes, targets, weights), np.lexsort(columns[::-1]))
+    columns = np.stack([*np.atleast_2d(targets.T), *codes.reshape(300, 4).view(float).T])
+    assert_array_equal(canonical_order(codes, targets), np.lexsort(columns[::-1]))
+    for given, used in ((None, np.ones(300)), (weights, weights)):
+        rows, counts = distinct(codes, targets, given)
+        found, inverse = np.unique(columns[:, used > 0], axis=1, return_inverse=True)
+        assert_array_equal(columns[:, rows], found)
+        assert_array_equal(counts, np.bincount(inverse.ravel(), used[used > 0]))

@@ -234,14 +234,13 @@ def test_a_record_knows_its_classes_and_weights():
 
 
 def test_a_record_in_canonical_order_is_that_of_its_samples_as_a_set():
-    wanted = [1.0, 5.0, 2.0, 3.0], [0, 0, 1, 1], [0.0, 1.0, 2.0, 0.5]
+    wanted = [5.0, 2.0, 3.0], [0, 1, 1], [1.0, 2.0, 0.5]  # without the sample of weight 0
     assert content(RECORD.canonical()) == content(RECORD.at([2, 3, 0, 1]).canonical()) == wanted
-
-
-def test_samples_of_weight_zero_are_left_out_where_a_sweep_does_not_visit_them():
-    assert content(RECORD.of_positive_weight()) == ([3.0, 2.0, 5.0], [1, 1, 0], [0.5, 2.0, 1.0])
-    for whole in (Samples(RECORD.codes, RECORD.targets), RECORD.at([0, 2])):
-        assert whole.of_positive_weight() is whole
+    twice = RECORD.at([0, 1, 2, 3, 3, 2])
+    assert content(twice.canonical()) == ([5.0, 2.0, 3.0], [0, 1, 1], [2.0, 4.0, 0.5])
+    plain = Samples(twice.codes, twice.targets)
+    assert content(plain.canonical()) == ([1.0, 5.0, 2.0, 3.0], [0, 0, 1, 1], [1.0, 2.0, 2.0, 1.0])
+    assert content(plain.at(slice(4)).canonical())[2] is None
 
 
 def test_the_samples_of_a_stream_are_appended_and_cut_to_the_latest():

@@ -38,7 +38,7 @@ def measure(n_samples: int, n_partitions: int, n: int, repeats: int) -> tuple[fl
 
     X, y = make_syn1(n_per_class=n_samples // 4, n=n, random_state=0)
     chunks = (-(-n_samples // n_partitions), n, n)
-    partitions, _ = partition(da.from_array(X, chunks=chunks), y, AffineInvariant(), persist=True)
+    partitions = partition(da.from_array(X, chunks=chunks), y, AffineInvariant(), persist=True)
     trainer = Trainer(AffineInvariant(), sigma2=1.0, step_size=1.0, batch_size=None)
     few = RiemannianLVQ(max_epochs=0).fit(X[:: max(1, n_samples // 400)], y[:: max(1, n_samples // 400)])
     state = few.state_.at_epoch(1, 100)

@@ -289,7 +289,7 @@ def test_bad_priors_are_refused(kind, priors, sentence):
 @pytest.mark.parametrize("kind", [RSLVQ, PLVQ])
 def test_the_number_of_priors_must_be_that_of_the_classes(kind):
     sqdist, targets = problem()
-    with pytest.raises(ValueError, match="priors has 2 entries for 3 classes"):
+    with pytest.raises(ValueError, match="priors has 2 entries, but there are 3 classes"):
         kind(priors=[0.5, 0.5])(sqdist, targets, LABELS, 1.0)
 
 

@@ -249,7 +249,7 @@ def test_bad_settings_are_refused():
         with pytest.raises(ValueError, match="normaliser must be FlatGaussian"):
             SpreadRSLVQ([1.0], bad)
     cost = SpreadRSLVQ([1.0, 2.0], FlatGaussian(2))
-    with pytest.raises(ValueError, match="variances has 2 entries for 3 classes"):
+    with pytest.raises(ValueError, match="variances has 2 entries, but there are 3 classes"):
         cost(SQDIST, TARGETS, LABELS, 1.0)
     with pytest.raises(ValueError, match="soft labels have 2 columns for 3 classes"):
         COSTS[0](SQDIST, np.full((6, 2), 0.5), LABELS, 1.0)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from rplvq import (
+    GLVQ,
     RSLVQ,
     AdaptiveStep,
     AffineInvariant,
     Annealed,
+    BuresWasserstein,
+    ClassKMeans,
     ClassMeans,
     Constant,
     EarlyStopping,
+    Grow,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    ProjectedEuclidean,
     RiemannianLVQ,
     StepSize,
+    Trainer,
 )
 from tests.problems import changed, refuse, spd_classes
 
@@ -42,7 +52,7 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("cost", "hinge", "cost='hinge' is not known; choose from .*plvq.*rslvq"),
     ("cost", RSLVQ, "cost=.*RSLVQ.* is a class, pass an instance"),
     ("cost", None, "cost=None is not a Cost"),
-    ("cost", RSLVQ(priors=(0.5, 0.5)), "priors has 2 entries for 3 classes"),
+    ("cost", RSLVQ(priors=(0.5, 0.5)), "priors has 2 entries, but there are 3 classes"),
     ("init", "random", "init='random' is not known; choose from .*kmeans.*mean"),
     ("init", ClassMeans, "init=.*ClassMeans.* is a class, pass an instance"),
     ("init", 3, "init=3 is not an? Initializer"),
@@ -65,7 +75,16 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
         ("early_stopping", value, "early_stopping must be True, False or an EarlyStopping, got .*" + shown)
         for value, shown in ((0.1, "0.1"), ("yes", "'yes'"), (1, "1"), (0, "0"), (EarlyStopping, "EarlyStopping"))
     ],
-    ("callbacks", [3], r"callbacks\[0\] is 3"),
+    *[
+        (name, value, rf"{name} must be a list or a tuple of callables, got {re.escape(repr(value))}")
+        for name in ("callbacks", "growth")
+        for value in (3, True, "abc", Grow())
+    ],
+    *[(name, [len, 3], rf"{name}\[1\] is 3, which cannot be called") for name in ("callbacks", "growth")],
+    *[
+        ("n_jobs", value, rf"n_jobs must be an integer other than 0, or None, got {re.escape(repr(value))}")
+        for value in (0, 2.5, "2", True, [1], np.array([1, 2]))
+    ],
     ("random_state", "x", "seed"),
 ]
 
@@ -79,6 +98,7 @@ def test_bad_parameters(name, value, match):
     refuse(fitted().set_params(**{name: value}), "fit", X, Y, match=match)
 
 
+NO_NUMBERS: list[Any] = [None, "x", [1.0], {}, 1j, True, np.nan, np.ones(2), 10**400]
 BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
     *[
         ("step_size", part, "max_weight", value, "max_weight must be a positive number or None, got " + shown)
@@ -98,9 +118,37 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
         for value in (-1e-4, np.nan, True, "0", None)
     ],
     *[
-        ("manifold", AffineInvariant, "max_step_length", value, "max_step_length'? must be .*" + shown)
-        for value, shown in ((-1.0, "-1.0"), (0, "0"), (np.nan, "nan"))
+        ("manifold", part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
+        for part, field, wanted in (
+            (AffineInvariant, "max_step_length", "a positive number"),
+            (LogEuclidean, "max_step_length", "a positive number"),
+            (LogCholesky, "max_step_length", "a positive number"),
+            (LearnedLogEuclidean, "max_step_length", "a positive number"),
+            (LearnedLogEuclidean, "rate", "a number of at least 0"),
+            (ProjectedEuclidean, "tau", "a positive finite number"),
+            (BuresWasserstein, "min_stretch", "a number between 0 and 1"),
+        )
+        for value in (-1.0, *NO_NUMBERS)
     ],
+    *[
+        (name, part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
+        for name, part, field, wanted in (
+            ("cost", GLVQ, "steepness", "a positive finite number"),
+            ("init", ClassMeans, "perturbation", "a finite number of at least 0"),
+            ("init", ClassKMeans, "max_iter", "an integer of at least 1"),
+            ("sigma2", Annealed, "start", "a positive finite number or None"),
+            ("sigma2", Annealed, "beta", "a number between 0 and 1"),
+            ("sigma2", Annealed, "power", "a finite number of at least 1"),
+            ("step_size", StepSize, "max_weight", "a positive number or None"),
+            ("step_size", AdaptiveStep, "max_weight", "a positive number or None"),
+            ("early_stopping", EarlyStopping, "fraction", "a number between 0 and 1"),
+            ("early_stopping", EarlyStopping, "patience", "an integer of at least 1"),
+            ("early_stopping", EarlyStopping, "tol", "a number of at least 0"),
+        )
+        for value in NO_NUMBERS
+        if not (value is None and wanted.endswith("None")) and not (type(value) is int and "integer" in wanted)
+    ],
+    ("growth", Grow, "at", "middle", "at must be 'mean' or 'sample', got 'middle'"),
     ("manifold", AffineInvariant, "compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
 ]
 
@@ -108,13 +156,59 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
 @pytest.mark.parametrize(
     ("name", "part", "field", "value", "match"),
     BAD_FIELDS,
-    ids=[f"{part.__name__}({field}={value!r})" for _, part, field, value, _ in BAD_FIELDS],
+    ids=[f"{part.__name__}({field}={value!r:.30})" for _, part, field, value, _ in BAD_FIELDS],
 )
 def test_bad_fields_of_parts(name, part, field, value, match):
     """They are refused when the part is made, and when its field is set; the model is what it was."""
     with pytest.raises(ValueError, match=match):
         part(**{field: value})
-    refuse(RiemannianLVQ(**{name: part()}), "set_params", max_epochs=1, **{f"{name}__{field}": value}, match=match)
+    if name != "growth":  # a list of parts has no parameters of its own
+        refuse(RiemannianLVQ(**{name: part()}), "set_params", max_epochs=1, **{f"{name}__{field}": value}, match=match)
+
+
+@pytest.mark.parametrize("part", [StepSize, AdaptiveStep])
+@pytest.mark.parametrize("compiled", [False, "auto"])
+def test_a_large_max_weight_is_no_bound(part, compiled):
+    """An integer that no machine integer holds is a number like any other."""
+    models = [
+        RiemannianLVQ(
+            AffineInvariant(compiled=compiled), sigma2=1.0, step_size=part(0.1, max_weight=limit), max_epochs=2
+        )
+        for limit in (10**30, None)
+    ]
+    found = [model.set_params(random_state=0, batch_size=batch).fit(X, Y) for batch in (1, 5) for model in models]
+    for large, none in (found[:2], found[2:]):
+        np.testing.assert_array_equal(large.prototypes_, none.prototypes_)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("manifold", "affine_invariant", "manifold='affine_invariant' is not a Manifold: it lacks decode"),
+        ("manifold", AffineInvariant, "is not a Manifold: it is a class, pass an instance"),
+        ("cost", "rslvq", "cost='rslvq' is not a Cost: it lacks __call__"),
+        ("initializer", ClassMeans, "is not an Initializer: it is a class, pass an instance"),
+        ("early_stopping", True, "early_stopping=True is not an EarlyStopping: it lacks __call__"),
+        ("early_stopping", EarlyStopping, "is not an EarlyStopping: it is a class, pass an instance"),
+        ("growth", Grow(), "growth must be a list or a tuple of callables"),
+        ("callbacks", 3, "callbacks must be a list or a tuple of callables"),
+        ("n_jobs", 0, "n_jobs must be an integer other than 0"),
+    ],
+)
+def test_a_trainer_checks_its_fields_when_it_is_made(name, value, why):
+    with pytest.raises(ValueError, match=why):
+        Trainer(**{"manifold": AffineInvariant(), name: value})
+
+
+@pytest.mark.parametrize("value", [0, "2", 2.5, True])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "transform", "decision_function"])
+def test_n_jobs_that_was_set_after_fit_is_refused_by_name(method, value):
+    refuse(
+        fitted().set_params(n_jobs=value),
+        method,
+        X,
+        match=f"n_jobs must be an integer other than 0, or None, got {value!r}",
+    )
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.95])

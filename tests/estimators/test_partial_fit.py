@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import DataConversionWarning
 
 from rplvq import Annealed, EarlyStopping, GeometricDecay, RiemannianLVQ, StepSize
-from tests.problems import spd_classes, vector_classes
+from tests.problems import refuse, spd_classes, vector_classes
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,63 @@ def test_a_stream_follows_a_drift():
     for start in range(0, 60, 10):
         model.partial_fit(X[start : start + 10] + 3, y[start : start + 10])
     assert model.score(X + 3, y) == 1
+
+
+@pytest.mark.parametrize("begin", ["a stream", "a long fit"])
+def test_the_history_of_a_stream_is_bounded(monkeypatch, begin):
+    """A call costs the same however many came before, and so does a model file."""
+    monkeypatch.setattr("rplvq.training._state.STREAM_ROWS", 10)
+    X, y = vector_classes(per_class=2)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0 if begin == "a stream" else 25, random_state=0)
+    n_before = 0 if begin == "a stream" else model.fit(X, y).n_epochs_
+    whole, costs = copy.deepcopy(model), [] if begin == "a stream" else model.history_["cost"].tolist()
+    sizes = []
+    for call in range(1, 31):
+        model.partial_fit(X, y)
+        costs.append(model.history_["cost"][-1])
+        assert model.n_epochs_ == n_before + call
+        assert {len(column) for column in model.history_.values()} == {min(len(costs), 10)}
+        assert_array_equal(model.history_["cost"], costs[-10:])
+        sizes.append(len(pickle.dumps(model.history_)))
+    assert sizes[10] == sizes[-1]
+    with monkeypatch.context() as patch:
+        patch.setattr("rplvq.training._state.STREAM_ROWS", 1000)  # the bound changes nothing else
+        for _ in range(30):
+            whole.partial_fit(X, y)
+    assert len(whole.history_["cost"]) == n_before + 30
+    assert_array_equal(whole.prototypes_, model.prototypes_)
+    assert whole.n_epochs_ == model.n_epochs_
+    assert model.fit(X, y).n_epochs_ == len(model.history_.get("epoch", ()))  # a fit starts anew, and keeps all epochs
+
+
+def test_the_history_of_a_fit_is_whole(monkeypatch):
+    monkeypatch.setattr("rplvq.training._state.STREAM_ROWS", 10)
+    X, y = vector_classes(per_class=2)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=25, random_state=0).fit(X, y)
+    assert_array_equal(model.history_["epoch"], np.arange(1, 26))
+
+
+@pytest.mark.parametrize("accepts_more", [True, False], ids=["open stream", "after fit"])
+@pytest.mark.parametrize("kind", ["data frame", "series", "objects", "list"])
+def test_unknown_strings_are_read_alike_in_every_container(kind, accepts_more):
+    pandas = pytest.importorskip("pandas")
+    forms = {
+        "data frame": lambda labels: pandas.DataFrame({"label": labels}),
+        "series": pandas.Series,
+        "objects": lambda labels: np.array(labels, dtype=object),
+        "list": list,
+    }
+    X, y = vector_classes(per_class=4)
+    names = np.array(["left", "right"])[y].tolist()
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=2, random_state=0)
+    model = model.partial_fit(X, names) if accepts_more else model.fit(X, names)
+    unknown = [*names[:3], "middle", *names[4:]]
+    with warnings.catch_warnings(action="ignore", category=DataConversionWarning):
+        for bad, value in ((None, "None|nan"), (7, "7")):
+            broken = forms[kind]([*names[:3], bad, *names[4:]])
+            refuse(model, "partial_fit", X, broken, match=rf"y\[3\] is ({value})")
+        if accepts_more:
+            assert model.partial_fit(X, forms[kind](unknown)).classes_.tolist() == ["left", "middle", "right"]
+        else:
+            why = r"y\[3\] is 'middle', which is not among the classes \['left', 'right'\]"
+            refuse(model, "partial_fit", X, forms[kind](unknown), match=why)

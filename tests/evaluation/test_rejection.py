@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import numpy as np
@@ -14,13 +15,18 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
-from rplvq import RejectOption, RiemannianLVQ
+from rplvq import RejectOption, RiemannianLVQ, compare
 from rplvq.datasets import load_digits_covariances, make_syn1
 from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.plotting import plot_accuracy_reject, plot_reliability
+from rplvq.preprocessing import Recenter
+from tests.problems import vector_classes
 
 SKLEARN = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
@@ -164,6 +170,93 @@ def test_it_clones_and_keeps_its_estimator():
     option.fit(X, y)
     assert not hasattr(inner, "classes_")
     assert_array_equal(option.classes_, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("settings", [{"coverage": 0.8}, {"threshold": 0.5}], ids=["coverage", "threshold"])
+@pytest.mark.parametrize("index", [0, 3, 17, 39])
+@pytest.mark.parametrize("estimator", [model(), make_pipeline(Recenter(), model())], ids=["plain", "pipeline"])
+def test_a_bad_sample_is_named_by_its_index_among_all(estimator, index, settings):
+    X, y = make_syn1(n_per_class=10, n=3, random_state=0)
+    X[index] = -X[index]
+    with pytest.raises(ValueError, match=rf"^X\[{index}\] is not positive definite"):
+        RejectOption(estimator, **settings).fit(X, y)
+
+
+@pytest.mark.parametrize("names", [[0, 1, 2, 3], ["a", "b", "c", "d"], [b"a", b"b", b"c", b"d"]], ids=["i", "U", "S"])
+@pytest.mark.parametrize(("size", "cv"), [(1, 2), (2, 3), (4, 5)])
+def test_a_class_smaller_than_the_folds_is_named(names, size, cv):
+    X, y = make_syn1(n_per_class=10, n=3, random_state=0)
+    rows = np.concatenate([np.flatnonzero(y != 2), np.flatnonzero(y == 2)[:size]])
+    X, y, option = X[rows], np.array(names)[y[rows]], RejectOption(model(), coverage=0.8, cv=cv)
+    message = re.escape(f"class {names[2]!r} has {size} sample(s), fewer than cv={cv}: lower cv")
+    with pytest.raises(ValueError, match=message):
+        option.fit(X, y)
+    assert not hasattr(option, "estimator_")
+    RejectOption(model(), threshold=0.5, cv=cv).fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [1, 0, 2.5, True, None, "5"])
+def test_a_wrong_number_of_folds_is_named(cv):
+    X, y = make_syn1(n_per_class=6, n=3, random_state=0)
+    with pytest.raises(ValueError, match=re.escape(f"cv must be an integer of at least 2, got {cv!r}")):
+        RejectOption(model(), coverage=0.5, cv=cv).fit(X, y)
+
+
+def test_folds_of_data_frames_keep_their_columns():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)) + np.repeat([[0.0], [1.5]], 30, axis=0), np.repeat([0, 1], 30)
+
+    def needs_names(part):
+        return part[["b", "a"]]
+
+    frame = pandas.DataFrame(X, columns=["a", "b"], index=range(100, 160))
+    named = RejectOption(make_pipeline(FunctionTransformer(needs_names), GaussianNB()), coverage=0.6).fit(frame, y)
+    assert_allclose(named.threshold_, RejectOption(GaussianNB(), coverage=0.6).fit(X, y).threshold_)
+
+
+# --- Ctrl-C
+
+
+def pressed_in(call):
+    """A callback that presses Ctrl-C in its call of a certain number, also if it is a copy."""
+    calls = itertools.count(1)
+
+    def callback(report):
+        if next(calls) == call:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def interrupted(call):
+    return RiemannianLVQ("euclidean_vectors", max_epochs=3, sigma2=1.0, callbacks=[pressed_in(call)])
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: inner,
+        lambda inner: make_pipeline(StandardScaler(), inner),
+        lambda inner: GridSearchCV(inner, {"batch_size": [1, 2]}, cv=2),
+        lambda inner: RejectOption(inner, threshold=0.5),
+    ],
+    ids=["plain", "pipeline", "search", "nested"],
+)
+@pytest.mark.parametrize("call", [1, 4, 6])
+@pytest.mark.parametrize("outer", ["reject", "compare"])
+def test_an_interrupted_inner_fit_ends_the_outer_call(outer, around, call):
+    X, y = vector_classes(per_class=20)
+    if outer == "compare":
+        with pytest.raises(KeyboardInterrupt, match="training was interrupted"):
+            compare(X, y, [around(interrupted(call))], cv=2)
+        return
+    option = RejectOption(around(interrupted(10**6)), coverage=0.8).fit(X, y)
+    before = {name: value for name, value in vars(option).items() if name.endswith("_")}
+    option.set_params(estimator=around(interrupted(call)))
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted"):
+        option.fit(X, y)
+    assert all(vars(option)[name] is value for name, value in before.items())
 
 
 # --- the curve

@@ -316,7 +316,7 @@ def test_other_parameters_are_refused(settings, message, written):
         ((X[1:], Y[1:]), "a sample less"),
         ((X, changed(Y, 0, 1 - Y[0])), "a label"),
         ((X, np.array(["a", "b"])[Y]), "names of classes"),
-        ((X, Y, np.ones(len(Y))), "weights"),
+        ((X, Y, WEIGHTS), "weights"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -327,7 +327,7 @@ def test_other_data_are_refused(data, why, written):
 
 def forge(path, change):
     """Change the header of a checkpoint, with a seal that matches."""
-    header, arrays = open_archive(path, path.read_bytes(), CHECKPOINT)
+    header, arrays = open_archive(path, CHECKPOINT)
     change(header)
     forged = path.with_name("forged.npz")
     forged.write_bytes(seal_archive(header, arrays, CHECKPOINT))

@@ -83,14 +83,16 @@ def test_no_damaged_file_loads(damage: Callable[[bytearray, np.random.Generator]
     assert_array_equal(load_model(path).prototypes_, MODEL.prototypes_)
 
 
-def test_no_change_of_a_single_byte_goes_unseen() -> None:
+def test_no_change_of_a_single_byte_goes_unseen(path: pathlib.Path) -> None:
     data = bytearray(seal_archive({"a": 1}, {"x": np.arange(3)}))
     for position in range(len(data)):
         data[position] ^= 1
+        path.write_bytes(data)
         with pytest.raises(ModelFileError):
-            open_archive("x.npz", bytes(data))
+            open_archive(path)
         data[position] ^= 1
-    assert open_archive("x.npz", bytes(data))[0]["a"] == 1
+    path.write_bytes(data)
+    assert open_archive(path)[0]["a"] == 1
 
 
 def test_files_of_another_kind(path: pathlib.Path) -> None:
@@ -117,7 +119,7 @@ def test_message_tells_damage_from_truncation(path: pathlib.Path) -> None:
 
 def forge(path: pathlib.Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Write the model of ``path`` again with another header and a seal that fits."""
-    header, arrays = open_archive(path, path.read_bytes())
+    header, arrays = open_archive(path)
     change(header)
     path.write_bytes(seal_archive(header, arrays))
 
@@ -136,7 +138,7 @@ def test_other_formats_are_refused(change: dict[str, Any], path: pathlib.Path) -
 
 
 def test_a_file_names_the_class_of_its_estimator(path: pathlib.Path) -> None:
-    header, _ = open_archive(path, path.read_bytes())
+    header, _ = open_archive(path)
     assert header["estimator"] == "RiemannianLVQ"
     assert type(load_model(path)) is RiemannianLVQ
 
@@ -203,7 +205,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 
 def test_forged_headers_raise_one_kind_of_error_or_load(path: pathlib.Path) -> None:
     rng, refused = np.random.default_rng(2), 0
-    header, arrays = open_archive(path, path.read_bytes())
+    header, arrays = open_archive(path)
     text = json.dumps(header)
     junk = [
         None,

@@ -66,7 +66,7 @@ REFUSED = {
     "complex NaN": (with_entry((1, 0, 1), complex(0, np.nan)), r"X\[1\] contains NaN"),
     "singular": (
         with_matrix(1, np.ones((2, 2))),
-        r"X\[1\] is singular to rounding: .* 2 \(needed: more than 4.44e-15 .*shrinkage=0.1",
+        r"X\[1\] is singular to rounding: .* 2 \(needed: more than 4.44e-15 .*shrinkage=1e-6",
     ),
     "singular up to rounding": (
         with_matrix(2, np.diag([4.0, 1e-15])),
@@ -209,6 +209,67 @@ def test_low_precision_needs_a_larger_smallest_eigenvalue(manifold):
     assert manifold.encode(points).shape == (1, 2, 2)
     with pytest.raises(ValueError, match=r"X\[0\] is singular to rounding"):
         manifold.encode(points.astype(np.float32))
+
+
+def message_of(manifold, points):
+    with pytest.raises(PointError) as caught:
+        manifold.encode(points)
+    return str(caught.value)
+
+
+@MATRIX_MANIFOLDS
+def test_the_remedies_for_a_singular_matrix_come_in_the_order_in_which_they_help(manifold):
+    message = message_of(manifold, with_matrix(1, np.ones((2, 2))).astype(np.float32))
+    remedies = ["float64", "drop a reference channel", "shrinkage=1e-6", "more samples"]
+    places = [message.index(remedy) for remedy in remedies]
+    assert places == sorted(places)
+    assert "float64" not in message_of(manifold, with_matrix(1, np.ones((2, 2))))
+
+
+@MATRIX_MANIFOLDS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+def test_all_singular_matrices_are_counted_and_the_mask_drops_them(manifold, dtype):
+    points = np.tile(GOOD, (5, 1, 1)).astype(dtype)
+    points[[3, 7, 14]] = [np.ones((2, 2)), np.zeros((2, 2)), np.diag([1.0, -1.0])]
+    if np.iscomplexobj(points):
+        points[0] = [[2, 1j], [-1j, 2]]
+    message = message_of(manifold, points)
+    assert "X[3]" in message
+    assert "3 of the 15 matrices" in message
+    names = {"np": np, "X": points}
+    exec(message[message.index("v = ") :], names)
+    assert np.flatnonzero(~names["keep"]).tolist() == [3, 7, 14]
+    manifold.encode(points[names["keep"]])
+
+
+@MATRIX_MANIFOLDS
+def test_matrices_of_condition_1e6_in_single_precision_are_told_to_be_computed_in_double(manifold):
+    points = np.array([np.diag([1.0, 0.5e-6])])
+    assert manifold.encode(points).shape == (1, 2, 2)
+    assert "single or half precision (float32, float16)" in message_of(manifold, points.astype(np.float32))
+
+
+@MATRIX_MANIFOLDS
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_channels_in_different_units_are_named_before_shrinkage(manifold, is_complex):
+    """Magnetometers of 1e-13 T beside electrodes of 1e-5 V; the scaling that the message names mends them."""
+    rng = np.random.default_rng(0)
+    signals = rng.normal(size=(6, 3, 50)) + 1j * is_complex * rng.normal(size=(6, 3, 50))
+    signals = (signals if is_complex else signals.real) * np.array([1e-5, 3e-5, 1e-13])[:, None]
+    X = signals @ signals.conj().swapaxes(1, 2)
+    X = 0.5 * (X + X.conj().swapaxes(1, 2))
+    message = message_of(manifold, X)
+    assert "Channels 1 and 2 differ by 8 orders of magnitude" in message or "Channels 1 and 2 differ by 9" in message
+    assert message.index("different units") < message.index("shrink")
+    names = {"np": np, "X": X}
+    f = eval(message[message.index("f = ") + 4 : message.index(" of the training data")], names)
+    assert np.isfinite(manifold.encode(X * np.outer(f, f))).all()
+
+
+@MATRIX_MANIFOLDS
+def test_a_flat_channel_and_channels_of_one_unit_are_no_matter_of_units(manifold):
+    for matrix in (np.diag([1.0, 0.0]), np.ones((2, 2)), np.zeros((2, 2)), np.array([[1.0, 0.1], [0.1, 0.01]])):
+        assert "units" not in message_of(manifold, with_matrix(1, matrix))
 
 
 @MATRIX_MANIFOLDS

@@ -228,7 +228,7 @@ class WithoutLog(Sphere):
     ("manifold", "sentence"),
     [
         ("sphere", "must be a pymanopt manifold, got 'sphere'"),
-        (WithoutLog(3), "does not offer log"),
+        (WithoutLog(3), "lacks log, which rplvq needs to move prototypes"),
         (Product([Sphere(3), PymanoptEuclidean(2)]), "are not single arrays"),
     ],
 )

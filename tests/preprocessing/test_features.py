@@ -13,7 +13,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import AffineInvariant
-from rplvq.preprocessing import region_covariances, trial_covariances
+from rplvq.preprocessing import region_covariances, shrink, trial_covariances
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -198,3 +198,54 @@ def test_wrong_shrinkage_is_refused(bad):
         trial_covariances(signals(10), shrinkage=bad)
     with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\], got"):
         region_covariances(np.ones((1, 4, 4)), shrinkage=bad)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("strength", [0.0, 1e-6, 0.3, 1])
+def test_shrinking_matrices_is_shrinking_their_trials(is_complex, strength):
+    x = signals(11, is_complex=is_complex)
+    before = trial_covariances(x)
+    found = shrink(before, strength)
+    assert_array_equal(found, trial_covariances(x, shrinkage=strength))
+    assert_array_equal(before, trial_covariances(x))
+    assert_array_equal(shrink(before), trial_covariances(x, shrinkage=1e-6))
+
+
+def test_shrinking_repairs_an_average_reference_with_little():
+    x = signals(12)
+    referenced = trial_covariances(x - x.mean(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match=r"shrink\(X, shrinkage=1e-6\)"):
+        AffineInvariant().encode(referenced)
+    repaired = AffineInvariant().encode(shrink(referenced, shrinkage=1e-6))
+    assert np.abs(repaired - referenced).max() < 2e-6 * np.abs(referenced).max()
+    single = shrink(referenced.astype(np.float32), shrinkage=1e-3)
+    assert AffineInvariant().encode(single).dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, "ledoit_wolf", None, True])
+def test_shrink_refuses_what_is_no_share(bad):
+    with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\], got"):
+        shrink(np.eye(2)[None], shrinkage=bad)
+    with pytest.raises(ValueError, match=r"X\[1\] contains NaN"):
+        shrink([np.eye(2), np.full((2, 2), np.nan)])
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize(
+    "shrunk",
+    [
+        lambda x: trial_covariances(x, shrinkage=0.1),
+        lambda x: trial_covariances(x, shrinkage="ledoit_wolf"),
+        lambda x: shrink(trial_covariances(x), shrinkage=1e-6),
+        lambda x: region_covariances(x.real, lambda image: np.broadcast_to(image.T, (4, 30, 4)), shrinkage=0.1),
+    ],
+    ids=["share", "ledoit_wolf", "matrices", "regions"],
+)
+def test_shrinkage_that_mixes_units_warns(is_complex, shrunk):
+    x = signals(13, is_complex=is_complex)
+    shrunk(x)  # one unit
+    x[:, 2] *= 1e-8
+    with pytest.warns(UserWarning, match=r"mixes the units of the channels. Channels . and . differ by [789] orders"):
+        shrunk(x)
+    trial_covariances(x)  # nothing is mixed
+    trial_covariances(x, shrinkage=1e-20)

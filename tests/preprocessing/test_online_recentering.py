@@ -11,6 +11,7 @@ from sklearn.base import clone
 from rplvq import AffineInvariant, Recenter
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import riemannian_mean
+from tests.problems import spd_classes
 
 
 def sessions(n=4):
@@ -115,3 +116,20 @@ def test_wrong_uses_are_named():
     for changed, message in (({"online": 1}, "online must be"), ({"prior_weight": -1}, "prior_weight must be")):
         with pytest.raises(ValueError, match=message):
             Recenter(**changed).fit(first)
+
+
+KINDS = [pytest.param(dtype, id=dtype.__name__) for dtype in (float, complex)]
+
+
+@pytest.mark.parametrize("fitted", KINDS)
+@pytest.mark.parametrize("streamed", KINDS)
+@pytest.mark.parametrize("transformed", KINDS)
+def test_real_and_complex_matrices_may_be_mixed_over_the_calls(fitted, streamed, transformed):
+    first, second, third = (
+        spd_classes(seed=seed, dtype=dtype)[0] for seed, dtype in enumerate([fitted, streamed, transformed])
+    )
+    recenter = Recenter(online=True).fit(first, groups=["a"] * len(first))
+    recenter.partial_fit(second, groups=["b"] * len(second))
+    found = recenter.transform(third, groups=["b"] * len(third))
+    wanted = by_hand(np.concatenate([second, third]), recenter.start_, 10)[len(second) :]
+    assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -324,6 +325,23 @@ def test_bad_data_are_refused():
         projection.transform(broken)
     with pytest.raises(ValueError, match="X has 3 features, but SPDProjection is expecting 6"):
         projection.transform(spd(np.random.default_rng(6), 2, 3))
+
+
+@pytest.mark.parametrize("call", [1, 6])
+def test_an_interrupt_in_an_alternation_ends_the_fit_and_changes_nothing(call):
+    calls = itertools.count(1)
+
+    def press(report):
+        if next(calls) == call:
+            raise KeyboardInterrupt
+
+    X, y, _ = planted(per_class=5)
+    projection = SPDProjection(2, max_iter=1, n_alternations=2).fit(X, y)
+    before = {name: value for name, value in vars(projection).items() if name.endswith("_")}
+    projection.set_params(classifier=RiemannianLVQ(max_epochs=4, sigma2=1.0, callbacks=[press]))
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted"):
+        projection.fit(X[:, :4, :4], y)
+    assert all(vars(projection)[name] is value for name, value in before.items())
 
 
 def test_the_start_by_scipy():

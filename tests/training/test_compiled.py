@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,9 +21,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 import rplvq.training.compiled
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, StepSize, Trainer
 from rplvq.arrays import Samples
-from rplvq.training.compiled import PLAIN, compiled_kernels, decomposes, is_known, is_worthwhile
+from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_known, is_worthwhile
 from rplvq.training.compiled._blocks import from_lanes, into_lanes, lane_width
-from rplvq.training.compiled._build import source_hash
+from rplvq.training.compiled._build import _build, source_hash
 from rplvq.training.compiled._rotations import rounds
 
 KERNELS = [
@@ -256,11 +258,8 @@ def test_the_hash_changes_with_the_source_of_any_kernel(tmp_path):
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
-def test_compiled_code_is_stored_under_the_hash_of_its_source(monkeypatch):
-    names = []
-    for wanted in ("first", "second"):
-        monkeypatch.setattr("rplvq.training.compiled._build.source_hash", lambda wanted=wanted: wanted)
-        names.append([kernel.py_func.__qualname__ for kernel in compiled_kernels.__wrapped__()])
+def test_compiled_code_is_stored_under_the_hash_of_its_source():
+    names = [[kernel.py_func.__qualname__ for kernel in _build(wanted, cache=False)] for wanted in ("first", "second")]
     assert names == [[f"{function.__qualname__}_{wanted}" for function in PLAIN] for wanted in ("first", "second")]
 
 
@@ -319,3 +318,59 @@ def test_an_epoch_on_real_data_is_the_same_compiled(name, batch_size, compiled, 
     assert (np.sqrt(np.diag(apart)) < 1e-9).all()
     assert_allclose(fast_score, plain_score, rtol=1e-9)
     assert fast_capped == plain_capped
+
+
+class Stored:
+    """A kernel whose machine code cannot be loaded, or not be stored."""
+
+    def __init__(self, error, folder):
+        self.error, self.stats = error, SimpleNamespace(cache_path=folder and str(folder))
+
+    def __call__(self, *arguments):
+        raise self.error
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+@pytest.mark.parametrize(
+    "error",
+    [
+        EOFError(),
+        pickle.UnpicklingError("pickle data was truncated"),
+        OSError(28, "No space left"),
+        ValueError("noise"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_code_that_cannot_be_loaded_or_stored_is_compiled_in_memory(error, tmp_path, monkeypatch):
+    """The stored code is removed, and that of other sources at once, so that the folder does not grow."""
+    ours, others = (
+        [tmp_path / f"_steps.run_steps_{source}-1.py311.{suffix}" for suffix in ("nbi", "1.nbc", "nbi.tmp.1")]
+        for source in (source_hash(), "0" * 16)
+    )
+    for path in [*ours, *others, tmp_path / "_steps.cpython-311.pyc"]:
+        path.touch()
+    broken = Kernels(Stored(error, tmp_path), Stored(error, tmp_path))
+    working = Kernels(lambda *arguments: 7, lambda *arguments: None)
+    monkeypatch.setattr("rplvq.training.compiled._build._build", lambda source, cache: broken if cache else working)
+    kernels = compiled_kernels.__wrapped__()
+    assert [path.exists() for path in (*ours, *others)] == [True] * 3 + [False] * 3
+    assert kernels.run_steps(1, 2) == 7
+    assert [path.name for path in tmp_path.iterdir()] == ["_steps.cpython-311.pyc"]
+    assert kernels.batch_spectra() is None
+
+
+@pytest.mark.slow  # it compiles the kernels of steps several times
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_damaged_files_of_numba_are_replaced(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run():
+        program = [sys.executable, "-c", FIT]
+        return subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
+
+    first = run()
+    for suffix, length in (("nbi", 100), ("nbi", 0), ("nbc", 1000)):
+        for path in tmp_path.rglob(f"*.{suffix}"):
+            path.write_bytes(path.read_bytes()[:length])
+        assert run() == first
+        assert run() == first

@@ -16,12 +16,11 @@ from rplvq import (
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
-    ProjectedEuclidean,
     RiemannianLVQ,
 )
 from rplvq.arrays import expm, powm, rank_tolerance
-from rplvq.exceptions import DivergenceWarning
-from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
+from rplvq.exceptions import DivergenceWarning, PointError
+from rplvq.manifolds import InverseFactors, flat_connect, flat_move, flat_sqdist
 from rplvq.training import decoded, edge_trouble, step_trouble, warn_of
 from tests.cases import hpd, spd
 from tests.problems import refuse, spd_classes, vector_classes
@@ -30,32 +29,56 @@ X, Y = spd_classes(per_class=10)
 GEOMETRIES = pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])
 
 
-MATRIX_MANIFOLDS = [
-    AffineInvariant(),
-    LogEuclidean(),
-    LogCholesky(),
-    BuresWasserstein(),
-    ProjectedEuclidean(),
-    LearnedLogEuclidean(),
-]
+FLAT = [LogEuclidean(), LogCholesky(), LearnedLogEuclidean()]
 
 
-@pytest.mark.parametrize("manifold", MATRIX_MANIFOLDS, ids=lambda manifold: type(manifold).__name__)
 @pytest.mark.parametrize("make", [spd, hpd])
-@pytest.mark.parametrize(("reach", "edge"), [(16.3, False), (16.5, True)])
-def test_the_edge_is_where_encode_refuses(manifold, make, reach, edge):
-    n = 3
-    basis = np.linalg.eigh(make(np.random.default_rng(0), 1, n)[0])[1] if make is hpd else np.eye(n)
+@pytest.mark.parametrize(("reach", "edge"), [(16.3, False), (16.5, True), (18.0, True)])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_edge_is_where_encode_refuses_and_distances_are_rounding(make, reach, edge, seed):
+    manifold, n = AffineInvariant(), 3
+    basis = np.linalg.eigh(make(np.random.default_rng(seed), 1, n)[0])[1]
     far = (basis * np.exp([-reach, 0.0, reach])) @ basis.conj().T
-    points = np.array([0.5 * (far + far.conj().T), np.eye(n)])
+    matrices = np.array([np.eye(n), 0.5 * (far + far.conj().T)])
+    factors = np.array([np.eye(n), (basis * np.exp([reach / 2, 0.0, -reach / 2])).conj().T])
     assert edge == (np.exp(-2 * reach) < rank_tolerance(n))
-    trouble = edge_trouble(manifold, points, np.array(["far", "near"]))
-    assert (trouble is not None) == edge
-    if edge:
-        assert "prototype 0 (class 'far') is at the edge of the manifold" in trouble
+    for prototypes in (matrices, InverseFactors(factors)):
+        trouble = edge_trouble(manifold, prototypes, np.array(["near", "far"]))
+        assert (trouble is not None) == edge
+        if not edge:
+            continue
+        assert "prototype 1 (class 'far') is at the edge of the manifold" in trouble
         assert "it is singular to rounding" in trouble
         assert "shrinkage" in trouble
         assert "lower step_size or the manifold's max_step_length" in trouble
+
+
+@pytest.mark.parametrize("manifold", [*FLAT, BuresWasserstein()], ids=lambda manifold: type(manifold).__name__)
+@pytest.mark.parametrize("make", [spd, hpd])
+def test_where_codes_give_the_distances_there_is_no_edge(manifold, make):
+    """The points of these prototypes are singular to rounding, and their distances are exact."""
+    X = make(np.random.default_rng(0), 6, 5)
+    codes = manifold.encode(X)
+    prototypes = (codes[:1] + 40 * (codes[1:3] - codes[:1])) * (1 if manifold in FLAT else np.diag([1, 1, 1, 1, 1e-10]))
+    with pytest.raises(PointError, match="singular to rounding"):
+        manifold.encode(manifold.decode(prototypes))
+    assert edge_trouble(manifold, prototypes, np.array(["a", "b"])) is None
+
+
+@pytest.mark.parametrize("n", [24, 28])
+@pytest.mark.parametrize("turn", [0.0, 1j], ids=["real", "complex"])
+def test_a_flat_metric_is_quiet_where_its_distances_are_exact(n, turn):
+    """Covariances of few observations of many channels, whose prototypes as matrices are singular to rounding."""
+    rng, y = np.random.default_rng(0), np.arange(24) % 2
+    mixing = (np.eye(n) + 0.3 * rng.normal(size=(2, n, n)))[y] * np.exp(rng.uniform(-4, 3, (24, 1, n)))
+    trials = mixing @ (rng.normal(size=(24, n, 40)) + turn * rng.normal(size=(24, n, 40)))
+    samples = trials @ trials.conj().swapaxes(1, 2) / 40 + 1e-9 * np.eye(n)
+    model = RiemannianLVQ("log_euclidean", step_size="adaptive", max_epochs=60, random_state=0).fit(samples, y)
+    with pytest.raises(PointError):
+        LogEuclidean().encode(model.prototypes_)
+    logs = np.asarray(model.state_.prototypes)
+    by_hand = np.linalg.norm(LogEuclidean().encode(samples)[:, None] - logs, axis=(2, 3))
+    assert_allclose(model.transform(samples), by_hand, rtol=1e-13)
 
 
 @GEOMETRIES
@@ -70,13 +93,13 @@ def test_first_prototypes_at_the_edge_are_refused_and_short_of_it_are_quiet(mani
         model.fit(X, labels)
 
 
-@GEOMETRIES
-def test_a_fit_that_ends_at_the_edge_warns(manifold):
+def test_a_fit_that_ends_at_the_edge_warns():
     """One sample against twenty, under a mixture so wide that they push its prototype away for good."""
     rng = np.random.default_rng(0)
-    samples = np.array([np.diag([np.exp(shift), 1.0]) for shift in [1.0, *rng.uniform(-0.1, 0.1, 20)]])
+    turn = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    samples = np.array([turn @ np.diag([np.exp(shift), 1.0]) @ turn.T for shift in [1.0, *rng.uniform(-0.1, 0.1, 20)]])
     labels = np.where(np.arange(21) == 0, "one", "many")
-    model = RiemannianLVQ(manifold, sigma2=1e4, step_size=2e3, max_epochs=5, random_state=0)
+    model = RiemannianLVQ(sigma2=1e4, step_size=2e3, max_epochs=3, random_state=0)
     with pytest.warns(
         DivergenceWarning,
         match=r"prototype 1 \(class 'one'\) is at the edge .*singular to rounding.*shrinkage.* lower step",

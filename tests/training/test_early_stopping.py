@@ -241,10 +241,13 @@ def test_fields_are_parameters():
 
 def test_too_few_samples_to_hold_out_are_refused_with_advice():
     X, y = spd_classes(per_class=3)
+    X, y = np.concatenate([X, X]), np.concatenate([y, y])  # copies cannot judge each other
+    settings = {"early_stopping": EarlyStopping(0.1), "max_epochs": 2}
+    stopping(**settings).fit(X, y)
     refuse(
-        stopping(early_stopping=EarlyStopping(0.1)),
+        stopping(prototypes_per_class=2, **settings),
         "fit",
         X,
         y,
-        match="early_stopping: fraction=0.1 of 6 samples cannot be held out with every class on both sides",
+        match=r"early_stopping: class 0 has 3 distinct sample\(s\) and needs 4, so that one can be held out",
     )

@@ -27,7 +27,7 @@ ENOUGH = 100_000
 
 
 def decomposes(manifold: Manifold[Any], size: int) -> bool:
-    """Whether the kernels can decompose batches of ``size`` samples."""
+    """Whether batches of ``size`` samples on this manifold can be decomposed over threads, compiled or by LAPACK."""
     return type(manifold) is AffineInvariant and size > 1
 
 
@@ -103,7 +103,7 @@ def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Conne
             return found
         pairs = (factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
         squares, columns = decompose(kernels, pairs, width, split)
-        logs = np.log(np.maximum(squares, squares.max(axis=-1, keepdims=True) * EPS)).reshape(-1, count, n)
+        logs = np.log(np.maximum(squares, squares.max(axis=-1, keepdims=True) * EPS**2)).reshape(-1, count, n)
         columns /= np.sqrt(squares)[..., None]
         eigenvectors = columns.reshape(-1, count, n, n).swapaxes(2, 3)
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)

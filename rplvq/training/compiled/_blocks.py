@@ -16,7 +16,7 @@ from rplvq.training.compiled._rotations import Parts, rounds
 SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
 """Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
-"""Measured time of a plain step, relative to its decompositions alone."""
+"""Measured time of a step in NumPy, relative to its decompositions alone."""
 
 
 def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -41,15 +43,44 @@ def compiled_kernels() -> Kernels | None:
     A kernel is compiled when it is first called with samples of a type. numba stores the machine code in the folder of
     this package or, if that is not writable, in its own cache folder. If neither is writable, every process compiles
     again, which takes a few seconds. The stored name contains a hash of the source of all kernels, so that machine code
-    of another source is never loaded.
+    of another source is never loaded; it is removed. Code that cannot be loaded or stored is compiled in memory.
     """
     if find_spec("numba") is None:
         return None
+    source = source_hash()
+    try:
+        built = [_build(source, cache=True)]
+    except RuntimeError:  # no folder is writable
+        built = [_build(source, cache=False)]
+    stored = built[0].run_steps.stats.cache_path  # type: ignore[attr-defined]
+    folder = Path(stored or os.devnull)
+
+    def remove_stored(ours: bool) -> None:
+        for path in folder.glob("*.nb[ic]*"):
+            if (f"_{source}-" in path.name) == ours:
+                with suppress(OSError):
+                    path.unlink()
+
+    def surviving(name: str) -> Callable[..., Any]:
+        def kernel(*arguments: Any) -> Any:
+            try:
+                return getattr(built[-1], name)(*arguments)
+            except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
+                remove_stored(ours=True)
+                built.append(_build(source, cache=False))
+                return getattr(built[-1], name)(*arguments)
+
+        return kernel
+
+    remove_stored(ours=False)
+    return Kernels(*map(surviving, Kernels._fields))
+
+
+def _build(source: str, *, cache: bool) -> Kernels:
+    """Return kernels that are compiled when they are called, and stored under the hash of the source if ``cache``."""
     import numba
 
     import_module("rplvq.training.compiled._registers")
-
-    source = source_hash()
 
     # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
     # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
@@ -58,14 +89,11 @@ def compiled_kernels() -> Kernels | None:
         names = {**function.__globals__, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
-        options = {"error_model": "numpy", "nogil": True, **options}
-        try:
-            return numba.njit(cache=True, **options)(copy)
-        except RuntimeError:  # no folder is writable
-            return numba.njit(**options)(copy)
+        return numba.njit(cache=cache, error_model="numpy", nogil=True, **options)(copy)
 
-    # These two are inlined, because a function that is not inlined passes vectors through memory.
-    inlined = [compiled(function, forceinline=True) for function in (rotations.sum_squares, rotations.rotate)]
+    # These are inlined, because a function that is not inlined passes vectors through memory.
+    vector = (rotations.sum_squares, rotations.rotate, rotations.rescale)
+    inlined = [compiled(function, forceinline=True) for function in vector]
     orthogonalise = compiled(rotations.orthogonalise, *inlined)
     parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
     return Kernels(

@@ -11,6 +11,7 @@ for complex ones. The argument ``like``, a tuple of W floats, only passes the wi
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -23,6 +24,8 @@ CONVERGED = 1e-24
 """Squared cosine between two columns up to which they count as orthogonal."""
 MAX_SWEEPS = 40
 TINY = 1e-300
+SMALL, LARGE = 1e-100, 1e100
+"""Range of the sum of all eigenvalues in which no product of two squares under- or overflows."""
 
 
 @lru_cache(maxsize=16)
@@ -100,17 +103,35 @@ def rotate(matrix: Parts, first: int, second: int, length: int, squares: Array, 
     return off
 
 
+def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -> None:
+    """Multiply the ``length`` numbers of a block that begins at ``start`` by the scale (W,) of their matrix."""
+    for part in matrix:
+        for j in range(start, start + length, len(like)):
+            store(part, j, scale * load(part, j, like))
+
+
 def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Array, like: Lanes) -> None:
     """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
-    ``pairs`` is from :func:`rounds`.
+    ``pairs`` is from :func:`rounds`. Matrices far from 1 are scaled by a power of two while they are rotated.
     """
     width = len(like)
     length, start, values = n * width, block * n * n * width, block * n * width
+    scale, scaled = fill(1.0, like), False
     for _ in range(MAX_SWEEPS):
+        total = fill(0.0, like)
         for i in range(n):
-            store(squares, values + i * width, sum_squares(matrix, start + i * length, length, like))
+            square = sum_squares(matrix, start + i * length, length, like)
+            store(squares, values + i * width, square)
+            total = total + square
+        if not scaled and any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
+            store(squares, values, total)
+            for k in range(values, values + width):
+                squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))
+            scale, scaled = load(squares, values, like), True
+            rescale(matrix, start, n * length, scale, like)
+            continue
         worst = fill(0.0, like)
         for r in range(len(pairs)):
             p, q = pairs[r, 0], pairs[r, 1]
@@ -119,6 +140,8 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, pairs: Arra
             worst = larger(off, worst)
         if not any_positive(worst):
             break
+    if scaled:
+        rescale(matrix, start, n * length, fill(1.0, like) / scale, like)
     for i in range(n):
         store(squares, values + i * width, sum_squares(matrix, start + i * length, length, like))
 

@@ -173,8 +173,9 @@ def run_steps(
 
     ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
     hold arbitrary factors. ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``scale``
-    is 1 / (2 sigma2), infinite caps mean none, and ``resolution`` is the smallest eigenvalue, relative to the largest,
-    that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) are to work in.
+    is 1 / (2 sigma2), infinite caps mean none, and ``resolution`` is the smallest singular value, relative to the
+    largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) are to
+    work in.
     """
     n, width, n_capped = samples.shape[1], len(like), 0
     blocks = len(factors[0]) // (n * n * width)
@@ -185,7 +186,7 @@ def run_steps(
         for block in range(blocks):
             whiten(factors, lower, columns, block, n, like)
             orthogonalise(columns, squares, block, n, pairs, like)
-        log_spectra(squares, resolution, n, width, logs, sqdist[b])
+        log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
         step = step_size * sample_weight[b]
         loss[b], capped = capped_weights(sqdist[b], targets[b], labels, scale, step, max_weight, max_length, weights)
         n_capped += capped

@@ -29,9 +29,9 @@ MOST_INNER = 30
 
 
 class Recorder:
-    """Computes gradients for a solver, and records a row of the history for each.
+    """Gives a solver its gradients.
 
-    A solver asks for the gradient exactly at the points that it accepts.
+    A solver asks for a gradient only at points it has accepted, so each new point adds one row to the history.
     """
 
     def __init__(self, objective: Objective, space: PrototypeStack, state: State, advance: Callable[[], Any]) -> None:

@@ -1,0 +1,95 @@
+"""Compiled rotations keep the small eigenvalues that roots hold, at every scale."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from rplvq import RSLVQ, AffineInvariant
+from rplvq.arrays import Samples
+from rplvq.training.compiled import PLAIN, compiled_kernels, connection, run_block
+from rplvq.training.compiled._blocks import from_lanes, into_lanes
+from rplvq.training.compiled._rotations import rounds
+from tests.problems import spd
+
+KERNELS = pytest.mark.parametrize(
+    "kernels",
+    [
+        pytest.param(lambda: PLAIN, id="python"),
+        pytest.param(
+            compiled_kernels,
+            id="numba",
+            marks=pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed"),
+        ),
+    ],
+)
+KINDS = pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
+MANIFOLD = AffineInvariant()
+
+
+def stretched(condition, n, dtype, count=3):
+    """Matrices of this condition number in random frames."""
+    basis = np.linalg.eigh(spd(np.random.default_rng(0), count, n, dtype=dtype))[1]
+    matrices = (basis * np.geomspace(1, condition, n)) @ basis.conj().swapaxes(1, 2)
+    return 0.5 * (matrices + matrices.conj().swapaxes(1, 2))
+
+
+@KERNELS
+@KINDS
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("condition", [1e6, 1e8, 1e10])
+def test_distances_of_single_steps_and_of_batches_are_those_of_sqdist(kernels, dtype, n, condition, monkeypatch):
+    monkeypatch.setattr("rplvq.training.compiled._batches.compiled_kernels", kernels)
+    monkeypatch.setattr("rplvq.training.compiled._batches.is_worthwhile", lambda *_: True)
+    codes = stretched(condition, n, dtype)
+    wanted = MANIFOLD.sqdist(codes[:2], codes)
+    assert wanted.max() > np.log(condition) ** 2
+    samples = Samples(codes, np.array([0, 1, 1]), np.zeros(3))
+    _, sqdist, _, _ = run_block(kernels(), codes[:2], samples, np.array([0, 1]), 1.0, 1.0, (1.0, 10.0))
+    assert_allclose(sqdist, wanted, rtol=1e-7, atol=1e-9)
+    with connection(MANIFOLD, 3) as connect:
+        geodesics = connect(codes[:2], codes)
+    assert_allclose(geodesics.sqdist, wanted, rtol=1e-7, atol=1e-9)
+    moved = MANIFOLD.move(connect(codes[:1], codes[1:2]), np.ones((1, 1)))
+    assert MANIFOLD.sqdist(moved, codes[1:2])[0, 0] < 1e-10
+
+
+@KERNELS
+@KINDS
+@pytest.mark.parametrize("width", [4, 8])
+@pytest.mark.parametrize("exponent", [-125, -80, -60, 60, 80, 125])
+def test_rotations_find_spectra_at_every_scale(kernels, dtype, width, exponent):
+    """Neighbours in a vector register have other scales; a square is the scale to the power of two."""
+    roots = np.linalg.cholesky(spd(np.random.default_rng(1), 2 * width, 4, dtype=dtype))
+    found = []
+    for scale in (1.0, 10.0**exponent):
+        scaled = roots * np.where(np.arange(len(roots)) % 3, scale, 1.0)[:, None, None]
+        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), np.empty(2 * 4 * width)
+        kernels().batch_spectra(lanes, squares, 0, 2, 4, rounds(4), (0.0,) * width)
+        columns = from_lanes(lanes, len(roots), 4, width)
+        values = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)
+        basis = columns / np.sqrt(values)[..., None]
+        assert_allclose(basis.conj() @ basis.swapaxes(1, 2), np.tile(np.eye(4), (len(roots), 1, 1)), atol=1e-10)
+        found.append(np.sort(np.log(values)))
+    shift = 2 * exponent * np.log(10) * (np.arange(len(roots)) % 3 > 0)
+    assert_allclose(found[1] - shift[:, None], found[0], atol=1e-12)
+
+
+@KERNELS
+@KINDS
+@pytest.mark.parametrize("scale", [1e-250, 1e-160, 1e160, 1e250])
+def test_a_step_on_a_sample_of_another_scale_is_that_of_the_plain_path(kernels, dtype, scale):
+    codes = spd(np.random.default_rng(2), 3, 3, dtype=dtype)
+    codes[2] *= scale
+    samples, labels = Samples(codes[2:], np.array([0])), np.array([0, 1])
+    moved, sqdist, _, _ = run_block(kernels(), codes[:2], samples, labels, 1e4, 50.0, (1.0, np.inf))
+    geodesics = MANIFOLD.connect(codes[:2], codes[2:])
+    assert_allclose(sqdist, geodesics.sqdist, rtol=1e-12)
+    assert_allclose(MANIFOLD.sqdist(codes[:2], codes[2:]), sqdist, rtol=1e-12)
+    weights = 2 * 50.0 * RSLVQ()(sqdist, np.array([0]), labels, 1e4).slope
+    plain = MANIFOLD.move(geodesics, weights)
+    assert_allclose(np.asarray(moved), np.asarray(plain), rtol=1e-9)
+    assert np.abs(np.log(np.asarray(moved)[:, 0, 0].real)).max() > 1e-3
