@@ -12,24 +12,10 @@ from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
 
 __all__ = [
-    "COSTS",
-    "GLVQ",
-    "PLVQ",
-    "RSLVQ",
-    "Combinable",
-    "FlatGaussian",
-    "Representability",
-    "RiemannianGaussian",
-    "ScaledCost",
-    "SpreadRSLVQ",
-    "SummedCost",
-    "as_soft",
-    "calibrated_loss",
-    "class_groups",
-    "likeliest_variance",
-    "log_proba_of",
-    "restrict_to_classes",
-]
+    "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability", "RiemannianGaussian",
+    "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups", "likeliest_variance",
+    "log_proba_of", "restrict_to_classes",
+]  # fmt: skip
 
 COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
 """Costs by name."""

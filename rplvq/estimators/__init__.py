@@ -13,15 +13,6 @@ from rplvq.estimators._names import (
 )
 
 __all__ = [
-    "RiemannianLVQ",
-    "make_trainer",
-    "new_or_resumed",
-    "resolve_cost",
-    "resolve_counts",
-    "resolve_early_stopping",
-    "resolve_initializer",
-    "resolve_manifold",
-    "resolve_sigma2_rule",
-    "resolve_step_size",
-    "store",
-]
+    "RiemannianLVQ", "make_trainer", "new_or_resumed", "resolve_cost", "resolve_counts", "resolve_early_stopping",
+    "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
+]  # fmt: skip

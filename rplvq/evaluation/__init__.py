@@ -14,18 +14,7 @@ from rplvq.evaluation._report import mean_and_deviation
 from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
 
 __all__ = [
-    "METRICS",
-    "AccuracyReject",
-    "Comparison",
-    "RejectOption",
-    "Reliability",
-    "accuracy_reject_curve",
-    "calibrate_sigma2",
-    "compare",
-    "corrected_t_p_value",
-    "default_estimators",
-    "holm",
-    "mean_and_deviation",
-    "reliability",
-    "wilcoxon_p_value",
-]
+    "METRICS", "AccuracyReject", "Comparison", "RejectOption", "Reliability", "accuracy_reject_curve",
+    "calibrate_sigma2", "compare", "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation",
+    "reliability", "wilcoxon_p_value",
+]  # fmt: skip

@@ -10,16 +10,6 @@ from rplvq.io._invariants import require_fitted
 from rplvq.io._model import load_model, save_model
 
 __all__ = [
-    "UNREADABLE",
-    "Checkpoint",
-    "LoadedCheckpoint",
-    "digest_of",
-    "load_checkpoint",
-    "load_model",
-    "open_members",
-    "replace_file",
-    "require_fitted",
-    "require_same_origin",
-    "require_writable",
-    "save_model",
-]
+    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "digest_of", "load_checkpoint", "load_model", "open_members",
+    "replace_file", "require_fitted", "require_same_origin", "require_writable", "save_model",
+]  # fmt: skip

@@ -29,32 +29,11 @@ from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 
 __all__ = [
-    "EPS",
-    "MANIFOLDS",
-    "AffineInvariant",
-    "AffineInvariantGeodesics",
-    "BuresWasserstein",
-    "EuclideanVectors",
-    "FlatGeodesics",
-    "FromPymanopt",
-    "InverseFactors",
-    "LearnedLogEuclidean",
-    "LogCholesky",
-    "LogEuclidean",
-    "Look",
-    "Mean",
-    "ProjectedEuclidean",
-    "descend",
-    "flat_connect",
-    "flat_exp",
-    "flat_move",
-    "flat_nearest",
-    "flat_pull",
-    "flat_sqdist",
-    "inverse_factors",
-    "is_additive",
-    "riemannian_mean",
-]
+    "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
+    "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
+    "Mean", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+    "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+]  # fmt: skip
 
 MANIFOLDS: dict[str, Callable[[], Any]] = {
     "affine_invariant": AffineInvariant,

@@ -11,14 +11,6 @@ from rplvq.plotting._prototypes import plot_ellipses, plot_prototypes
 from rplvq.plotting._training import plot_history, plot_sigma2
 
 __all__ = [
-    "plot_accuracy_reject",
-    "plot_comparison",
-    "plot_distances",
-    "plot_ellipses",
-    "plot_history",
-    "plot_prototypes",
-    "plot_reliability",
-    "plot_sigma2",
-    "plot_spectra",
-    "save_comparison",
-]
+    "plot_accuracy_reject", "plot_comparison", "plot_distances", "plot_ellipses", "plot_history", "plot_prototypes",
+    "plot_reliability", "plot_sigma2", "plot_spectra", "save_comparison",
+]  # fmt: skip

@@ -54,11 +54,16 @@ def shell(folder, arguments, redirections, encoding="utf-8"):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
 
 
+def slow(name):
+    """A case of which each run starts a process, and which others stand for."""
+    return pytest.param(name, marks=pytest.mark.slow)
+
+
 needs_bash = pytest.mark.skipif(sys.platform == "win32", reason="the tests redirect streams in bash")
 
 
 @needs_bash
-@pytest.mark.parametrize("name", ["fit", "predict", "info", "compare", "help"])
+@pytest.mark.parametrize("name", ["fit", "predict", slow("info"), slow("compare"), "help"])
 @pytest.mark.parametrize(
     ("redirections", "status"),
     [(">&-", 0), ("2>&-", 0), (">&- 2>&- <&-", 0), ("| true", 141), (">/dev/full", 2)],
@@ -79,7 +84,7 @@ def test_streams_that_take_nothing(files, name, redirections, status):
 
 
 @needs_bash
-@pytest.mark.parametrize("name", ["fit", "predict", "info", "compare", "help"])
+@pytest.mark.parametrize("name", ["fit", "predict", slow("info"), slow("compare"), slow("help")])
 def test_an_output_in_ascii_escapes_what_ascii_lacks(files, name):
     done = shell(files, commands(files)[name], "", "ascii")
     assert done.returncode == 0, done.stderr

@@ -228,7 +228,11 @@ def test_announced_classes_that_are_no_list_are_refused(classes, message):
         model().partial_fit(X, Y, classes=classes)
 
 
-@pytest.mark.parametrize("kind", [set, frozenset, lambda labels: dict.fromkeys(labels).keys(), range], ids=repr)
+@pytest.mark.parametrize(
+    "kind",
+    [set, frozenset, lambda labels: dict.fromkeys(labels).keys(), range],
+    ids=["set", "frozenset", "keys", "range"],
+)
 def test_announced_classes_may_be_a_set(kind):
     classes = range(5) if kind is range else kind([0, 1, 2, 3, 4])
     assert_array_equal(model().partial_fit(X, Y, classes=classes).classes_, [0, 1, 2, 3, 4])
