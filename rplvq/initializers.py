@@ -1,7 +1,5 @@
 """The choice of the first prototypes: class means, k-means inside each class, or points that the user gives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 

@@ -4,8 +4,6 @@ This module checks their parameters, gives scikit-learn access to their fields (
 registry of the classes that model files may name.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Sequence

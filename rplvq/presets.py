@@ -4,8 +4,6 @@ Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifol
 Matrices". The weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from rplvq.costs import RSLVQ

@@ -12,8 +12,6 @@ An object is a part of one of these kinds if it has the methods that the protoco
 :mod:`rplvq.testing` has one check per kind.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the labels and sample weights that users pass, and their conversion to class indices."""
 
-from __future__ import annotations
-
 from numbers import Number
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Functions of real symmetric and complex Hermitian matrices; all of them broadcast over leading axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Orders of the samples: the canonical one, which depends on their values only, and the order of one sweep."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Checks of the matrices that users pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

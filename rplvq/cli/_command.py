@@ -1,7 +1,5 @@
 """The command line, ``python -m rplvq``: compare metrics and costs, train models, use them."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Sequence

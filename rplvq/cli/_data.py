@@ -3,8 +3,6 @@
 Nothing in a file is ever unpickled. Any fault of a file raises ValueError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO

@@ -1,7 +1,5 @@
 """The commands for one model: train it, predict with it, describe its file."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import io

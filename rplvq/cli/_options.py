@@ -1,7 +1,5 @@
 """The options of the command line, and the parsers of their values."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

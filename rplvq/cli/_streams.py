@@ -1,7 +1,5 @@
 """What the command line prints, whatever its standard streams are."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Generalized LVQ: a cost that compares the nearest prototype of the own class with the nearest of another one."""
 
-from __future__ import annotations
-
 import attrs
 import numpy as np
 from scipy.special import expit

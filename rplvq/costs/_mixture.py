@@ -5,8 +5,6 @@ computed in logarithms: the sum over a class is divided by its own largest term,
 underflows still has an exact logarithm and an exact slope.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Normalisers of Gaussians on manifolds, which a cost needs if the classes have different variances."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Protocol

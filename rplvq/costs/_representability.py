@@ -1,7 +1,5 @@
 """Representability: a cost that keeps prototypes near the data of their class."""
 
-from __future__ import annotations
-
 import attrs
 import numpy as np
 

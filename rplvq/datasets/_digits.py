@@ -1,7 +1,5 @@
 """Handwritten digits as region covariances; scikit-learn brings the images."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, overload
 
 import numpy as np

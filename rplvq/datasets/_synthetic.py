@@ -1,7 +1,5 @@
 """The paper's synthetic problems SynI and SynII, and the orthogonal bases from which they are built."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
-from __future__ import annotations
-
 from os import PathLike
 from typing import Any, Self
 

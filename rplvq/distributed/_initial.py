@@ -1,7 +1,5 @@
 """First prototypes of data in partitions: the initializers of one process, run by passes over the workers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

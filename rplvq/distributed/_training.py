@@ -4,8 +4,6 @@ A worker evaluates :func:`rplvq.training.contribution` for its part of the batch
 the sums of losses and errors: ``8 K (n^2 + 1)`` bytes for n x n matrices, however many samples it has.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple

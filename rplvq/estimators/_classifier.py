@@ -1,7 +1,5 @@
 """RiemannianLVQ: the scikit-learn classifier over any manifold, cost, schedules and initializer."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike

@@ -1,7 +1,5 @@
 """What the local and the distributed estimator share: how to make the trainer, draw the seed and store the result."""
 
-from __future__ import annotations
-
 import copy
 from numbers import Integral
 from os import PathLike

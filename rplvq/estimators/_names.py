@@ -3,8 +3,6 @@
 Each ``resolve_`` function raises ValueError if a parameter has an invalid value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

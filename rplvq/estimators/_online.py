@@ -4,8 +4,6 @@ Classes may appear late, and classes that are known may have no sample yet. Such
 and trainers do not see them: the labels of prototypes are indices 0..M-1 among the M classes that have prototypes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence, Set
 from functools import cache
 from numbers import Integral

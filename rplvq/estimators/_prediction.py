@@ -1,7 +1,5 @@
 """Predictions from fitted prototypes: labels, probabilities, scores and distances."""
 
-from __future__ import annotations
-
 import copy
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Certainty: accuracy against the share of samples that get a label, and calibrated probabilities."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The function ``compare``, which scores classifiers on the same folds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

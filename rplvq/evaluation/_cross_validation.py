@@ -3,8 +3,6 @@
 The functions that take arguments of users raise ValueError if these are invalid.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Classification with a reject option: samples whose label is too uncertain get none."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tests of paired scores, and Holm's correction for many of them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

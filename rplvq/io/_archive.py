@@ -4,8 +4,6 @@ The comment of the zip archive ends with the SHA-256 of all bytes before it, so 
 is found. The seal finds damage; it does not prove who wrote the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -4,8 +4,6 @@ A checkpoint is a sealed archive, like a model file. It holds the :class:`rplvq.
 fingerprints of the data and the parameters, so that the run is not continued with other ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -6,8 +6,6 @@ path of the value that holds it. Reading does not unpickle, import or evaluate a
 up by its name in :mod:`rplvq.parts`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Files that must not be lost, and files that are not trusted: writing by renaming, and reading within bounds."""
 
-from __future__ import annotations
-
 import errno
 import math
 import os

@@ -1,7 +1,5 @@
 """What holds for every fitted model and for every run: the seal of a file does not prove it, so it is checked."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 bytes with the version of the format, the versions of the libraries, all parameters and all fitted attributes.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import attrs

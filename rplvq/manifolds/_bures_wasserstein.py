@@ -1,7 +1,5 @@
 """Positive definite matrices under the Bures-Wasserstein metric, represented by square roots up to rotation."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import attrs

@@ -4,8 +4,6 @@ They differ only in these coordinates, which ``encode`` computes; :class:`FlatMe
 Codes of any shape (N, ...) are read as vectors, complex ones as pairs of real numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ A congruence of all matrices changes no affine-invariant distance. In coordinate
 is the identity the bound is tight. Three inverses per sample and one matrix product then rank all prototypes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Positive definite matrices under the Frobenius distance, with a projection after each step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

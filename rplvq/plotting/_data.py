@@ -1,7 +1,5 @@
 """Pictures of data: spectra by class, and samples by their distances to the prototypes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of evaluations: comparisons, and the certainty of predictions."""
 
-from __future__ import annotations
-
 import io
 from os import PathLike
 from pathlib import PurePath

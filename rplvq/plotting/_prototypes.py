@@ -1,7 +1,5 @@
 """Pictures of prototypes: whole matrices, or the ellipses of two channels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

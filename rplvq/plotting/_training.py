@@ -1,7 +1,5 @@
 """Pictures of training: one run by epoch, and scores against the choice of sigma2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

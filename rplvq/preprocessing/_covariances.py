@@ -4,8 +4,6 @@ Both functions return stacks (N, n, n) that are ready for ``fit``. A covariance 
 variables is singular, and ``fit`` refuses it. The parameter ``shrinkage`` repairs this.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """The cost of projected matrices as a function on the Grassmann manifold: its gradient, and its minimisation."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import attrs

@@ -1,7 +1,5 @@
 """Features of single pixels; :func:`rplvq.preprocessing.region_covariances` computes their covariance."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """SPDProjection: a learned map of large positive definite matrices to small ones, X -> V^H X V for orthonormal V."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import attrs

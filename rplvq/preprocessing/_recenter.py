@@ -1,7 +1,5 @@
 """Recenter: moves the Riemannian mean of each group of samples, such as a session, to the identity."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any, Self
 

@@ -5,8 +5,6 @@ mean of these. It is therefore known without any matrix. The distances that the 
 evaluation, so they are measured only after some steps.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

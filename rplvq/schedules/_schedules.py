@@ -277,6 +277,6 @@ def default_starts(
 
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
-    """Return the squared length scale of the data, 1 if distances carry no unit."""
+    """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
     unit = getattr(manifold, "unit", None)
-    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights))
+    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights)) or 1.0

@@ -4,8 +4,6 @@ No rule trains or computes further distances. Each is a function of squared dist
 that it works for every manifold and in all units.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Assertions that the checks share; they name the entry with the largest error."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

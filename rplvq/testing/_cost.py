@@ -1,7 +1,5 @@
 """The check of a cost, with one function per promise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The check of an initializer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import attrs

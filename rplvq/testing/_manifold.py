@@ -1,7 +1,5 @@
 """The check of a manifold, with one function per promise; simple promises come first, because they explain more."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The check of a schedule."""
 
-from __future__ import annotations
-
 import copy
 import math
 import numbers

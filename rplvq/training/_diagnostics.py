@@ -4,8 +4,6 @@ Numbers that are not finite are errors. Two troubles leave finite numbers and ar
 the manifold, and steps of which most were cut.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -5,8 +5,6 @@ the calls of ``partial_fit``. They read distances, losses and labels, but no poi
 geometry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import attrs

@@ -5,8 +5,6 @@ hook, and so is every callback of a user. Growth is part of the epoch instead, b
 an epoch starts. Local and distributed training share this loop.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

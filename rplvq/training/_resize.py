@@ -24,14 +24,6 @@ def new_codes(prototypes: Prototypes, codes: Array) -> Prototypes:
     return codes if with_codes is None else with_codes(codes)
 
 
-def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
-    """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
-    order = np.argsort(labels, kind="stable")
-    if (np.diff(order) > 0).all():
-        return prototypes, labels
-    return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]
-
-
 def with_prototypes(state: State, codes: Array, labels: Array) -> State:
     """Add M prototypes with codes (M, ...) and labels (M,); each is placed after the others of its class.
 

@@ -5,8 +5,6 @@ has been recalibrated for these prototypes. Without recalibration small values o
 because their probabilities are better although their prototypes are worse.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any, NamedTuple
 

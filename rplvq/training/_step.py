@@ -5,8 +5,6 @@ prototypes. A batch that is too large to be decomposed at once, or that lies on 
 part (:func:`contribution`); the results are added up, and one ``exp`` moves the prototypes (:func:`follow`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext

@@ -5,8 +5,6 @@
 The trainer sees codes, class indices and the two (B, K) arrays between them. It never sees a matrix.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -33,7 +31,7 @@ from rplvq.schedules import (
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
-from rplvq.training._resize import Window, by_class
+from rplvq.training._resize import Window, new_codes
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
 from rplvq.training._step import Step, Stepper
 
@@ -349,3 +347,11 @@ class Trainer:
             found = measure(self.manifold, self.cost, state, validation).score()
             row |= {"validation_cost": found.cost, "validation_error": found.error}
         return state, row
+
+
+def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
+    """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
+    order = np.argsort(labels, kind="stable")
+    if (np.diff(order) > 0).all():
+        return prototypes, labels
+    return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]

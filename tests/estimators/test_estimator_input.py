@@ -162,7 +162,6 @@ BAD_WEIGHTS = {
     "zero": (np.zeros(N), "sample_weight is zero for every sample"),
     "strings": (["1"] * N, "sample_weight must be 18 numbers.*<U1"),
     "name": ("balanced", "sample_weight must be 18 numbers"),
-    "class without weight": ((Y != 1).astype(float), r"class 1 has 0 sample\(s\) of positive weight, fewer than its 1"),
 }
 
 
@@ -171,3 +170,12 @@ BAD_WEIGHTS = {
 def test_bad_weights(bad, match, method):
     refuse(RiemannianLVQ(), method, X, Y, sample_weight=bad, match=match)
     refuse(fitted(), "fit", X, Y, sample_weight=bad, match=match)
+
+
+def test_a_class_without_weight_is_refused_by_fit_and_waits_in_a_stream():
+    weights, match = (Y != 1).astype(float), r"class 1 has 0 sample\(s\) of positive weight, fewer than its 1"
+    for model in (RiemannianLVQ(), fitted()):
+        refuse(model, "fit", X, Y, sample_weight=weights, match=match)
+    model = RiemannianLVQ().partial_fit(X, Y, sample_weight=weights)
+    assert (model.classes_.tolist(), model.prototype_labels_.tolist()) == ([0, 1, 2], [0, 2])
+    assert model.partial_fit(X, Y).prototype_labels_.tolist() == [0, 1, 2]

@@ -160,7 +160,7 @@ def test_only_fitted_models_of_the_class_itself_are_saved(path: pathlib.Path) ->
 
     with pytest.raises(NotFittedError):
         save_model(RiemannianLVQ(), path)
-    with pytest.raises(TypeError, match="no subclass or pipeline.*use joblib or skops"):
+    with pytest.raises(TypeError, match=r"no subclass or pipeline.*use joblib or skops"):
         save_model(Sub(max_epochs=0).fit(X, Y), path)
     assert not path.exists()
 

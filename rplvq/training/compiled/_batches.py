@@ -3,8 +3,6 @@
 Threads only decompose, and every matrix is decomposed on its own, so the result does not depend on their number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Decides where compiled steps run, and prepares their arrays: whole blocks of samples, and the layout in lanes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

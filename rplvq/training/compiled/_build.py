@@ -1,7 +1,5 @@
 """Compiles the kernels if numba is installed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable

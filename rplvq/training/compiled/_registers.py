@@ -3,8 +3,6 @@
 LLVM maps a vector to the registers of the processor, and to several registers if the vector is wider than one.
 """
 
-from __future__ import annotations
-
 import operator
 import platform
 from collections.abc import Callable

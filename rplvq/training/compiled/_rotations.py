@@ -9,8 +9,6 @@ that columns are contiguous. Arrays are passed as tuples: one array for real mat
 for complex ones. The argument ``like``, a tuple of W floats, only passes the width W.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

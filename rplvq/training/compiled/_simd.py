@@ -4,8 +4,6 @@ The kernels use only these operations and ``+ - * /``. In plain Python a vector 
 vector register (``_registers.py``). Loops over lanes instead of explicit vectors were only half as fast.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rplvq.protocols import Array

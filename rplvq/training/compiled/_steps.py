@@ -4,8 +4,6 @@
 are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs pymanopt's solvers on the mean loss of all samples, with the costs and geometries of the stochastic trainer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

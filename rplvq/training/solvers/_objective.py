@@ -4,8 +4,6 @@ The gradient with respect to prototype k is ``-2 / N sum_b slope_bk Log_k(x_b)``
 weights ``-2 slope / N``.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Tangents have the coordinates of the geometry's ``pull`` and ``exp``. A solver a
 transport of tangents, which this module adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
