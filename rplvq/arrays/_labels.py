@@ -157,9 +157,9 @@ def hard_targets(targets: Array) -> Array:
 def index_labels(labels: Any, classes: Array, argument: str) -> Array:
     """Return the indices (K,) of labels among sorted classes (C,); raise ValueError at the first unknown label."""
     wanted = one_type(labels, argument)
-    if wanted.shape[1:] not in ((), (1,)) or wanted.ndim == 0:
+    if wanted.ndim != 1:
         raise ValueError(f"{argument} must be a sequence of labels, got {labels!r}")
-    wanted, lookup = wanted.ravel(), {label: index for index, label in enumerate(classes.tolist())}
+    lookup = {label: index for index, label in enumerate(classes.tolist())}
     for position, label in enumerate(wanted.tolist()):
         if label not in lookup:
             raise ValueError(f"{argument}[{position}] is {label!r}, which is not among the classes {classes.tolist()}")

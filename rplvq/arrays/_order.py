@@ -25,11 +25,6 @@ def distinct(
     The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. What
     only sees these samples is repeatable whatever the order of its input, takes an integer weight as repetitions of the
     sample, and takes no notice of samples of weight 0.
-
-    Examples
-    --------
-    >>> distinct(np.array([[3.0], [1.0], [3.0], [2.0]]), np.array([0, 0, 0, 0]), np.array([1.0, 2.0, 0.5, 0.0]))
-    (array([1, 2]), array([2. , 1.5]))
     """
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     # Weights of equal samples are added in ascending order, so that their sum does not depend on the input order.
@@ -45,13 +40,6 @@ def as_counts(weights: Array, *, shares: bool = False) -> Array:
 
     A mean above 100 is scaled to 100. If the weights may be ``shares``, because those of other calls do not matter, it
     is scaled to 1, and so are weights that are all below 1.
-
-    Examples
-    --------
-    >>> as_counts(np.array([0.25, 0.75]), shares=True), as_counts(np.array([1e6, 3e6]), shares=True)
-    (array([0.5, 1.5]), array([0.5, 1.5]))
-    >>> as_counts(np.array([0.25, 0.75])), as_counts(np.array([1e6, 3e6]))
-    (array([0.25, 0.75]), array([ 50., 150.]))
     """
     if weights.mean() <= MOST_VISITS and not (shares and weights.max() < 1):
         return weights

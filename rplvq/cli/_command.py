@@ -2,10 +2,9 @@
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from joblib import parallel_config
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -72,21 +71,18 @@ def _fail(error: object, status: int) -> int:
 def _compare(arguments: argparse.Namespace) -> None:
     X, y = load_data(arguments.data, arguments.seed)
     check_samples(X, y, arguments.metrics, arguments.splits)
-    out = _make_folder(arguments.out)
-    estimators = default_estimators(
-        arguments.metrics,
-        arguments.costs,
-        prototypes_per_class=arguments.prototypes,
-        max_epochs=arguments.epochs,
-        sigma2=arguments.sigma2,
-    )
+    out = None if arguments.out is None else _make_folder(arguments.out)
+    model = {"prototypes_per_class": arguments.prototypes, "max_epochs": arguments.epochs, "sigma2": arguments.sigma2}
+    estimators = default_estimators(arguments.metrics, arguments.costs, **model)
     cv = RepeatedStratifiedKFold(n_splits=arguments.splits, n_repeats=arguments.repeats, random_state=arguments.seed)
     # Threads inside BLAS do not speed up small matrices, and they compete with the processes for the cores.
     with threadpool_limits(1, user_api="blas"), parallel_config("loky", inner_max_num_threads=1):
         settings = {"cv": cv, "n_jobs": arguments.jobs, "verbose": not arguments.quiet}
         result = compare(X, y, estimators, random_state=arguments.seed, **settings)
     if arguments.json:
-        write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": _tests(result)})
+        few = min(len(result.names), len(result.folds)) < 2
+        tests = [] if few else [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]
+        write_json({"data": arguments.data, "rows": result.rows, "folds": result.fold_rows, "p_values": tests})
     else:
         say(f"{arguments.data}: {len(X)} samples of shape {X.shape[1:]}\n{result}\n")
     if out is not None:
@@ -95,10 +91,8 @@ def _compare(arguments: argparse.Namespace) -> None:
             say(f"written to {out}: {', '.join(written)}\n")
 
 
-def _make_folder(name: str | None) -> Path | None:
+def _make_folder(name: str) -> Path:
     """Make the folder of the report before training, so that a folder or file that cannot be written is reported."""
-    if name is None:
-        return None
     if not name:
         raise UsageError("--out '' names no folder")
     try:
@@ -108,13 +102,6 @@ def _make_folder(name: str | None) -> Path | None:
     for file in REPORT:
         require_writable(Path(name) / file)
     return Path(name)
-
-
-def _tests(result: Comparison) -> list[dict[str, Any]]:
-    """Return p-values of all pairs of estimators for the first score; none for fewer than two estimators or folds."""
-    if min(len(result.names), len(result.folds)) < 2:
-        return []
-    return [{"first": a, "second": b, "p": p} for (a, b), p in result.p_values().items()]
 
 
 def _write(result: Comparison, out: Path) -> list[str]:
@@ -135,9 +122,4 @@ def _write(result: Comparison, out: Path) -> list[str]:
     return written
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], None]] = {
-    "compare": _compare,
-    "fit": fit,
-    "predict": predict,
-    "info": info,
-}
+COMMANDS = {"compare": _compare, "fit": fit, "predict": predict, "info": info}

@@ -29,7 +29,7 @@ def load_data(source: str, seed: int) -> tuple[Array, Array]:
 
 def load_npz(path: str) -> tuple[Array, Any]:
     """Read X (N, ...) and y (N,) or (N, C) from a file that ``numpy.savez(path, X=X, y=y)`` wrote."""
-    return _checked(_read(path, lambda file: _read_archive(file, ("X", "y"))), path)
+    return _read(path, ("X", "y"))
 
 
 def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
@@ -39,13 +39,24 @@ def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
     """
     if source in DATASETS:
         return DATASETS[source](seed)
-    if Path(source).suffix == ".npy":
-        return _checked(_read(source, _read_array, ".npy"), source)
-    return _checked(_read(source, lambda file: _read_archive(file, ("X",), ("y",))), source)
+    return _read(source, ("X",), ".npy" if Path(source).suffix == ".npy" else ".npz")
 
 
-def _checked(found: dict[str, Array], path: str) -> tuple[Array, Array | None]:
-    """Return X and y, None if there is none; raise ValueError if they have wrong types or shapes."""
+def _read(path: str, needed: Sequence[str], kind: str = ".npz") -> tuple[Array, Array | None]:
+    """Return X and y of a file, None for y if there is none; raise ValueError if they have wrong types or shapes."""
+    if not Path(path).is_file():
+        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
+    try:
+        with open(path, "rb") as file:
+            if kind == ".npz":
+                found = _read_archive(file, needed)
+            else:
+                found = {"X": np.lib.format.read_array(file, allow_pickle=False)}
+    except UNREADABLE as error:
+        why = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, ValueError) and "allow_pickle=False" in why:
+            why = "X or y holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
+        raise ValueError(f"--data {path!r} can't be read as {kind}: {why}") from error
     X, y = found["X"], found.get("y")
     if X.dtype.kind not in "iufc" or X.ndim < 2:
         raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
@@ -58,33 +69,12 @@ def _checked(found: dict[str, Array], path: str) -> tuple[Array, Array | None]:
     return X, y.ravel() if y.shape[1:] == (1,) else y  # MATLAB stores all vectors as matrices
 
 
-def _read(path: str, reader: Callable[[BinaryIO], dict[str, Array]], kind: str = ".npz") -> dict[str, Array]:
-    """Read the arrays of a file, by name."""
-    if not Path(path).is_file():
-        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
-    try:
-        with open(path, "rb") as file:
-            return reader(file)
-    except UNREADABLE as error:
-        raise ValueError(f"--data {path!r} can't be read as {kind}: {_reason(error)}") from error
-
-
-def _read_array(file: BinaryIO) -> dict[str, Array]:
-    return {"X": np.lib.format.read_array(file, allow_pickle=False)}
-
-
-def _read_archive(file: BinaryIO, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Array]:
+def _read_archive(file: BinaryIO, needed: Sequence[str]) -> dict[str, Array]:
     with open_members(file, deflated=True) as members:
         for name in needed:
             if name not in members:
                 raise ValueError(f"it has no member {name!r}, only {list(members)}")
-        return {name: members[name]() for name in (*needed, *optional) if name in members}
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, ValueError) and "allow_pickle=False" in str(error):
-        return "X or y holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
-    return f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        return {name: members[name]() for name in ("X", "y") if name in members}
 
 
 def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> None:
@@ -97,13 +87,9 @@ def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> 
             resolve_manifold(metric).encode(X)
         except ValueError as error:
             raise ValueError(f"metric {metric}: {error}") from error
-    hard = y.argmax(axis=1) if y.ndim == 2 else y
-    classes, counts = np.unique(hard, return_counts=True)
+    classes, counts = np.unique(y.argmax(axis=1) if y.ndim == 2 else y, return_counts=True)
     if len(classes) < 2:
         raise ValueError(f"y holds only one class, {classes.tolist()}: at least two are needed")
     if counts.min() < n_splits:
-        label = classes[counts.argmin()].item()
-        raise ValueError(
-            f"class {label!r} has {counts.min()} sample(s), fewer than the {n_splits} folds: "
-            "lower --splits, or remove this class from the data"
-        )
+        few = f"class {classes[counts.argmin()].item()!r} has {counts.min()} sample(s), fewer than the {n_splits} folds"
+        raise ValueError(f"{few}: lower --splits, or remove this class from the data")

@@ -76,7 +76,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
     _add_fit(_command(commands, "fit", "train one model and write it to a file"))
     _add_predict(_command(commands, "predict", "predict the labels of samples by a model file"))
-    _add_info(_command(commands, "info", "describe a model file"))
+    info = _command(commands, "info", "describe a model file")
+    info.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
     return parser
 
 
@@ -90,12 +91,14 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    if name in ("compare", "fit"):
+        names = f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)"
+        parser.add_argument("--data", default="syn1", metavar="NAME|FILE.npz", help=names)
     return parser
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add, folder = command.add_argument, "folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
-    _add_data_option(command)
     add("--out", metavar="DIR", help=folder)
     for option, known, default in (("--metrics", MANIFOLDS, list(METRICS)), ("--costs", COSTS, ["rslvq"])):
         names = f"separated by commas or spaces: {', '.join(known)} (default: {','.join(default)})"
@@ -111,7 +114,6 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     checkpoint = "file that keeps the progress of training; if it exists, training continues from there. It is removed "
     checkpoint += "when the model is complete (default: none)"
-    _add_data_option(command)
     add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
     add("--checkpoint", metavar="FILE.npz", help=checkpoint)
     add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
@@ -128,15 +130,6 @@ def _add_predict(command: argparse.ArgumentParser) -> None:
     add("--proba", action="store_true", help="class probabilities beside the labels")
     add("--out", metavar="FILE", help="file to write instead of standard output")
     add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
-
-
-def _add_info(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
-
-
-def _add_data_option(command: argparse.ArgumentParser) -> None:
-    names = f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)"
-    command.add_argument("--data", default="syn1", metavar="NAME|FILE.npz", help=names)
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:

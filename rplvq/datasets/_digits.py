@@ -74,25 +74,17 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     ['x', 'y', 'intensity', 'abs_dx', 'abs_dy']
     """
     digits = load_digits()
-    X = region_covariances(digits.images, _scaled_grey5, shrinkage=shrinkage)
-    y: Array = digits.target
+    X = region_covariances(digits.images, lambda image: grey5(image) / FULL_SCALE, shrinkage=shrinkage)
     if return_X_y:
-        return X, y
+        return X, digits.target
     return Bunch(
         data=X,
-        target=y,
+        target=digits.target,
         images=digits.images,
         feature_names=list(FEATURE_NAMES),
         target_names=digits.target_names,
         DESCR=(
-            "Region covariances (1797, 5, 5) of the features "
-            f"{', '.join(FEATURE_NAMES)}, each divided by its full scale, with shrinkage "
-            f"{shrinkage}; of these images:\n\n{digits.DESCR}"
+            f"Region covariances (1797, 5, 5) of the features {', '.join(FEATURE_NAMES)}, each divided by its full "
+            f"scale, with shrinkage {shrinkage}; of these images:\n\n{digits.DESCR}"
         ),
     )
-
-
-def _scaled_grey5(image: Array) -> Array:
-    """Compute the features (8, 8, 5) of a digit, each within [0, 1]."""
-    scaled: Array = grey5(image) / FULL_SCALE
-    return scaled

@@ -1,6 +1,5 @@
 """The paper's synthetic problems SynI and SynII, and the orthogonal bases from which they are built."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -115,8 +114,7 @@ def make_syn1(
     >>> X_train.shape, X_test.shape
     ((1000, 10, 10), (400, 10, 10))
     """
-    pairing = [(0, 0), (0, 1), (1, 0), (1, 1)]
-    return _make(pairing, n_per_class, n, noise, spread, bases, shuffle, random_state)
+    return _make([(0, 0), (0, 1), (1, 0), (1, 1)], n_per_class, n, noise, spread, bases, shuffle, random_state)
 
 
 def make_syn2(
@@ -166,37 +164,34 @@ def make_syn2(
     >>> X_train.shape, sorted(set(y_test.tolist()))
     ((1000, 10, 10), [0, 1, 2, 3])
     """
-    pairing = [(0, 0), (1, 0), (2, 0), (3, 0)]
-    return _make(pairing, n_per_class, n, noise, spread, bases, shuffle, random_state)
+    return _make([(0, 0), (1, 0), (2, 0), (3, 0)], n_per_class, n, noise, spread, bases, shuffle, random_state)
 
 
 def _make(
-    pairing: Sequence[tuple[int, int]],
-    n_per_class: int,
-    n: int,
-    noise: float,
-    spread: float,
-    bases: npt.ArrayLike | None,
-    shuffle: bool,
-    random_state: Any,
+    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: Any, spread: Any, bases: Any, shuffle: bool, rng: Any
 ) -> tuple[Array, Array]:
-    """Draw n_per_class matrices of each class; ``pairing`` has the indices (spectrum, basis) of each class."""
+    """Draw n_per_class matrices of each class; ``kinds`` has the indices (spectrum, basis) of each class."""
     require_count("n_per_class", n_per_class, 1)
     require_count("n", n, 2)
-    _check_not_negative("noise", noise)
-    _check_not_negative("spread", spread)
-    spectrum_of, basis_of = np.repeat(np.array(pairing), n_per_class, axis=0).T
+    for name, value in (("noise", noise), ("spread", spread)):
+        if not isinstance(value, int | float | np.integer | np.floating) or not 0.0 <= value < np.inf:
+            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+    spectrum_of, basis_of = np.repeat(np.array(kinds), n_per_class, axis=0).T
     centers = _spectra(n)[spectrum_of]
-    _check_spectra(centers, n, spread)
+    smallest = centers.min()
+    if smallest - spread <= 0.0:
+        raise ValueError(
+            f"spread={spread} is too large for n={n}: the smallest eigenvalue of a class lies around {smallest:.4g} "
+            f"and could become {smallest - spread:.4g}, but must stay positive. Choose a smaller spread or a smaller n"
+        )
     fixed = None if bases is None else _check_bases(bases, n, at_least=int(basis_of.max()) + 1)
-
-    rng = check_random_state(random_state)
+    rng = check_random_state(rng)
     if fixed is None:
         fixed = random_bases(n, random_state=rng)
     eigenvalues = rng.uniform(centers - spread, centers + spread)
     rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
     X = from_spectrum(eigenvalues, _gram_schmidt(rotated))
-    y = np.repeat(np.arange(len(pairing)), n_per_class)
+    y = np.repeat(np.arange(len(kinds)), n_per_class)
     order = rng.permutation(len(y)) if shuffle else slice(None)
     return X[order], y[order]
 
@@ -205,39 +200,22 @@ def _spectra(n: int) -> Array:
     """Return the profiles eta1..eta4 of the paper, shape (4, n), each of mean 1."""
     j = np.arange(1, n + 1)
     profiles = np.stack([13.0 - j, 1.0 + 100.0 * np.exp(-0.5 * j), 13.0 - 0.5 * j, 1.0 / j])
-    scaled: Array = profiles / profiles.mean(axis=1, keepdims=True)
-    return scaled
+    return np.asarray(profiles / profiles.mean(axis=1, keepdims=True))
 
 
 def _gram_schmidt(matrices: Array) -> Array:
     """Orthonormalise columns in order, shape (..., n, n), by the QR decomposition with a positive diagonal of R."""
     q, r = np.linalg.qr(matrices)
     negative = np.diagonal(r, axis1=-2, axis2=-1) < 0
-    oriented: Array = np.where(negative[..., None, :], -q, q)
-    return oriented
-
-
-def _check_not_negative(name: str, value: Any) -> None:
-    if not isinstance(value, int | float | np.integer | np.floating) or not 0.0 <= value < np.inf:
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
-
-
-def _check_spectra(centers: Array, n: int, spread: float) -> None:
-    smallest = centers.min()
-    if smallest - spread <= 0.0:
-        raise ValueError(
-            f"spread={spread} is too large for n={n}: the smallest eigenvalue of a class lies "
-            f"around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay "
-            "positive. Choose a smaller spread or a smaller n"
-        )
+    return np.where(negative[..., None, :], -q, q)
 
 
 def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
     array = np.asarray(bases, dtype=float)
     if array.ndim != 3 or array.shape[1:] != (n, n) or len(array) < at_least:
         raise ValueError(
-            f"bases must be at least {at_least} matrices of shape ({n}, {n}), got shape "
-            f"{array.shape}: draw them with random_bases({n})"
+            f"bases must be at least {at_least} matrices of shape ({n}, {n}), got shape {array.shape}: "
+            f"draw them with random_bases({n})"
         )
     gap = np.abs(array.swapaxes(1, 2) @ array - np.eye(n)).max(axis=(1, 2))
     if (index := first_bad(~(gap <= 1e-6))) is not None:

@@ -27,7 +27,7 @@ from rplvq.exceptions import PointError
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables
 from rplvq.protocols import Array, Manifold
-from rplvq.training import Progress, edge_trouble, step_trouble, warn_of
+from rplvq.training import edge_trouble, step_trouble, warn_of
 
 SAMPLE = 100_000
 """Number of evenly spaced samples that set sigma2="auto", which is "blended" here, and the default step size."""
@@ -128,7 +128,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
         rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
         if progress is None:
-            progress = _begin(training, len(classes), rng)
+            prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
+            rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
+            start = trainer.start(prototypes, labels, partitions.take(rows), len(classes))
+            progress = trainer.begin(start, rng)
         for latest in training.epochs(progress, rng, origin):
             progress = latest
         state, history = progress.result()
@@ -216,18 +219,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
         if resolve_sigma2_rule(model.sigma2, auto=None) is not None:
-            raise ValueError(
-                f"sigma2={model.sigma2!r} is not supported by DistributedLVQ: choose it on a part of the data"
-            )
+            unknown = f"sigma2={model.sigma2!r} is not supported by DistributedLVQ"
+            raise ValueError(f"{unknown}: choose it on a part of the data")
         return manifold
-
-
-def _begin(training: DistributedTrainer, n_classes: int, rng: np.random.Generator) -> Progress:
-    """Choose the first prototypes from all samples, and sigma2 and the default step size from some of them."""
-    trainer, partitions = training.trainer, training.partitions
-    prototypes, labels = first_prototypes(trainer.initializer, trainer.manifold, partitions, n_classes, rng)
-    rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
-    return trainer.begin(trainer.start(prototypes, labels, partitions.take(rows), n_classes), rng)
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:

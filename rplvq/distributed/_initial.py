@@ -51,9 +51,9 @@ def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9
     """
     geometry = resolve_manifold(manifold)
     partitions = partition(X, None, geometry, persist=True)
-    members = DistributedMembers(geometry, partitions)
     first = partitions.take(np.arange(1)).codes[0]
-    return np.array(geometry.decode(members.mean(first, tol, max_iter=max_iter)[None])[0])
+    found = DistributedMembers(geometry, partitions).mean(first, tol, max_iter=max_iter)
+    return np.array(geometry.decode(found[None])[0])
 
 
 def first_prototypes(
@@ -67,9 +67,8 @@ def first_prototypes(
         shape = partitions.take(np.arange(1)).codes.shape[1:]
         return initializer.place(manifold, shape, n_classes)  # type: ignore[no-any-return]
     if not hasattr(initializer, "choose"):
-        raise ValueError(
-            f"init={initializer!r} has no distributed version: use 'mean', 'kmeans' or (prototypes, labels)"
-        )
+        usable = "use 'mean', 'kmeans' or (prototypes, labels)"
+        raise ValueError(f"init={initializer!r} has no distributed version: {usable}")
     counts = prototype_counts(getattr(initializer, "per_class", None), n_classes)
     classes = [DistributedMembers(manifold, partitions.of_class(label)) for label in range(n_classes)]
     return choose_by_class(initializer.choose, counts, classes, rng)
@@ -99,8 +98,10 @@ class DistributedMembers:
             count, value, tangent = (sum(values) for values in zip(*found, strict=True))
             return Look(prototype, value / count, lambda step: geometry.exp(prototype, step * (tangent / count)))
 
-        first = self._first() if start is None else start[None]
-        return descend(geometry, look, first, len(self), tol=tol, max_iter=max_iter).code
+        if start is None:  # the first sample in canonical order, whatever partition it is in
+            codes = np.concatenate([code for code in self.partitions.map(_first_of) if len(code)])
+            start = codes[canonical_order(codes, np.zeros(len(codes)))[0]]
+        return descend(geometry, look, start[None], len(self), tol=tol, max_iter=max_iter).code
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
         # The partition is drawn first, by its total, and then the sample in it, with the same random number.
@@ -113,7 +114,8 @@ class DistributedMembers:
         left = rng.uniform() * running[-1]
         part = int(np.searchsorted(running, left, side="right").clip(max=len(totals) - 1))
         weights, rest = None if sqdist is None else sqdist[part], float(left - (running[part] - totals[part]))
-        (code,) = self.partitions.only(part).map(_draw_one, each=[(weights, rest)])
+        one = Partitions([self.partitions.blocks[part]], totals[[part]])
+        (code,) = one.map(_draw_one, each=[(weights, rest)])
         return np.asarray(code)
 
     def nearest(self, seed: Array, sqdist: Any = None) -> list[Any]:
@@ -126,11 +128,6 @@ class DistributedMembers:
         changes = self.partitions.map(_compare, each=list(zip(found, before, strict=True)))
         used = np.unique(np.concatenate([centers_used for centers_used, _ in changes]))
         return Assignment(found, used, any(changed for _, changed in changes))
-
-    def _first(self) -> Array:
-        """Start of a mean, (1, ...): the first sample in canonical order, whatever partition it is in."""
-        codes = np.concatenate([code for code in self.partitions.map(_first_of) if len(code)])
-        return codes[canonical_order(codes, np.zeros(len(codes)))[:1]]
 
 
 def _look_at(

@@ -56,10 +56,6 @@ class Partitions:
         blocks = self._lazily(_of_class, (label,), ())
         return Partitions(blocks, np.array(Partitions(blocks, self.sizes).map(len)))
 
-    def only(self, part: int) -> Partitions:
-        """Return one block."""
-        return Partitions([self.blocks[part]], self.sizes[[part]])
-
     def take(self, rows: Array) -> Samples:
         """Bring a few samples here: those at global rows (M,), in this order."""
         rows = np.asarray(rows)
@@ -94,15 +90,14 @@ def _digest_of(block: Samples) -> bytes:
 
 def in_blocks(X: Any) -> Any:
     """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples."""
-    array = X
     if not isinstance(X, da.Array):
-        array = np.asanyarray(X)  # a masked array stays one, because encode judges it
-        array = da.from_array(array, chunks=-1 if array.dtype == object else "auto")
-    if any(size != size for size in array.shape):
+        X = np.asanyarray(X)  # a masked array stays one, because encode judges it
+        X = da.from_array(X, chunks=-1 if X.dtype == object else "auto")
+    if any(size != size for size in X.shape):
         raise ValueError("X has partitions of unknown size: call X.compute_chunk_sizes() first")
-    if array.ndim == 0 or len(array) == 0:
-        raise ValueError(f"Found array with 0 sample(s) (X has shape {array.shape}) while a minimum of 1 is required")
-    return array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
+    if X.ndim == 0 or len(X) == 0:
+        raise ValueError(f"Found array with 0 sample(s) (X has shape {X.shape}) while a minimum of 1 is required")
+    return X.rechunk(dict.fromkeys(range(1, X.ndim), -1))
 
 
 def collected(values: Any) -> Any:

@@ -43,13 +43,7 @@ class Share(NamedTuple):
 
 
 def share_of(
-    block: Samples,
-    manifold: Manifold[Any],
-    cost: Cost,
-    state: State,
-    max_weight: float | None,
-    n_batch: int,
-    rows: Array | None,
+    block: Samples, manifold: Any, cost: Cost, state: State, max_weight: float | None, n_batch: int, rows: Array | None
 ) -> Share:
     """Evaluate what a partition contributes to a step on ``n_batch`` samples: all of it, or its samples at ``rows``."""
     part = block if rows is None else block.at(rows)
@@ -76,11 +70,9 @@ class DistributedTrainer:
     def step(self, state: State, rows: Array | None) -> tuple[State, Share]:
         """Take one step on global rows (B,), or on all samples; return the new state and the sums before the step."""
         trainer, n_batch = self.trainer, len(self.partitions) if rows is None else len(rows)
-        own: list[tuple[Array | None]] = [(None,)] * len(self.partitions.blocks)
-        if rows is not None:
-            own = [(part,) for part in self.partitions.split(np.sort(rows))]
+        parts = [None] * len(self.partitions.blocks) if rows is None else self.partitions.split(np.sort(rows))
         shared = (trainer.manifold, trainer.cost, state, trainer.max_weight, n_batch)
-        shares = self.partitions.map(share_of, *shared, each=own)
+        shares = self.partitions.map(share_of, *shared, each=[(part,) for part in parts])
         total = Share(*(sum(values) for values in zip(*shares, strict=True)))
         tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)
         moved, n_shortened = follow(trainer.manifold, state.prototypes, tangents, lengths, trainer.max_length)

@@ -424,22 +424,15 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _check(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Array | None = None,
-        *,
-        more: bool = False,
-        shares: bool = False,
+        self, X: Any, y: Any, weights: Any, classes: Array | None = None, *, more: bool = False, shares: bool = False
     ) -> tuple[Manifold[Any], Array, Samples]:
         """Check the data before anything is changed; return manifold, classes, and samples in canonical order."""
         by_posterior(self.decision)
         manifold = resolve_manifold(self.manifold)
         codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes, more=more)
-        weights = check_weights(sample_weight, len(codes))
-        return manifold, found, Samples(codes, targets, weights).canonical(shares=shares)
+        samples = Samples(codes, targets, check_weights(weights, len(codes)))
+        return manifold, found, samples.canonical(shares=shares)
 
     def _initializer(self, classes: Array, samples: Samples, met: Array | None = None) -> Initializer:
         """Return an initializer for all classes, or for those with the indices ``met`` (M,) only."""

@@ -67,12 +67,10 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     (array([0.667]), 0.233)
     """
     labels, shares = np.asarray(classes), np.asarray(unmasked(proba, "proba"), dtype=float)
-    truth = index_labels(y_true, labels, "y_true")
+    truth = index_labels(one_type(y_true, "y_true").ravel(), labels, "y_true")
     if shares.shape != (len(truth), len(labels)):
         raise ValueError(f"proba must have shape ({len(truth)}, {len(labels)}), got {shares.shape}")
-    wrong = ~((shares >= 0) & (shares <= 1 + 1e-6))
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
+    for row, column in np.argwhere(~((shares >= 0) & (shares <= 1 + 1e-6))):
         raise ValueError(f"proba[{row}, {column}] is {shares[row, column]}, which is no probability")
     if isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}")
@@ -188,17 +186,13 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
     """
     predicted, sure = one_type(y_pred, "y_pred"), np.asarray(unmasked(certainty, "certainty"), dtype=float)
     if predicted.ndim != 1 or not (len(predicted) == len(sure) == np.size(sure) == np.size(y_true) > 0):
-        raise ValueError(
-            f"y_true, y_pred and certainty must have one shape (N,), got {np.shape(y_true)}, {np.shape(y_pred)} and "
-            f"{sure.shape}"
-        )
+        got = f"{np.shape(y_true)}, {np.shape(y_pred)} and {sure.shape}"
+        raise ValueError(f"y_true, y_pred and certainty must have one shape (N,), got {got}")
     right = are_right(predicted, y_true, predicted, "y_true")
-    bad = np.flatnonzero(~np.isfinite(sure))
-    if len(bad):
-        raise ValueError(f"certainty[{bad[0]}] is {sure[bad[0]]}")
+    for row in np.flatnonzero(~np.isfinite(sure)):
+        raise ValueError(f"certainty[{row}] is {sure[row]}")
     order = np.argsort(-sure, kind="stable")
     last = np.append(np.flatnonzero(np.diff(sure[order])), len(sure) - 1)  # of each group of equal certainty
-    answered = last + 1
-    coverage, accuracy = answered / len(sure), np.cumsum(right[order])[last] / answered
-    area = float(auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0])))
-    return AccuracyReject(coverage, accuracy, area)
+    coverage, accuracy = (last + 1) / len(sure), np.cumsum(right[order])[last] / (last + 1)
+    area = auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0]))
+    return AccuracyReject(coverage, accuracy, float(area))

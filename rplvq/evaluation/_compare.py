@@ -10,17 +10,8 @@ from tqdm.auto import tqdm
 
 from rplvq.arrays import check_groups
 from rplvq.estimators import RiemannianLVQ
+from rplvq.evaluation import _cross_validation
 from rplvq.evaluation._comparison import Comparison
-from rplvq.evaluation._cross_validation import (
-    MAX_SEED,
-    check_data,
-    named_estimators,
-    resolve_folds,
-    resolve_scorers,
-    run_fold,
-    short_name,
-    unique_names,
-)
 
 METRICS = ("affine_invariant", "log_euclidean", "euclidean")
 
@@ -64,21 +55,19 @@ def default_estimators(
     >>> list(default_estimators(["affine_invariant", "euclidean"]))
     ['affine_invariant rslvq', 'affine_invariant MDM', 'euclidean rslvq', 'euclidean MDM']
     """
-    costs = list(costs)
-    named = []
+    costs, named = list(costs), []
+    trained: Any = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class, "max_epochs": max_epochs}
     for metric in metrics:
         for cost in costs:
-            model = RiemannianLVQ(
-                metric,
-                cost,
-                sigma2=sigma2,
-                prototypes_per_class=prototypes_per_class,
-                max_epochs=max_epochs,
-                random_state=random_state,
+            model = RiemannianLVQ(metric, cost, random_state=random_state, **trained)
+            named.append((f"{_cross_validation.short_name(metric)} {_cross_validation.short_name(cost)}", model))
+        named.append(
+            (
+                f"{_cross_validation.short_name(metric)} MDM",
+                RiemannianLVQ(metric, max_epochs=0, random_state=random_state),
             )
-            named.append((f"{short_name(metric)} {short_name(cost)}", model))
-        named.append((f"{short_name(metric)} MDM", RiemannianLVQ(metric, max_epochs=0, random_state=random_state)))
-    return unique_names(named)
+        )
+    return _cross_validation.unique_names(named)
 
 
 def compare(
@@ -156,27 +145,23 @@ def compare(
     >>> result.scores.shape  # estimators, metrics, folds
     (4, 2, 3)
     """
-    named = default_estimators() if estimators is None else named_estimators(estimators)
-    scorers = resolve_scorers(scoring)
-    X, y, hard = check_data(X, y)
+    named = default_estimators() if estimators is None else _cross_validation.named_estimators(estimators)
+    scorers = _cross_validation.resolve_scorers(scoring)
+    X, y, hard = _cross_validation.check_data(X, y)
     rng = check_random_state(random_state)
     groups = None if groups is None else check_groups(groups, len(y))
-    folds = resolve_folds(cv, X, hard, groups, rng)
-    seeds = [None] * len(folds) if random_state is None else rng.randint(MAX_SEED, size=len(folds)).tolist()
+    folds = _cross_validation.resolve_folds(cv, X, hard, groups, rng)
+    seeds = [None] * len(folds)
+    if random_state is not None:
+        seeds = rng.randint(_cross_validation.MAX_SEED, size=len(folds)).tolist()
     calls = (
-        delayed(run_fold)(name, estimator, X, y, hard, groups, f, folds[f], seeds[f], scorers)
+        delayed(_cross_validation.run_fold)(name, estimator, (X, y, hard, groups), f, folds[f], seeds[f], scorers)
         for f in range(len(folds))
         for name, estimator in named.items()
     )
     # The results come in the order of the calls, whatever the number of processes.
     progress = tqdm(calls, total=len(folds) * len(named), disable=not verbose, unit="fit", leave=False)
     cells = Parallel(n_jobs=n_jobs)(progress)
-    table = [cells[e :: len(named)] for e in range(len(named))]
-    return Comparison(
-        names=list(named),
-        metrics=list(scorers),
-        folds=[(len(train), len(test)) for train, test in folds],
-        scores=np.array([[cell.scores for cell in row] for row in table]).swapaxes(1, 2),
-        fit_seconds=[[cell.fit_seconds for cell in row] for row in table],
-        predict_seconds=[[cell.predict_seconds for cell in row] for row in table],
-    )
+    table = np.array([cells[e :: len(named)] for e in range(len(named))])  # estimators, folds, metrics and seconds
+    sizes = [(len(train), len(test)) for train, test in folds]
+    return Comparison(list(named), list(scorers), sizes, table[..., :-2].swapaxes(1, 2), table[..., -2], table[..., -1])

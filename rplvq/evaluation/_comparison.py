@@ -18,10 +18,6 @@ from rplvq.io import replace_file
 from rplvq.protocols import Array
 
 
-def _names(values: Iterable[str]) -> tuple[str, ...]:
-    return tuple(values)
-
-
 def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((int(n_train), int(n_test)) for n_train, n_test in values)
 
@@ -33,8 +29,8 @@ def _read_only(values: Any) -> Array:
 
 
 def _in_shape(instance: Any, attribute: attrs.Attribute[Any], value: Array) -> None:
-    n_estimators, n_metrics, n_folds = len(instance.names), len(instance.metrics), len(instance.folds)
-    wanted = (n_estimators, n_folds) if attribute.name != "scores" else (n_estimators, n_metrics, n_folds)
+    n_metrics = (len(instance.metrics),) if attribute.name == "scores" else ()
+    wanted = (len(instance.names), *n_metrics, len(instance.folds))
     if value.shape != wanted:
         raise ValueError(f"{attribute.name} must have shape {wanted}, got {value.shape}")
 
@@ -86,8 +82,8 @@ class Comparison:
     (0.9, {('a', 'b'): 0.25})
     """
 
-    names: tuple[str, ...] = attrs.field(converter=_names)
-    metrics: tuple[str, ...] = attrs.field(converter=_names)
+    names: tuple[str, ...] = attrs.field(converter=tuple[str, ...])
+    metrics: tuple[str, ...] = attrs.field(converter=tuple[str, ...])
     folds: tuple[tuple[int, int], ...] = attrs.field(converter=_sizes)
     scores: Array = attrs.field(converter=_read_only, validator=_in_shape)
     fit_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
@@ -113,14 +109,12 @@ class Comparison:
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
-        rows = []
-        for e, name in enumerate(self.names):
-            row: dict[str, Any] = {"estimator": name}
+        rows: list[dict[str, Any]] = [{"estimator": name} for name in self.names]
+        for e, row in enumerate(rows):
             for m, metric in enumerate(self.metrics):
                 row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
-            row["fit_seconds"] = float(self.fit_seconds[e].mean())
-            row["predict_seconds"] = float(self.predict_seconds[e].mean())
-            rows.append(row)
+            for key, seconds in (("fit_seconds", self.fit_seconds), ("predict_seconds", self.predict_seconds)):
+                row[key] = float(seconds[e].mean())
         return rows
 
     @property
@@ -164,13 +158,10 @@ class Comparison:
             raise ValueError(f"test must be 'wilcoxon' or 'corrected_t', got {test!r}")
         scores = self.of(self.metrics[0] if metric is None else metric)
         ratio = float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
-        pairs = list(combinations(range(len(self.names)), 2))
-        if test == "wilcoxon":
-            raw = [wilcoxon_p_value(scores[i], scores[j]) for i, j in pairs]
-        else:
-            raw = [corrected_t_p_value(scores[i], scores[j], ratio) for i, j in pairs]
-        final = holm(raw) if correct else np.asarray(raw)
-        return {(self.names[i], self.names[j]): float(p) for (i, j), p in zip(pairs, final, strict=True)}
+        pairs = combinations(scores, 2)
+        raw = [wilcoxon_p_value(a, b) if test == "wilcoxon" else corrected_t_p_value(a, b, ratio) for a, b in pairs]
+        final = holm(raw) if correct else raw
+        return {pair: float(p) for pair, p in zip(combinations(self.names, 2), final, strict=True)}
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""

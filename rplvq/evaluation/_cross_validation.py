@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, update_wrapper
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -38,11 +38,10 @@ def short_name(part: Any) -> str:
 def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
     names = [name for name, _ in named]
-    numbered: dict[str, Any] = {}
-    for position, (name, estimator) in enumerate(named):
-        suffix = f" {names[: position + 1].count(name)}" if names.count(name) > 1 else ""
-        numbered[name + suffix] = estimator
-    return numbered
+    return {
+        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name: estimator
+        for i, (name, estimator) in enumerate(named)
+    }
 
 
 def named_estimators(estimators: Any) -> dict[str, Any]:
@@ -71,9 +70,7 @@ def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
         pairs = list(scoring.items())
     else:
         parts = [scoring] if isinstance(scoring, str) or callable(scoring) else list(scoring)
-        pairs = [
-            (part if isinstance(part, str) else getattr(part, "__name__", short_name(part)), part) for part in parts
-        ]
+        pairs = [(getattr(part, "__name__", short_name(part)), part) for part in parts]
     if not pairs:
         raise ValueError("scoring is empty: give at least one scorer")
     scorers = {name: _scorer(part) for name, part in pairs}
@@ -142,14 +139,6 @@ def _rows(part: Any) -> Array:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-class Cell(NamedTuple):
-    """The result of one estimator in one fold."""
-
-    scores: list[float]
-    fit_seconds: float
-    predict_seconds: float
-
-
 @contextmanager
 def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
     """Add the names of the estimator and the fold to errors, and the row of an invalid sample in the whole data."""
@@ -164,23 +153,14 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 
 
 def run_fold(
-    name: str,
-    estimator: Any,
-    X: Any,
-    y: Array,
-    hard: Array,
-    groups: Array | None,
-    number: int,
-    fold: Fold,
-    seed: int | None,
-    scorers: dict[str, Scorer],
-) -> Cell:
-    """Fit a clone of an estimator on the training part of a fold, and score it on the test part.
+    name: str, estimator: Any, data: Any, number: int, fold: Fold, seed: int | None, scorers: dict[str, Scorer]
+) -> list[float]:
+    """Fit a clone of an estimator on the training part of a fold, and return its scores, fit and predict seconds.
 
-    It trains on the labels ``y`` and is scored by the labels ``hard`` (N,). A seed replaces every ``random_state`` in
-    it. An error becomes a ValueError or a RuntimeError that begins with the name and the number of the fold.
+    The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
+    every ``random_state``.
     """
-    train, test = fold
+    (X, y, hard, groups), (train, test) = data, fold
     with _errors_named(name, number, train):
         model = clone(estimator)
         if seed is not None:
@@ -194,15 +174,14 @@ def run_fold(
     with _errors_named(name, number, test):
         X_test = take_rows(X, test)
         for key, given in _requested(model, groups, test).items():
-            if given and hasattr(model, key):  # scorers pass no metadata to the methods that they call
-                method = getattr(model, key)
+            if given and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call
                 setattr(model, key, update_wrapper(partial(method, **given), method))
         began = time.perf_counter()
         model.predict(X_test)
         predict_seconds = time.perf_counter() - began
         # One scorer for all metrics computes the predictions once.
         found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
-        return Cell([float(found[metric]) for metric in scorers], fit_seconds, predict_seconds)
+        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds]
 
 
 def _requested(model: Any, groups: Array | None, rows: Array) -> Any:

@@ -139,9 +139,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with interrupts_raised():
             # Before the folds, so that errors name the index of an invalid sample among all.
             estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
-            threshold = self.threshold
-            if threshold is None:
-                threshold = self._threshold(samples, labels, hard, routed)
+            threshold = self._threshold(samples, labels, hard, routed) if self.threshold is None else self.threshold
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
         self.classes_ = estimator.classes_
         return self
@@ -213,9 +211,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         if (self.threshold is None) == (self.coverage is None):
-            raise ValueError(
-                f"give threshold or coverage, not both or none: threshold={self.threshold}, coverage={self.coverage}"
-            )
+            given = f"threshold={self.threshold}, coverage={self.coverage}"
+            raise ValueError(f"give threshold or coverage, not both or none: {given}")
         if self.coverage is not None and (isinstance(self.coverage, bool) or not 0 < self.coverage <= 1):
             raise ValueError(f"coverage must be above 0 and at most 1, got {self.coverage!r}")
         if self.threshold is not None and not np.isfinite(self.threshold):
@@ -231,8 +228,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the quantile of the certainties of held-out folds that gives the wanted coverage."""
         found, n = [], len(hard)
         for train, test in StratifiedKFold(self.cv).split(hard, hard):
-            given = _of_rows(routed, train, n)["fit"]
-            model = clone(self.estimator).fit(take_rows(X, train), labels[train], **given)
+            model = clone(self.estimator).fit(take_rows(X, train), labels[train], **_of_rows(routed, train, n)["fit"])
             found.append(_certainty(model, take_rows(X, test), self.criterion, _of_rows(routed, test, n)))
         # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
         return float(np.quantile(np.concatenate(found), 1 - float(self.coverage or 1.0), method="lower"))
@@ -249,10 +245,8 @@ def _reject_label(wanted: Any, classes: Array) -> Any:
         raise ValueError(f"reject_label={wanted!r} is one of the classes {classes.tolist()}: give it another value")
     # An array of numbers and strings would turn every number into a string, which equals no class.
     if kind in DEFAULTS and not same_type(np.asarray([wanted]), classes):
-        raise ValueError(
-            f"reject_label={wanted!r} is of another kind than the classes {classes.tolist()}: "
-            f"give one like {DEFAULTS[kind]!r}"
-        )
+        what = f"is of another kind than the classes {classes.tolist()}: give one like {DEFAULTS[kind]!r}"
+        raise ValueError(f"reject_label={wanted!r} {what}")
     return wanted
 
 
@@ -271,17 +265,14 @@ def _certainty(model: Any, X: Any, criterion: str, routed: Any) -> Array:
     labels = getattr(model, "prototype_labels_", None)
     if labels is None:
         raise ValueError(f"criterion='relative_distance' needs prototypes with labels, which {model!r} has not")
-    return by_block(
-        lambda part: _relative_distance(part, np.asarray(labels)), np.asarray(model.transform(X, **routed["transform"]))
-    )
+    distances = np.asarray(model.transform(X, **routed["transform"]))
+    return by_block(lambda part: _relative_distance(part, np.asarray(labels)), distances)
 
 
 def _relative_distance(distances: Array, labels: Array) -> Array:
     """Compute ``(d- - d+) / (d- + d+)`` (M,) from distances (M, K) to prototypes with labels (K,)."""
     sqdist = distances**2
     nearest = sqdist.argmin(axis=1)
-    same = labels[None, :] == labels[nearest][:, None]
-    first = sqdist[np.arange(len(sqdist)), nearest]
-    other = np.where(same, np.inf, sqdist).min(axis=1)
+    first, other = sqdist.min(axis=1), np.where(labels == labels[nearest][:, None], np.inf, sqdist).min(axis=1)
     total = first + other
     return np.asarray(np.where(total > 0, (other - first) / np.where(total > 0, total, 1.0), 0.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,17 +48,13 @@ def _is_testable(comparison: Comparison) -> bool:
 
 
 def _heading(comparison: Comparison) -> str:
-    return (
-        f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}: mean +- standard "
-        "deviation of the scores, mean seconds per fold"
-    )
+    counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
+    return f"{counts}: mean +- standard deviation of the scores, mean seconds per fold"
 
 
 def _test_heading(comparison: Comparison, metric: str) -> str:
-    return (
-        f"{metric}: p-values of Wilcoxon's signed-rank test, with Holm's correction for "
-        f"{_count(math.comb(len(comparison.names), 2), 'pair')}"
-    )
+    pairs = _count(math.comb(len(comparison.names), 2), "pair")
+    return f"{metric}: p-values of Wilcoxon's signed-rank test, with Holm's correction for {pairs}"
 
 
 def _caution(comparison: Comparison) -> str:
@@ -81,33 +76,23 @@ def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], si
     return table
 
 
-def _p_value_table(
-    names: Sequence[str], p_values: Mapping[tuple[str, str], float], *, named_rows: bool = False
-) -> Table:
+def _p_value_table(names: Sequence[str], p_values: Mapping[Any, float], *, named_rows: bool = False) -> Table:
     """Return the p-values of all pairs as a lower triangle, with the numbers of the estimators as labels."""
-    n = len(names)
-    values = {(i, j): p_values[names[i], names[j]] for i, j in combinations(range(n), 2)}
-    cells = {pair: "<0.001" if p < 0.001 else f"{p:.3f}" for pair, p in values.items()}
-    table = [["", *(["estimator"] if named_rows else []), *[str(j + 1) for j in range(n - 1)]]]
-    for i in range(1, n):
-        label = [str(i + 1), *([names[i]] if named_rows else [])]
-        table.append(label + [cells.get((j, i), "") for j in range(n - 1)])
+    table = [["", *(["estimator"] if named_rows else []), *map(str, range(1, len(names)))]]
+    for i, name in enumerate(names[1:], start=1):
+        values = [p_values[other, name] for other in names[:i]]
+        cells = ["<0.001" if p < 0.001 else f"{p:.3f}" for p in values] + [""] * (len(names) - 1 - i)
+        table.append([str(i + 1), *([name] if named_rows else []), *cells])
     return table
 
 
 def _aligned(table: Table) -> str:
     """Align columns by spaces: names to the left, numbers to the right."""
-    columns = list(zip(*table, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    left = [header == "estimator" for header in table[0]]
-    lines = []
-    for row in table:
-        cells = [
-            cell.ljust(width) if to_left else cell.rjust(width)
-            for cell, width, to_left in zip(row, widths, left, strict=True)
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
+    columns = [
+        [f"{cell:{'<' if column[0] == 'estimator' else '>'}{max(map(len, column))}}" for cell in column]
+        for column in zip(*table, strict=True)
+    ]
+    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
 
 
 def _markdown(table: Table) -> str:

@@ -146,6 +146,5 @@ def holm(p_values: npt.ArrayLike) -> Array:
     counted = np.flatnonzero(~np.isnan(raw))
     order = counted[np.argsort(raw[counted], kind="stable")]
     adjusted = raw.copy()
-    steps = np.arange(len(order), 0, -1) * raw[order]
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    adjusted[order] = np.minimum(np.maximum.accumulate(np.arange(len(order), 0, -1) * raw[order]), 1.0)
     return adjusted

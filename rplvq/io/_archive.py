@@ -115,10 +115,8 @@ def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) 
     if form != kind.form or type(version) is not int or version < 1:
         raise ValueError(f"its format is {form!r}, version {version!r}")
     if version > kind.version:
-        raise ValueError(
-            f"it has format version {version}, newer than {kind.version}, the newest that this "
-            "version of rplvq reads. Update rplvq"
-        )
+        newest = f"{kind.version}, the newest that this version of rplvq reads. Update rplvq"
+        raise ValueError(f"it has format version {version}, newer than {newest}")
     if header["arrays"] != _shapes(arrays):
         raise ValueError("its arrays are not those that its header lists")
 

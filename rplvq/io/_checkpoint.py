@@ -93,8 +93,14 @@ class Checkpoint:
         """Write a checkpoint if one is due."""
         if not self._is_due(report.state.epoch):
             return
-        packer = Packer()
-        header = _describe(report.progress, report.origin, packer)
+        packer, origin = Packer(), report.origin
+        fields = report.progress._asdict() | {"history": columns(list(report.progress.rows))}
+        del fields["rows"]
+        header = {
+            "versions": versions(),
+            "origin": None if origin is None else _fingerprints(origin),
+            "progress": {name: packer.pack(value, name) for name, value in fields.items()},
+        }
         replace_file(self.path, seal_archive(header, packer.arrays, CHECKPOINT))
         self._written = time.monotonic()
 
@@ -201,25 +207,13 @@ def require_same_origin(
         raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
 
 
-def _describe(progress: Progress, origin: Origin | None, packer: Packer) -> dict[str, Any]:
-    """Return the header of a checkpoint; its arrays go to ``packer``."""
-    fields = progress._asdict() | {"history": columns(list(progress.rows))}
-    del fields["rows"]
-    return {
-        "versions": versions(),
-        "origin": None if origin is None else _fingerprints(origin),
-        "progress": {name: packer.pack(value, name) for name, value in fields.items()},
-    }
-
-
 def _fingerprints(origin: Origin) -> dict[str, Any]:
     """Return the seed, the digest of the data, and one text per parameter."""
     data = [origin.samples.codes, origin.samples.targets, origin.samples.weights]
-    parameters = {name: value for name, value in origin.parameters.items() if name not in UNTOUCHED}
     return {
         "seed": origin.seed,
         "data": digest_of([repr(origin.classes.tolist()), *data]),
-        "parameters": {name: _text(value, name) for name, value in parameters.items()},
+        "parameters": {name: _text(value, name) for name, value in origin.parameters.items() if name not in UNTOUCHED},
     }
 
 

@@ -32,13 +32,8 @@ class Packer:
     Examples
     --------
     >>> packer = Packer()
-    >>> packer.pack((1, np.eye(2)), "init")
-    {'tuple': [1, {'array': 'init.1'}]}
-    >>> list(packer.arrays)
-    ['init.1']
-    >>> Unpacker(packer.arrays).unpack({"tuple": [1, {"array": "init.1"}]})
-    (1, array([[1., 0.],
-           [0., 1.]]))
+    >>> packer.pack((1, np.eye(2)), "init"), list(packer.arrays)
+    ({'tuple': [1, {'array': 'init.1'}]}, ['init.1'])
     """
 
     def __init__(self) -> None:
@@ -155,10 +150,7 @@ class Unpacker:
 
     def _objects(self, content: list[Any]) -> Array:
         shape, items = content
-        array = np.empty(len(items), dtype=object)
-        for index, item in enumerate(items):
-            array[index] = self.unpack(item)
-        return array.reshape(shape)
+        return np.fromiter(map(self.unpack, items), dtype=object).reshape(shape)
 
     def _generator(self, packed: Any) -> np.random.Generator:
         state = self.unpack(packed)

@@ -57,12 +57,11 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn an error into an OSError that names the path of the user instead of that of a temporary file."""
-    name = os.fsdecode(path)
     try:
         yield
     except (OSError, ValueError) as error:
         number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
-        text = f"{name!r} cannot be written: {reason}"
+        text = f"{os.fsdecode(path)!r} cannot be written: {reason}"
         raise (OSError(text) if number is None else OSError(number, text)) from error
 
 
@@ -144,7 +143,7 @@ def open_members(file: BinaryIO, *, deflated: bool = False) -> Iterator[dict[str
 
 
 def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
-    form = np.lib.format
+    form: Any = np.lib.format
     try:
         with archive.open(entry) as member:  # NumPy would allocate the shape before it finds the data missing
             read_header = form.read_array_header_1_0 if form.read_magic(member)[0] == 1 else form.read_array_header_2_0
@@ -152,7 +151,6 @@ def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Array:
         if math.prod(shape) * dtype.itemsize > entry.file_size:
             raise ValueError(f"it has {entry.file_size} bytes, too few for shape {shape} of {dtype}")
         with archive.open(entry) as member:
-            array: Array = form.read_array(member, allow_pickle=False)
+            return form.read_array(member, allow_pickle=False)  # type: ignore[no-any-return]
     except ValueError as error:
         raise ValueError(f"its member {entry.filename!r} is not an array of NumPy: {error}") from error
-    return array

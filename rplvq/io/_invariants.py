@@ -36,9 +36,8 @@ def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int
     for state in (progress.state, progress.best):
         require_state(manifold, state, n_classes)
     last = progress.rows[-1]["epoch"] if progress.rows else 0
-    _require(
-        progress.best.epoch <= progress.state.epoch == last, f"its epochs disagree, {progress.state.epoch}, {last}"
-    )
+    now = progress.state.epoch
+    _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
     _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
     np.random.default_rng(0).bit_generator.state = progress.rng
 

@@ -58,13 +58,24 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     See :meth:`rplvq.RiemannianLVQ.save`.
     """
     if not is_saved_estimator(type(estimator)):
-        raise TypeError(
-            f"save_model can only save a RiemannianLVQ (no subclass or pipeline), got {estimator!r}: "
-            "use joblib or skops for others"
-        )
+        why = "save_model can only save a RiemannianLVQ (no subclass or pipeline)"
+        raise TypeError(f"{why}, got {estimator!r}: use joblib or skops for others")
     check_is_fitted(estimator)
-    packer = Packer()
-    header = _describe(estimator, packer)
+    parameters = estimator.get_params(deep=False) | {"callbacks": ()}
+    fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
+    fitted.pop("_metadata_request", None)  # an object of scikit-learn; "requests" has its content
+    for name, value in fitted.items():
+        if isinstance(value, Trainer):
+            fitted[name] = attrs.evolve(value, callbacks=())
+    packer, routing = Packer(), estimator.get_metadata_routing()
+    asked = [(method, getattr(routing, method).requests.items()) for method in ("fit", "partial_fit", "score")]
+    header = {
+        "versions": versions() | {"scikit-learn": sklearn.__version__},
+        "estimator": type(estimator).__qualname__,
+        "parameters": {name: packer.pack(value, name) for name, value in parameters.items()},
+        "fitted": {name: packer.pack(value, name) for name, value in fitted.items()},
+        "requests": {method: {key: alias for key, alias in pairs if alias is not None} for method, pairs in asked},
+    }
     replace_file(path, seal_archive(header, packer.arrays))
 
 
@@ -122,50 +133,18 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
            [1.]]))
     """
     header, arrays = open_archive(path)
-    unpacker = Unpacker(arrays, manifold)
+    name, unpacker = os.fspath(path), Unpacker(arrays, manifold)
     try:
         estimator = _restore(header, unpacker)
         written_by = str(header["versions"]["rplvq"])
     except UNREADABLE as error:
-        raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
+        raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
     if manifold is not None and not unpacker.manifold_used:
-        raise ValueError(
-            f"manifold={manifold}: the model of {os.fspath(path)} was not trained on a pymanopt manifold: omit it"
-        )
+        raise ValueError(f"manifold={manifold}: the model of {name} was not trained on a pymanopt manifold: omit it")
     if written_by.split(".")[0] != library_version().split(".")[0]:
-        warnings.warn(
-            f"{os.fspath(path)} was written by rplvq {written_by}, this is {library_version()}: the "
-            "model may predict otherwise here. Check it, or train it again",
-            UserWarning,
-            stacklevel=2,
-        )
+        differs = f"{name} was written by rplvq {written_by}, this is {library_version()}"
+        warnings.warn(f"{differs}: the model may predict otherwise here. Check it, or train it again", stacklevel=2)
     return estimator
-
-
-def _describe(estimator: Any, packer: Packer) -> dict[str, Any]:
-    """Return the header of a fitted estimator; its arrays go to ``packer``."""
-    parameters = estimator.get_params(deep=False) | {"callbacks": ()}
-    fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    fitted.pop("_metadata_request", None)  # an object of scikit-learn; _requests stores its content
-    for name, value in fitted.items():
-        if isinstance(value, Trainer):
-            fitted[name] = attrs.evolve(value, callbacks=())
-    return {
-        "versions": versions() | {"scikit-learn": sklearn.__version__},
-        "estimator": type(estimator).__qualname__,
-        "parameters": {name: packer.pack(value, name) for name, value in parameters.items()},
-        "fitted": {name: packer.pack(value, name) for name, value in fitted.items()},
-        "requests": _requests(estimator),
-    }
-
-
-def _requests(estimator: Any) -> dict[str, dict[str, Any]]:
-    """Return by method which metadata the user requested, by ``set_fit_request`` and similar."""
-    routing = estimator.get_metadata_routing()
-    wanted = {name: getattr(routing, name).requests for name in ("fit", "partial_fit", "score")}
-    return {
-        name: {key: alias for key, alias in requests.items() if alias is not None} for name, requests in wanted.items()
-    }
 
 
 def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:

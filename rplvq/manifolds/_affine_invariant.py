@@ -6,7 +6,6 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
-from rplvq.manifolds._flat import as_vectors
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
@@ -93,8 +92,8 @@ def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
 
 def _squares(matrices: Array) -> Array:
     """Return the squared Frobenius norms (N,) of matrices (N, n, n)."""
-    vectors = as_vectors(matrices)
-    return np.asarray(np.vecdot(vectors, vectors))
+    flat = matrices.reshape(len(matrices), -1)
+    return np.asarray(np.vecdot(flat, flat).real)
 
 
 def sharpen(

@@ -5,15 +5,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import (
-    adjoint,
-    by_block,
-    check_positive_definite,
-    hermitian_part,
-    reads_parts,
-    row_slices,
-    squared_roots,
-)
+from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts, row_slices, squared_roots
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array
 
@@ -151,7 +143,7 @@ class BuresWasserstein:
         """Return the shares (K,) of steps ``S R`` that keep the eigenvalues of ``I + S`` above ``min_stretch``."""
         # S = steps R^-1, solved from the right; it is Hermitian up to rounding.
         maps = np.linalg.solve(adjoint(roots), adjoint(steps))
-        least = np.linalg.eigvalsh(hermitian_part(maps))[:, 0]
+        least = np.linalg.eigvalsh(0.5 * (maps + adjoint(maps)))[:, 0]
         room = 1.0 - self.min_stretch
         return np.asarray(np.where(least < -room, room / np.maximum(-least, room), 1.0))
 

@@ -40,9 +40,7 @@ class FlatGeodesics(NamedTuple):
 def as_vectors(codes: Array) -> Array:
     """Return codes (N, ...) as real vectors (N, m) of the same Euclidean length."""
     vectors = codes.reshape(len(codes), -1)
-    if np.iscomplexobj(vectors):
-        return np.ascontiguousarray(vectors).view(float)
-    return vectors
+    return np.ascontiguousarray(vectors).view(float) if np.iscomplexobj(vectors) else vectors
 
 
 def flat_sqdist(prototypes: Array, samples: Array) -> Array:

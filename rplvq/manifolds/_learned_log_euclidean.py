@@ -29,8 +29,7 @@ class MetricPrototypes:
     __slots__ = ("codes", "omega")
 
     def __init__(self, codes: Array, omega: Array) -> None:
-        self.codes = codes
-        self.omega = omega
+        self.codes, self.omega = codes, omega
 
     def __len__(self) -> int:
         return len(self.codes)

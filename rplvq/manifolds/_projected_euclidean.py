@@ -7,7 +7,7 @@ import numpy as np
 
 from rplvq.arrays import by_block, check_positive_definite, first_bad, from_spectrum, reads_parts
 from rplvq.exceptions import PointError
-from rplvq.manifolds._flat import FlatGeodesics, flat_connect, flat_exp, flat_move, flat_nearest, flat_pull, flat_sqdist
+from rplvq.manifolds._flat import FlatGeodesics, FlatMethods, flat_exp, flat_move
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array
 
@@ -19,7 +19,7 @@ def mean_eigenvalue(matrices: Array) -> Array:
 
 @library_part
 @attrs.frozen
-class ProjectedEuclidean:
+class ProjectedEuclidean(FlatMethods):
     """Positive definite matrices with ``d^2(X, W) = ||X - W||_F^2``; the paper's Euclidean baseline.
 
     A prototype moves along a straight line; then its eigenvalues below a floor are raised to the floor (Tang et al.,
@@ -67,11 +67,6 @@ class ProjectedEuclidean:
         """Return the matrices themselves, shape (K, n, n)."""
         return np.array(codes)
 
-    sqdist = staticmethod(flat_sqdist)
-    nearest = staticmethod(flat_nearest)
-    connect = staticmethod(flat_connect)
-    pull = staticmethod(flat_pull)
-
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move along straight lines, then raise the eigenvalues below the floor; shape (K, n, n)."""
         return self._raised(flat_move(geodesics, weights), geodesics.prototypes)
@@ -83,13 +78,10 @@ class ProjectedEuclidean:
     def _raised(self, moved: Array, before: Array) -> Array:
         """Raise, in place, the eigenvalues below the floor of ``moved``, which were at ``before`` (K, n, n)."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
-        floor = np.full(len(moved), self.tau)
-        if self.relative:
-            floor *= mean_eigenvalue(before)
+        floor = self.tau * (mean_eigenvalue(before) if self.relative else np.ones(len(moved)))
         low = eigenvalues[:, 0] < floor
         if low.any():
-            raised = np.maximum(eigenvalues[low], floor[low, None])
-            moved[low] = from_spectrum(raised, eigenvectors[low])
+            moved[low] = from_spectrum(np.maximum(eigenvalues[low], floor[low, None]), eigenvectors[low])
         return moved
 
     @reads_parts

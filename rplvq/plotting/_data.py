@@ -6,8 +6,7 @@ import numpy as np
 
 from rplvq.arrays import unmasked
 from rplvq.manifolds import AffineInvariant
-from rplvq.plotting._style import INK, Axes, class_colors, new_axes, tidy
-from rplvq.protocols import Array
+from rplvq.plotting._style import INK, Axes, class_colors, new_axes, tidy, with_unit
 
 
 def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
@@ -51,9 +50,7 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
         low, middle, high = np.quantile(spectra[labels == label], [0.1, 0.5, 0.9], axis=0)
         ax.fill_between(ranks, low, high, color=color, alpha=0.2, linewidth=0)
         ax.plot(ranks, middle, "o-", color=color, ms=3.5, label=str(label))
-    ax.set_yscale("log")
-    ax.set_xlabel("rank of the eigenvalue (1 is the largest)")
-    ax.set_ylabel(f"eigenvalue ({unit})" if unit else "eigenvalue")
+    ax.set(xlabel="rank of the eigenvalue (1 is the largest)", ylabel=with_unit("eigenvalue", unit), yscale="log")
     ax.locator_params(axis="x", integer=True)
     return tidy(ax, title="class")
 
@@ -99,10 +96,10 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     if labels.shape != predicted.shape:
         raise ValueError(f"y must hold {len(predicted)} labels, one per sample, got shape {labels.shape}")
     ax = new_axes(ax, 5.6, 4.6)
-    center = distances.mean(axis=0)
+    center, plane = distances.mean(axis=0), np.zeros((2, distances.shape[1]))
     _, lengths, axes = np.linalg.svd(distances - center, full_matrices=False)
-    samples = _project(distances - center, axes)
-    prototypes = _project(model.transform(model.prototypes_) - center, axes)
+    plane[: len(axes)] = axes[:2]  # the second coordinate is zero if K is 1
+    samples, prototypes = ((part - center) @ plane.T for part in (distances, model.transform(model.prototypes_)))
     colors = class_colors(np.asarray(model.classes_))
     for label, color in colors.items():
         own = labels == label
@@ -112,14 +109,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
         mine = prototypes[np.asarray(model.prototype_labels_) == label]
         ax.scatter(mine[:, 0], mine[:, 1], s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
     shares = [100 * share for share in lengths**2 / np.sum(lengths**2)] + [0.0]
-    ax.set_xlabel(f"first principal component of the distances ({shares[0]:.0f} %)")
-    ax.set_ylabel(f"second ({shares[1]:.0f} %)")
+    first = f"first principal component of the distances ({shares[0]:.0f} %)"
+    ax.set(xlabel=first, ylabel=f"second ({shares[1]:.0f} %)")
     ax.set_title("dot: sample; cross: misclassified; diamond: prototype", fontsize="small")
     return tidy(ax, title="class", fontsize="small")
-
-
-def _project(centered: Array, axes: Array) -> Array:
-    """Return coordinates (N, 2) of centred distances (N, K); the second is zero if K is 1."""
-    plane = np.zeros((len(centered), 2))
-    plane[:, : len(axes[:2])] = centered @ axes[:2].T
-    return plane

@@ -8,7 +8,7 @@ import numpy as np
 
 from rplvq.evaluation import AccuracyReject, Comparison, Reliability, mean_and_deviation
 from rplvq.io import replace_file, require_writable
-from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
 
 ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
@@ -58,21 +58,16 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     metric = comparison.metrics[0] if metric is None else metric
     scores = comparison.of(metric)
     order = np.argsort(-scores.mean(axis=1), kind="stable")
-    if ax is None:
-        _, ax = new_figure(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(order))
+    ax = new_axes(ax, WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(order))
     n_folds = scores.shape[1]
     offsets = np.linspace(-0.22, 0.22, n_folds) if n_folds > 1 else np.zeros(1)
     for row, e in enumerate(order):
         ax.scatter(scores[e], row + offsets, s=22, color=BLUE, alpha=0.55, linewidths=0, zorder=2)
-        deviation = scores[e].std(ddof=1) if n_folds > 1 else 0.0
-        ax.errorbar(
-            scores[e].mean(), row, xerr=deviation, fmt="D", ms=6, color=INK, mec="white", elinewidth=1.5, zorder=3
-        )
-    ax.set_ylim(len(order) - 0.5, -0.5)
+        mean, deviation = scores[e].mean(), scores[e].std(ddof=1) if n_folds > 1 else 0.0
+        ax.errorbar(mean, row, xerr=deviation, fmt="D", ms=6, color=INK, mec="white", elinewidth=1.5, zorder=3)
     ax.set_yticks(range(len(order)), [comparison.names[e] for e in order])
-    ax.set_xlabel(AXIS_LABELS.get(metric, metric))
+    ax.set(xlabel=AXIS_LABELS.get(metric, metric), ylim=(len(order) - 0.5, -0.5), axisbelow=True)
     ax.grid(axis="x", color="0.9")
-    ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     _write_numbers(ax, comparison, metric, order)
@@ -83,12 +78,10 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
     """Write mean, deviation and p-value of each row to the right of the axes."""
     rows, testable = comparison.rows, len(comparison.folds) > 1 and len(order) > 1
     p_values = comparison.p_values(metric) if testable else {}
-    best = comparison.names[order[0]]
+    best, labels = comparison.names[order[0]], []
     key = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
-    if testable:
-        key += "; p: Wilcoxon against the best, Holm-corrected"
-    ax.set_title(key, fontsize="small", color=GREY)
-    labels = []
+    tail = "; p: Wilcoxon against the best, Holm-corrected" if testable else ""
+    ax.set_title(key + tail, fontsize="small", color=GREY)
     for e in order:
         name = comparison.names[e]
         text = mean_and_deviation(rows[e], metric, "±", digits=3)
@@ -127,12 +120,10 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
     ...     (Path(folder) / "picture.png").is_file()
     True
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
+    module = part_of_matplotlib("figure")
     require_writable(path)
-    figure = Figure(figsize=(WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)), layout="constrained")
+    height = FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)
+    figure = module.Figure(figsize=(WIDTH, height), layout="constrained")
     plot_comparison(comparison, metric, figure.subplots())
     picture = io.BytesIO()
     figure.savefig(picture, dpi=150, format=PurePath(path).suffix[1:] or None)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import unmasked
-from rplvq.plotting._style import Axes, class_colors, new_axes, points_of, tidy
+from rplvq.plotting._style import Axes, class_colors, new_axes, points_of, tidy, with_unit
 from rplvq.protocols import Array
 
 MAX_NAMES = 12
@@ -55,9 +55,8 @@ def plot_prototypes(
     tiles, columns, depth = _mosaic(matrices if signed else np.abs(matrices), labels)
     ax = new_axes(ax, max(4.0, 1.7 * len(columns) + 1.6), 1.7 * depth + 1.0)
     limit = np.nanmax(np.abs(tiles))
-    image = ax.imshow(
-        tiles, cmap="RdBu_r" if signed else "viridis", vmin=-limit if signed else 0, vmax=limit, interpolation="nearest"
-    )
+    colors = {"cmap": "RdBu_r", "vmin": -limit} if signed else {"cmap": "viridis", "vmin": 0}
+    image = ax.imshow(tiles, vmax=limit, interpolation="nearest", **colors)
     for column, label in enumerate(columns.tolist()):
         ax.text(column * (n + 1) + (n - 1) / 2, -0.6, str(label), ha="center", va="bottom")
     named = channels is not None and n <= MAX_NAMES
@@ -65,8 +64,8 @@ def plot_prototypes(
     ax.set_yticks(np.arange(n) if named else [], channels if named else [])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    name = "entry" if signed else "absolute value of the entry"
-    ax.figure.colorbar(image, ax=ax, label=f"{name} ({unit})" if unit else name, shrink=0.8)
+    name = with_unit("entry" if signed else "absolute value of the entry", unit)
+    ax.figure.colorbar(image, ax=ax, label=name, shrink=0.8)
     return ax
 
 
@@ -76,11 +75,10 @@ def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
     columns, which = np.unique(labels, return_inverse=True)
     depth = int(np.bincount(which).max())
     tiles = np.full((depth * (n + 1) - 1, len(columns) * (n + 1) - 1), np.nan)
-    filled = np.zeros(len(columns), dtype=int)
-    for matrix, column in zip(matrices, which, strict=True):
-        top, left = filled[column] * (n + 1), column * (n + 1)
-        tiles[top : top + n, left : left + n] = matrix
-        filled[column] += 1
+    for column in range(len(columns)):
+        for row, matrix in enumerate(matrices[which == column]):
+            top, left = row * (n + 1), column * (n + 1)
+            tiles[top : top + n, left : left + n] = matrix
     return tiles, columns, depth
 
 
@@ -132,32 +130,26 @@ def plot_ellipses(
     ('channel 0 (mV)', 2.0)
     """
     matrices, labels = points_of(model)
-    n = matrices.shape[1]
-    for channel in channels:
-        if not 0 <= channel < n:
-            raise ValueError(f"channels={channels} must be two rows of matrices with {n}")
+    if not all(0 <= channel < matrices.shape[1] for channel in channels):
+        raise ValueError(f"channels={channels} must be two rows of matrices with {matrices.shape[1]}")
     ax = new_axes(ax, 5.0, 4.6)
     colors = class_colors(np.unique(labels))
     if X is not None:
-        curves = _ellipses(np.asarray(unmasked(X)), channels)
-        for index, curve in enumerate(curves):
+        for index, curve in enumerate(_ellipses(np.asarray(unmasked(X)), channels)):
             color = "0.6" if y is None else colors.get(np.asarray(unmasked(y, "y"))[index].item(), "0.6")
             ax.plot(*curve, color=color, lw=0.6, alpha=0.4, zorder=1)
-    seen: set[Any] = set()
+    names_left = {label: str(label) for label in colors}
     for curve, label in zip(_ellipses(matrices, channels), labels.tolist(), strict=True):
-        ax.plot(*curve, color=colors[label], lw=2.5, zorder=2, label=None if label in seen else str(label))
-        seen.add(label)
+        ax.plot(*curve, color=colors[label], lw=2.5, zorder=2, label=names_left.pop(label, None))
     first, second = names or (f"channel {channels[0]}", f"channel {channels[1]}")
-    ax.set_xlabel(f"{first} ({unit})" if unit else first)
-    ax.set_ylabel(f"{second} ({unit})" if unit else second)
+    ax.set(xlabel=with_unit(first, unit), ylabel=with_unit(second, unit))
     ax.set_aspect("equal", adjustable="datalim")
     return tidy(ax)
 
 
 def _ellipses(matrices: Array, channels: tuple[int, int]) -> Array:
     """Return points (N, 2, 101) of the ellipses: the unit circle mapped by the square root of each block."""
-    blocks = np.real(matrices[:, channels][:, :, channels])
-    eigenvalues, eigenvectors = np.linalg.eigh(blocks)
+    eigenvalues, eigenvectors = np.linalg.eigh(np.real(matrices[:, channels][:, :, channels]))
     angles = np.linspace(0, 2 * np.pi, 101)
     circle = np.stack([np.cos(angles), np.sin(angles)])
     return np.asarray((eigenvectors * np.sqrt(eigenvalues)[:, None, :]) @ circle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from rplvq.protocols import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-    from matplotlib.figure import Figure
 else:
     Axes = Any  # so that matplotlib is only imported for a picture
 
@@ -20,13 +20,17 @@ BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#6
 CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 
 
-def new_figure(width: float, height: float, n_rows: int = 1) -> tuple[Figure, Any]:
-    """Make a figure of width x height inches with ``n_rows`` axes; say what to install if matplotlib is missing."""
+def part_of_matplotlib(name: str) -> Any:
+    """Import a module of matplotlib; say what to install if it is missing."""
     try:
-        import matplotlib.pyplot as plt
+        return import_module(f"matplotlib.{name}")
     except ImportError as error:
         raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
-    return plt.subplots(n_rows, figsize=(width, height), sharex=True, layout="constrained")
+
+
+def new_figure(width: float, height: float, n_rows: int = 1) -> Any:
+    """Make a figure of width x height inches; return it and its ``n_rows`` axes."""
+    return part_of_matplotlib("pyplot").subplots(n_rows, figsize=(width, height), sharex=True, layout="constrained")
 
 
 def new_axes(ax: Axes | None, width: float = 6.0, height: float = 4.2) -> Axes:
@@ -44,6 +48,11 @@ def class_colors(classes: Array) -> dict[Any, Any]:
     return {label: table(i % 20) for i, label in enumerate(classes.tolist())}
 
 
+def with_unit(name: str, unit: str) -> str:
+    """Return the label of an axis, with the unit in brackets unless it is empty."""
+    return f"{name} ({unit})" if unit else name
+
+
 def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
     """Draw the legend, and the grid behind the data, and remove the upper and right border."""
     if legend:
@@ -56,11 +65,10 @@ def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
 
 def points_of(model: Any) -> tuple[Array, Array]:
     """Return prototypes (K, n, n) and labels (K,) of a fitted classifier, or of a pair of both."""
-    if isinstance(model, tuple):
-        matrices, labels = (np.asarray(part) for part in model)
-    else:
+    if not isinstance(model, tuple):
         check_is_fitted(model, "prototypes_")
-        matrices, labels = np.asarray(model.prototypes_), np.asarray(model.prototype_labels_)
+        model = model.prototypes_, model.prototype_labels_
+    matrices, labels = (np.asarray(part) for part in model)
     if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or labels.shape != matrices.shape[:1]:
         raise ValueError(
             f"prototypes must be matrices (K, n, n) with K labels, got shapes {matrices.shape} and {labels.shape}"

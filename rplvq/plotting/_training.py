@@ -42,19 +42,14 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     >>> [axis.get_ylabel() for axis in axes]
     ['cost (sum over samples)', 'error (share of samples)', 'schedule']
     """
-    columns = _columns(history)
-    epochs = columns["epoch"]
-    panels = _three_panels(ax)
+    columns, panels = _columns(history), _three_panels(ax)
     cost, error, schedule = panels
-    _lines(cost, epochs, columns, {"cost": ("training", BLUE), "validation_cost": ("validation (its own sum)", ORANGE)})
-    _lines(error, epochs, columns, {"training_error": ("training", BLUE), "validation_error": ("validation", ORANGE)})
-    _lines(schedule, epochs, columns, {"sigma2": ("sigma2", INK), "step_size": ("step size", GREEN)})
+    _lines(cost, columns, {"cost": ("training", BLUE), "validation_cost": ("validation (its own sum)", ORANGE)})
+    _lines(error, columns, {"training_error": ("training", BLUE), "validation_error": ("validation", ORANGE)})
+    _lines(schedule, columns, {"sigma2": ("sigma2", INK), "step_size": ("step size", GREEN)})
     cost.set_ylabel("cost (sum over samples)")
-    error.set_ylabel("error (share of samples)")
-    error.set_ylim(bottom=0)
-    schedule.set_ylabel("schedule")
-    schedule.set_yscale("log")
-    schedule.set_xlabel("epoch")
+    error.set(ylabel="error (share of samples)", ylim=(0, None))
+    schedule.set(ylabel="schedule", yscale="log", xlabel="epoch")
     return panels
 
 
@@ -90,11 +85,11 @@ def _three_panels(ax: Any) -> Array:
     return panels
 
 
-def _lines(ax: Axes, epochs: Array, columns: Mapping[str, Array], wanted: Mapping[str, tuple[str, str]]) -> None:
-    drawn = [(columns[name], label, color) for name, (label, color) in wanted.items() if name in columns]
-    marker = "o" if len(epochs) == 1 else None
-    for values, label, color in drawn:
-        ax.plot(epochs, values, color=color, marker=marker, label=label, lw=1.8)
+def _lines(ax: Axes, columns: Mapping[str, Array], wanted: Mapping[str, tuple[str, str]]) -> None:
+    marker = "o" if len(columns["epoch"]) == 1 else None
+    for name in [name for name in wanted if name in columns]:
+        label, color = wanted[name]
+        ax.plot(columns["epoch"], columns[name], color=color, marker=marker, label=label, lw=1.8)
     tidy(ax).locator_params(axis="x", integer=True)
 
 
@@ -171,9 +166,8 @@ def plot_sigma2(
         epochs = "__".join([*param_name.split("__")[: _depth(estimator, param_name)], "max_epochs"])
         _, before = validation_curve(clone(estimator), X, y, param_name=epochs, param_range=[0], **common)
         ax.axhline(before.mean(), color=GREY, ls="--", lw=1.2, label="before training (test)")
-    ax.set_xscale("log")
-    ax.set_xlabel("sigma2 (squared distance)")
-    ax.set_ylabel(scoring if isinstance(scoring, str) else "score")
+    name = scoring if isinstance(scoring, str) else "score"
+    ax.set(xscale="log", xlabel="sigma2 (squared distance)", ylabel=name)
     return tidy(ax)
 
 

@@ -16,8 +16,8 @@ from rplvq.schedules._schedules import (
     default_starts,
     is_auto,
     resolve,
+    resolve_step_size,
     shared_step,
-    wants_default,
 )
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
@@ -32,5 +32,5 @@ from rplvq.schedules._sigma2 import (
 __all__ = [
     "AUTO", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence",
     "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_starts", "free_numbers", "half_median",
-    "initial_evidence", "is_auto", "likeliest_sigma2", "resolve", "resolve_sigma2", "shared_step", "wants_default",
+    "initial_evidence", "is_auto", "likeliest_sigma2", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
 ]  # fmt: skip

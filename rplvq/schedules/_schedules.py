@@ -7,6 +7,7 @@ before training.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -182,9 +183,7 @@ def is_auto(value: Any) -> bool:
 
 def wants_default(value: Any) -> bool:
     """Whether :func:`resolve` needs the default: for None, "auto" and a schedule without a start."""
-    if is_auto(value):
-        return True
-    return not isinstance(value, type) and attrs.has(type(value)) and getattr(value, "start", 0) is None
+    return is_auto(value) or (attrs.has(type(value)) and getattr(value, "start", 0) is None)
 
 
 def resolve(value: Any, default: Schedule, name: str) -> Schedule:
@@ -274,6 +273,15 @@ def default_starts(
     """Return two first step sizes: that of the paper, and the one of :func:`shared_step` for all samples."""
     paper = samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples)
     return paper, shared_step(sigma2, n_prototypes, samples.total_weight)
+
+
+def resolve_step_size(value: Any, starts: Callable[[], tuple[float, float]]) -> Schedule:
+    """Turn a user's value into a schedule; ``starts`` gives :func:`default_starts`, and is only called if needed."""
+    first = 1.0
+    if wants_default(value):
+        paper, gentle = starts()
+        first = min(paper, gentle) if isinstance(value, str) else paper  # a string is "auto"
+    return resolve(value, GeometricDecay(first), "step_size")
 
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:

@@ -65,10 +65,8 @@ def initial_evidence(
     manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
 ) -> InitialEvidence:
     """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer."""
-    sqdist = distances(manifold, prototypes, samples.codes)
-    n_free = len(labels) * free_numbers(samples.codes)
-    priors = getattr(cost, "priors", None)
-    rounding = SAME_POINT * unit_of(manifold, samples)
+    sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
+    priors, rounding = getattr(cost, "priors", None), SAME_POINT * unit_of(manifold, samples)
     return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)
 
 
@@ -141,12 +139,15 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     """
     high = start.half_median
     weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
+    n_classes = int(start.labels.max()) + 1
 
     def rise(log_sigma2: float) -> float:
         """Return the derivative of the summed loss with respect to log sigma2, up to a positive factor."""
 
         def of(sqdist: Array, targets: Array) -> Array:
-            slope = cost(sqdist, _smoothed(targets, start.labels, total), start.labels, float(np.exp(log_sigma2))).slope
+            # Mixed with even targets, as if one sample of ``total + 1`` had an unknown class.
+            soft = (total * as_soft(targets, n_classes) + 1.0 / n_classes) / (total + 1.0)
+            slope = cost(sqdist, soft, start.labels, float(np.exp(log_sigma2))).slope
             return np.asarray(np.einsum("nk,nk->n", slope, sqdist))
 
         return -float(weights @ by_block(of, start.sqdist, start.targets))
@@ -160,13 +161,6 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
         if lower < np.log(high * SMALLEST):
             return high
     return float(np.exp(brentq(rise, lower, upper, xtol=1e-13, rtol=1e-13)))
-
-
-def _smoothed(targets: Array, labels: Array, total: float) -> Array:
-    """Mix targets with even ones (M, C), as if one sample of ``total + 1`` had an unknown class."""
-    n_classes = int(labels.max()) + 1
-    soft = as_soft(targets, n_classes)
-    return np.asarray((total * soft + 1.0 / n_classes) / (total + 1.0))
 
 
 def blended_sigma2(start: InitialEvidence) -> float:
@@ -256,8 +250,8 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
     """
     if isinstance(value, str):
         if value not in RULES:
-            names = sorted(RULES)
-            raise ValueError(f"sigma2 must be a positive number, a Schedule, None or one of {names}, got {value!r}")
+            wanted = f"a positive number, a Schedule, None or one of {sorted(RULES)}"
+            raise ValueError(f"sigma2 must be {wanted}, got {value!r}")
         return Constant(RULES[value](evidence()))
     default = Constant(blended_sigma2(evidence()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")

@@ -144,10 +144,9 @@ def prototypes_in_any_order(case: Case) -> None:
     """Require the same values if prototypes are not sorted by class."""
     order = np.roll(np.arange(len(case.labels)), 1)
     found = case.at(case.sqdist[:, order], labels=case.labels[order])
-    rule = "loss must not depend on the order of the prototypes"
-    agree(found.loss, case.loss, np.abs(case.loss).max(), rule)
-    rule = "slope must follow the order of the prototypes"
-    agree(found.slope, case.slope[:, order], np.abs(case.slope).max(), rule)
+    size = np.abs(case.slope).max()
+    agree(found.loss, case.loss, np.abs(case.loss).max(), "loss must not depend on the order of the prototypes")
+    agree(found.slope, case.slope[:, order], size, "slope must follow the order of the prototypes")
 
 
 def finite_far_away(case: Case) -> None:

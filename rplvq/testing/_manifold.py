@@ -26,8 +26,8 @@ class Case(NamedTuple):
 
     def moved_alone(self, index: int, weights: Array) -> Any:
         """Move the prototypes by one sample alone, with weights (K,)."""
-        sample = self.samples[index : index + 1]
-        return self.manifold.move(self.manifold.connect(self.prototypes, sample), weights[None])
+        geodesics = self.manifold.connect(self.prototypes, self.samples[index : index + 1])
+        return self.manifold.move(geodesics, weights[None])
 
     def apart(self, first: Any, second: Any) -> Array:
         """Return the squared distances (K,) between the k-th prototypes of two sets."""
@@ -153,8 +153,7 @@ def sqdist_follows_order(case: Case) -> None:
     """Require one row per sample and one column per prototype, whatever their order and number."""
     rows, columns = np.roll(np.arange(len(case.samples)), 1), np.arange(len(case.prototypes))[::-1]
     d = case.manifold.sqdist(case.prototypes[columns], case.samples[rows])
-    rule = "sqdist must follow the order of samples and prototypes"
-    agree(d, case.d[rows][:, columns], case.size, rule)
+    agree(d, case.d[rows][:, columns], case.size, "sqdist must follow the order of samples and prototypes")
     one = case.manifold.sqdist(case.prototypes, case.samples[:1])
     agree(one, case.d[:1], case.size, "sqdist must not depend on the other samples of a batch")
 
@@ -177,8 +176,7 @@ def decode_is_undone(case: Case) -> None:
 
 def weight_zero_stays(case: Case) -> None:
     """Require that a prototype moves only if its own column of weights is not zero."""
-    still = (case.moved(np.zeros_like(case.d)), case.moved_alone(0, np.zeros(len(case.prototypes))))
-    for moved in still:
+    for moved in (case.moved(np.zeros_like(case.d)), case.moved_alone(0, np.zeros(len(case.prototypes)))):
         shape, wanted = np.shape(np.asarray(moved)), case.prototypes.shape
         require(shape == wanted, f"move must return prototypes of shape {wanted}, got {shape}")
         require(len(moved) == len(case.prototypes), "move must return something with a length, K")
@@ -219,8 +217,7 @@ def batch_agrees_with_samples(case: Case) -> None:
     weights = case.rng.uniform(0.05, 0.3, case.d.shape)
     reversed_samples = case.manifold.connect(case.prototypes, case.samples[::-1])
     again = case.manifold.move(reversed_samples, weights[::-1])
-    rule = "move must not depend on the order of the samples"
-    vanish(case.apart(again, case.moved(weights)), case.size, rule)
+    vanish(case.apart(again, case.moved(weights)), case.size, "move must not depend on the order of the samples")
     only = weights * (np.arange(len(weights)) == 1)[:, None]
     rule = "move of a batch in which one sample has weight must be the move of that sample alone"
     vanish(case.apart(case.moved(only), case.moved_alone(1, weights[1])), case.size, rule)
@@ -266,14 +263,6 @@ def move_splits(case: Case) -> None:
 
 
 PROMISES = (
-    sqdist_is_symmetric,
-    sqdist_follows_order,
-    connect_gives_sqdist,
-    decode_is_undone,
-    weight_zero_stays,
-    weight_shortens_distance,
-    move_stays_on_manifold,
-    batch_agrees_with_samples,
-    move_follows_gradient,
-    move_splits,
-)
+    sqdist_is_symmetric, sqdist_follows_order, connect_gives_sqdist, decode_is_undone, weight_zero_stays,
+    weight_shortens_distance, move_stays_on_manifold, batch_agrees_with_samples, move_follows_gradient, move_splits,
+)  # fmt: skip

@@ -74,7 +74,5 @@ def equal_by_value(schedule: Schedule, twin: Any, maker: str) -> None:
     """Require that a schedule equals its copy and, if it is an attrs class, that the hashes are equal."""
     require(schedule == twin, f"a schedule must equal its copy by {maker}: {ADVICE}")
     if attrs.has(type(schedule)):
-        hashable = type(schedule).__hash__ is not None
-        require(hashable, f"a schedule must be hashable by value: {ADVICE}")
-        rule = f"a schedule must have the hash of its copy by {maker}: {ADVICE}"
-        require(hash(schedule) == hash(twin), rule)
+        require(type(schedule).__hash__ is not None, f"a schedule must be hashable by value: {ADVICE}")
+        require(hash(schedule) == hash(twin), f"a schedule must have the hash of its copy by {maker}: {ADVICE}")

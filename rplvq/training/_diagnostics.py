@@ -34,8 +34,7 @@ def diverged(state: State) -> FloatingPointError:
 def decoded(manifold: Any, state: State, names: Array) -> Array:
     """Return the points (K, ...) of the prototypes; ``names`` (K,) are the labels of the user for messages.
 
-    FloatingPointError is raised if they are not finite. This can happen if a metric is flat in its coordinates, but not
-    all coordinates belong to points.
+    FloatingPointError is raised if they are not finite: coordinates of a flat metric need not belong to points.
     """
     with np.errstate(all="ignore"):
         points = np.asarray(manifold.decode(state.prototypes))

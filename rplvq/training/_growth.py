@@ -96,8 +96,7 @@ class Grow:
         nearer = window.distances(window.code(worst)) < own
         start = window.mean(np.where(nearer, np.maximum(loss, 0.0), 0.0)) if nearer[worst] else window.code(worst)
         place = int(np.searchsorted(window.labels, label, side="right"))
-        codes: Array = np.asarray(window.added(label, start).tuned(label, 1).state.prototypes)
-        return np.asarray(codes[place])
+        return np.asarray(np.asarray(window.added(label, start).tuned(label, 1).state.prototypes)[place])
 
 
 @library_part

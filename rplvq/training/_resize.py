@@ -57,8 +57,7 @@ def _rebuilt(state: State, kept: Array, codes: Array, labels: Array) -> State:
 
     memory = state.memory
     if memory is not None:
-        resize: Callable[..., Any] = state.step_schedule.resize  # type: ignore[attr-defined]
-        memory = resize(memory, rebuild)
+        memory = state.step_schedule.resize(memory, rebuild)  # type: ignore[attr-defined]
     prototypes = new_codes(state.prototypes, rebuild(state.prototypes))
     return state._replace(prototypes=prototypes, labels=every[order], memory=memory)
 
@@ -154,8 +153,7 @@ class Window:
 
     def distances(self, code: Array) -> Array:
         """Return the squared distances (N,) of the samples to a prototype with this code."""
-        other = new_codes(self.state.prototypes, code[None])
-        return np.asarray(self.manifold.sqdist(other, self.codes))[:, 0]
+        return np.asarray(self.manifold.sqdist(new_codes(self.state.prototypes, code[None]), self.codes))[:, 0]
 
     def added(self, label: int, code: Array) -> Window:
         """Return the window with one more prototype of class index ``label``, placed after the others of its class."""

@@ -6,6 +6,7 @@ because their probabilities are better although their prototypes are worse.
 """
 
 import copy
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import attrs
@@ -143,7 +144,7 @@ def n_visits(samples: Samples) -> int:
     return len(visits(len(samples), samples.weights)[0])
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Trials:
     """Runs trials on one split, all from the same initial prototypes and with the same random numbers."""
 
@@ -152,10 +153,10 @@ class Trials:
     held: Samples  # the samples that judge
     n_classes: int
     seed: int
-    first: tuple[Prototypes, Array] = attrs.field(init=False)  # initial prototypes, with their labels (K,)
 
-    @first.default
-    def _initialize(self) -> tuple[Prototypes, Array]:
+    @cached_property
+    def first(self) -> tuple[Prototypes, Array]:
+        """The initial prototypes, with their labels (K,)."""
         return self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
 
     def loss(self, prototypes: Prototypes, sigma2: float) -> tuple[float, float]:
@@ -177,6 +178,18 @@ class Trials:
             loss = np.inf
         loss = loss if np.isfinite(loss) else np.inf
         return Trial(schedule, n_epochs, n_epochs * n_visits(self.kept), loss, step_size)
+
+    def plans(self, rule: HeldOut, evidence: InitialEvidence, blended: float, budget: int) -> list[Plan]:
+        """Return the plans of the first round; none if ``budget`` epochs are too few to compare them."""
+        step, n_prototypes = self.trainer.step_size, len(evidence.labels)
+        values = first_values(rule, blended, evidence.half_median, max(1, budget // 2))
+        plans: list[Plan] = [(value, step) for value in values]
+        if "gentle" in rule.candidates and getattr(step, "schedule", step) is None:
+            paper, gentle = default_starts(self.trainer.manifold, blended, n_prototypes, self.n_classes, self.kept)
+            plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
+        if "untrained" in rule.candidates or not is_one_round(rule):  # even a single plan has a rival
+            return plans
+        return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
     def search(self, rule: HeldOut, plans: list[Plan], blended: float, budget: int) -> Choice:
         """Try all plans, then the best of them for longer; all trials together take at most ``budget`` epochs."""
@@ -204,26 +217,6 @@ class Trials:
         if not winner.loss < np.inf:
             return Choice(Constant(blended), trials, step)
         return Choice(winner.schedule, trials, winner.step_size)
-
-
-def _plans(
-    rule: HeldOut,
-    trainer: Trainer,
-    evidence: InitialEvidence,
-    blended: float,
-    kept: Samples,
-    n_classes: int,
-    budget: int,
-) -> list[Plan]:
-    """Return the plans of the first round; none if ``budget`` epochs are too few to compare them."""
-    step, count = trainer.step_size, max(1, budget // 2)
-    plans: list[Plan] = [(value, step) for value in first_values(rule, blended, evidence.half_median, count)]
-    if "gentle" in rule.candidates and getattr(step, "schedule", step) is None:
-        paper, gentle = default_starts(trainer.manifold, blended, len(evidence.labels), n_classes, kept)
-        plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
-    if "untrained" in rule.candidates or not is_one_round(rule):  # even a single plan has a rival
-        return plans
-    return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
 
 def choose_sigma2(
@@ -275,8 +268,7 @@ def choose_sigma2(
     [(6, 0.6), (6, 0.9), (6, 0.6)]
     """
     if must_train and "untrained" in rule.candidates:
-        others = tuple(value for value in rule.candidates if value != "untrained")
-        rule = HeldOut(others)
+        rule = HeldOut(tuple(value for value in rule.candidates if value != "untrained"))
     blended = blended_sigma2(evidence)
     only = constants(rule) if len(rule.candidates) == 1 and "grid" not in rule.candidates else []
     sigma2 = first_values(rule, blended, evidence.half_median, 1)[0] if only else Constant(blended)
@@ -284,10 +276,10 @@ def choose_sigma2(
     if trainer.max_epochs < 1:
         return untried
     splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
-    rows = split_classes(samples, evidence.labels, np.random.default_rng(splitting))
-    kept, held = (samples.subset(part) for part in rows)
+    kept, held = map(samples.subset, split_classes(samples, evidence.labels, np.random.default_rng(splitting)))
     if len(held) < FEWEST or len(np.unique(held.classes)) < 2:
         return untried
     budget = int(price(rule) * trainer.max_epochs * n_visits(samples) / n_visits(kept))
-    plans = _plans(rule, trainer, evidence, blended, kept, n_classes, budget) if budget else []
-    return Trials(trainer, kept, held, n_classes, seed).search(rule, plans, blended, budget) if plans else untried
+    trials = Trials(trainer, kept, held, n_classes, seed)
+    plans = trials.plans(rule, evidence, blended, budget) if budget else []
+    return trials.search(rule, plans, blended, budget) if plans else untried

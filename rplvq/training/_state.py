@@ -43,11 +43,9 @@ class State(NamedTuple):
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state at ``epoch``; raise ValueError unless both schedules give positive finite values."""
-        return self._replace(
-            epoch=epoch,
-            sigma2=_value("sigma2", self.sigma2_schedule, epoch, n_epochs),
-            step_size=_value("step_size", self.step_schedule, epoch, n_epochs),
-        )
+        sigma2 = _value("sigma2", self.sigma2_schedule, epoch, n_epochs)
+        step_size = _value("step_size", self.step_schedule, epoch, n_epochs)
+        return self._replace(epoch=epoch, sigma2=sigma2, step_size=step_size)
 
 
 def _value(name: str, schedule: Schedule, epoch: int, n_epochs: int) -> float:
@@ -201,16 +199,9 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
 
 def history_row(state: State, score: Score, n_capped: int, seconds: float) -> dict[str, float]:
     """Return the row of the history for the epoch of ``state``."""
-    return {
-        "epoch": state.epoch,
-        "cost": score.cost,
-        "training_error": score.error,
-        "sigma2": state.sigma2,
-        "step_size": state.step_size,
-        "n_capped": n_capped,
-        "seconds": seconds,
-        "n_prototypes": len(state.labels),
-    }
+    values = {"epoch": state.epoch, "cost": score.cost, "training_error": score.error, "sigma2": state.sigma2}
+    steps = {"step_size": state.step_size, "n_capped": n_capped, "seconds": seconds}
+    return {**values, **steps, "n_prototypes": len(state.labels)}
 
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:

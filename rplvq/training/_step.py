@@ -17,15 +17,7 @@ from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
-from rplvq.training.compiled import (
-    Kernels,
-    compiled_kernels,
-    connection,
-    decomposes,
-    is_known,
-    is_worthwhile,
-    run_block,
-)
+from rplvq.training.compiled import compiled_kernels, connection, decomposes, is_known, is_worthwhile, run_block
 
 
 class Step(NamedTuple):
@@ -214,8 +206,8 @@ class Stepper:
         meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
 
-    def _kernel(self, state: State, samples: Samples, size: int) -> Kernels | None:
-        """Return the compiled kernels if they are wanted and available and can take whole steps for these parts."""
+    def _kernel(self, state: State, samples: Samples, size: int) -> Any:
+        """Return the compiled kernels if wanted, available and able to take whole steps for these parts, else None."""
         if self.compiled is False:
             return None
         whole = state.memory is None and is_known(self.manifold, self.cost, samples.targets, size)

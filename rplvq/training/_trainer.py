@@ -18,16 +18,7 @@ from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import (
-    GeometricDecay,
-    as_step_rule,
-    default_starts,
-    initial_evidence,
-    is_auto,
-    resolve,
-    resolve_sigma2,
-    wants_default,
-)
+from rplvq.schedules import as_step_rule, default_starts, initial_evidence, resolve_sigma2, resolve_step_size
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
@@ -149,17 +140,14 @@ class Trainer:
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
         prototypes, labels = by_class(prototypes, labels)
         evidence = partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples)
-        sigma2, first, rule = resolve_sigma2(self.sigma2, evidence), 1.0, self.step_size
-        wanted = getattr(rule, "schedule", rule)
-        if wants_default(wanted):
-            at_first = sigma2(0, self.max_epochs)
-            first, gentle = default_starts(self.manifold, at_first, len(labels), n_classes, samples)
-            if is_auto(wanted) and wanted is not None:
-                first = min(first, gentle)
-        step_size = resolve(wanted, GeometricDecay(first), "step_size")
+        sigma2 = resolve_sigma2(self.sigma2, evidence)
+
+        def starts() -> tuple[float, float]:
+            return default_starts(self.manifold, sigma2(0, self.max_epochs), len(labels), n_classes, samples)
+
+        step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), starts)
         memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
-        state = State(prototypes, labels, sigma2, step_size, memory=memory)
-        return state.at_epoch(0, self.max_epochs)
+        return State(prototypes, labels, sigma2, step_size, memory=memory).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Samples) -> Step:
         """Return the result of one step on a batch: moved prototypes, distances (B, K) and losses (B,) before the step.
@@ -173,8 +161,7 @@ class Trainer:
 
     @property
     def _stepper(self) -> Stepper:
-        n_epochs = max(self.max_epochs, 1)
-        return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, n_epochs)
+        return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, max(self.max_epochs, 1))
 
     @property
     def max_weight(self) -> float | None:

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq.arrays import BLOCK_ROWS, blocks, canonical_order, repeats, subset, visits
-from rplvq.arrays._order import distinct
+from rplvq.arrays._order import as_counts, distinct
 from tests.problems import spd_classes
 
 
@@ -48,6 +48,15 @@ def test_a_sample_is_visited_as_often_as_its_weight_rounded_up_and_weighs_it_in_
     assert rows.tolist() == [0, 2, 2, 2, 3]
     assert_allclose(np.bincount(rows, weights), given)
     assert_allclose(weights[1:4], 2.5 / 3)
+
+
+def test_weights_that_are_no_counts_are_scaled():
+    few, many, counts = np.array([0.25, 0.75]), np.array([1e6, 3e6]), np.array([0.25, 2.0])
+    assert as_counts(few, shares=True).tolist() == as_counts(many, shares=True).tolist() == [0.5, 1.5]
+    assert as_counts(many).tolist() == [50.0, 150.0]
+    for kept in (as_counts(few), as_counts(counts), as_counts(counts, shares=True)):
+        assert kept is few or kept is counts
+    assert_allclose(visits(2, many)[1], 1.0)
 
 
 @pytest.mark.parametrize("dtype", [float, complex])

@@ -27,10 +27,7 @@ MOST_INNER = 30
 
 
 class Recorder:
-    """Gives a solver its gradients.
-
-    A solver asks for a gradient only at points it has accepted, so each new point adds one row to the history.
-    """
+    """Gives a solver its gradients, for which it asks only at points it has accepted; each new one adds a row."""
 
     def __init__(self, objective: Objective, space: PrototypeStack, state: State, advance: Callable[[], Any]) -> None:
         self.objective, self.space, self.state, self.advance = objective, space, state, advance
@@ -41,16 +38,13 @@ class Recorder:
 
     def gradient(self, point: Prototypes) -> Array:
         """Return the gradient at a point (K, ...), and record the point."""
-        objective = self.objective
         if point is self.point:  # no step lowered the cost
             return self.tangent
-        self.tangent = objective.gradient(point)
-        seen = objective.evaluate(point)
-        meter = Meter(objective.labels)
-        meter.add(seen.sqdist, seen.loss, objective.samples)
+        self.tangent, seen = self.objective.gradient(point), self.objective.evaluate(point)
+        meter = Meter(self.objective.labels)
+        meter.add(seen.sqdist, seen.loss, self.objective.samples)
         moved = 0.0 if self.point is None else self.space.dist(self.point, point)
-        now = time.perf_counter()
-        at = self.state._replace(epoch=len(self.rows), step_size=moved)
+        now, at = time.perf_counter(), self.state._replace(epoch=len(self.rows), step_size=moved)
         row = history_row(at, meter.score(), 0, now - self.began)
         self.rows.append(row | {"gradient_norm": self.space.norm(point, self.tangent)})
         if self.point is not None:
@@ -141,8 +135,7 @@ def minimize(
     objective = Objective(manifold, cost, samples, state.labels, state.sigma2)
     nearest = objective.evaluate(state.prototypes).sqdist.min(axis=1)
     scale = float(np.sqrt(np.average(nearest, weights=samples.weights)))
-    max_length = float(getattr(manifold, "max_step_length", np.inf))
-    space = PrototypeStack(manifold, state.prototypes, scale, max_length)
+    space = PrototypeStack(manifold, state.prototypes, scale, float(getattr(manifold, "max_step_length", np.inf)))
     with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
         recorder = Recorder(objective, space, state, bar.update)
         if max_iterations == 0 or space.typical_dist == 0:

@@ -43,15 +43,12 @@ class Objective:
             except np.linalg.LinAlgError:  # a line search went too far
                 sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
             if np.isfinite(sqdist).all():
-                loss = by_block(self._loss, sqdist, self.targets)
+                loss = by_block(lambda d, t: self.cost(d, t, self.labels, self.sigma2).loss, sqdist, self.targets)
                 value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
             else:
                 loss, value = np.full(len(sqdist), np.inf), np.inf
             self._last = Evaluated(point, value, loss, sqdist)
         return self._last
-
-    def _loss(self, sqdist: Array, targets: Array) -> Array:
-        return self.cost(sqdist, targets, self.labels, self.sigma2).loss
 
     def value(self, point: Prototypes) -> float:
         """Return the mean loss."""

@@ -21,6 +21,7 @@ from rplvq.manifolds import (
     inverse_factors,
 )
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.training._step import follow
 
 
 def rotate(starts: Array, ends: Array, tangents: Array) -> Array:
@@ -71,10 +72,6 @@ def _pymanopt_products(geometry: FromPymanopt, point: Prototypes, first: Array, 
     return np.array([float(inner(*triple)) for triple in zip(bases, first, second, strict=True)])
 
 
-def _unchanged(_: Any, __: Prototypes, ___: Prototypes, tangents: Array, ____: float) -> Array:
-    return tangents
-
-
 def _by_rotation(_: Any, start: Prototypes, end: Prototypes, tangents: Array, __: float) -> Array:
     return rotate(inverse_factors(start), inverse_factors(end), tangents)
 
@@ -84,7 +81,7 @@ def _by_ladder(geometry: FromPymanopt, start: Prototypes, end: Prototypes, tange
     return np.array([pole_ladder(geometry, *triple, length) for triple in triples])
 
 
-FLAT = Tangents(_plain_products, _unchanged)
+FLAT = Tangents(_plain_products, lambda _, __, ___, tangents, ____: tangents)
 TANGENTS: dict[type, Tangents] = {
     AffineInvariant: Tangents(_plain_products, _by_rotation),
     FromPymanopt: Tangents(_pymanopt_products, _by_ladder),
@@ -96,18 +93,9 @@ TANGENTS: dict[type, Tangents] = {
 class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
     """The product of K copies of a geometry, for pymanopt's solvers.
 
-    Points are prototypes in the internal representation of the geometry; tangents are arrays (K, ...).
-
-    Parameters
-    ----------
-    geometry : Manifold
-        A geometry in :data:`TANGENTS`.
-    prototypes : Prototypes
-        K prototypes, which give the shape and dtype of all points.
-    scale : float
-        Distance over which a prototype is expected to move, which sets the length of first steps.
-    max_length : float
-        Longest step of a prototype; longer ones are cut.
+    Points are prototypes in the internal representation of the geometry; tangents are arrays (K, ...). ``scale``, the
+    distance over which a prototype is expected to move, sets the length of first steps, and ``max_length`` is the
+    longest step of a prototype.
     """
 
     def __init__(self, geometry: Manifold[Any], prototypes: Prototypes, scale: float, max_length: float) -> None:
@@ -138,9 +126,7 @@ class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
         """Move all prototypes along the geodesics of a tangent (K, ...), each by at most ``max_length``."""
         if np.isfinite(self.max_length):
             lengths = np.sqrt(self._products(point, tangent_vector, tangent_vector))
-            if (lengths > self.max_length).any():
-                shares = self.max_length / np.maximum(lengths, self.max_length)
-                tangent_vector = tangent_vector * shares.reshape(-1, *[1] * (tangent_vector.ndim - 1))
+            return follow(self.geometry, point, tangent_vector, lengths, self.max_length)[0]
         return self.geometry.exp(point, tangent_vector)  # type: ignore[attr-defined]
 
     exp = retraction
@@ -148,8 +134,7 @@ class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
     def dist(self, point_a: Prototypes, point_b: Prototypes) -> float:
         """Return the root of the summed squared distances of the prototypes."""
         starts, ends, sqdist = np.asarray(point_a), np.asarray(point_b), self.geometry.sqdist
-        pairs = (sqdist(starts[k : k + 1], ends[k : k + 1])[0, 0] for k in range(len(starts)))
-        return float(np.sqrt(sum(pairs)))
+        return float(np.sqrt(sum(sqdist(starts[k : k + 1], ends[k : k + 1])[0, 0] for k in range(len(starts)))))
 
     def transport(self, point_a: Prototypes, point_b: Prototypes, tangent_vector_a: Array) -> Array:
         """Transport a tangent (K, ...) from one point to another, along the geodesics between them."""
