@@ -170,7 +170,9 @@ def test_ctrl_c_ends_the_process_with_status_130(folder):
     command = [sys.executable, "-m", "rplvq", "fit", "--data", str(folder / "data.npz"), "--model", model]
     command += ["--epochs", "1000000", "--sigma2", "1", "--quiet", "--checkpoint", str(checkpoint)]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
+    # A shell starts background jobs with an ignored SIGINT, and this test may run in one.
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, preexec_fn=heed) as process:
         while not checkpoint.exists() and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
