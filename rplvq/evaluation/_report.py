@@ -1,20 +1,15 @@
 """A comparison as text: aligned for a terminal, or as Markdown."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from rplvq.evaluation._comparison import Comparison
+from typing import Any
 
 Table = list[list[str]]
 CAUTION = 'Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.'
 FEW_FOLDS = "With so few folds none of them can be below {least:.3g}, whatever the scores."
 
 
-def as_text(comparison: Comparison) -> str:
+def as_text(comparison: Any) -> str:
     """Return the summary, and the p-values of the first metric if there are any, as aligned tables."""
     blocks = [f"{_heading(comparison)}\n\n{_aligned(_summary_table(comparison.rows, comparison.metrics))}"]
     if _is_testable(comparison):
@@ -24,7 +19,7 @@ def as_text(comparison: Comparison) -> str:
     return "\n\n".join(blocks)
 
 
-def as_markdown(comparison: Comparison) -> str:
+def as_markdown(comparison: Any) -> str:
     """Return the summary, and the p-values of every metric if there are any, as Markdown tables."""
     table = _markdown(_summary_table(comparison.rows, comparison.metrics, sign="±"))
     blocks = [f"{_heading(comparison)}\n\n{table}"]
@@ -43,21 +38,21 @@ def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: i
     return f"{mean:.{digits}f}{tail}"
 
 
-def _is_testable(comparison: Comparison) -> bool:
+def _is_testable(comparison: Any) -> bool:
     return len(comparison.names) > 1 and len(comparison.folds) > 1
 
 
-def _heading(comparison: Comparison) -> str:
+def _heading(comparison: Any) -> str:
     counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
     return f"{counts}: mean +- standard deviation of the scores, mean seconds per fold"
 
 
-def _test_heading(comparison: Comparison, metric: str) -> str:
+def _test_heading(comparison: Any, metric: str) -> str:
     pairs = _count(math.comb(len(comparison.names), 2), "pair")
     return f"{metric}: p-values of Wilcoxon's signed-rank test, with Holm's correction for {pairs}"
 
 
-def _caution(comparison: Comparison) -> str:
+def _caution(comparison: Any) -> str:
     least = min(1.0, math.comb(len(comparison.names), 2) * 2.0 ** (1 - len(comparison.folds)))
     return CAUTION if least <= 0.05 else f"{CAUTION}\n{FEW_FOLDS.format(least=least)}"
 

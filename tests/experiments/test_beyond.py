@@ -11,6 +11,8 @@ from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import pending, run
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 needs_bci = pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="needs bci2a_cov22.npz")
 
 

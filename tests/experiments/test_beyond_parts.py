@@ -12,6 +12,8 @@ from examples.paper import data, records, runner
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn2
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 needs_bci = pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="needs bci2a_cov22.npz")
 
 

@@ -7,6 +7,8 @@ import pytest
 from examples.beyond import batches, solvers, steps
 from examples.paper import runner
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 
 @pytest.mark.parametrize(
     ("module", "names"),

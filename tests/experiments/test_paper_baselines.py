@@ -25,6 +25,8 @@ from rplvq import LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.protocols import Array
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 
 @pytest.fixture
 def rng() -> np.random.Generator:

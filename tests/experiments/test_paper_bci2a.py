@@ -20,6 +20,8 @@ from rplvq.arrays import invsqrtm, logm
 from rplvq.manifolds import riemannian_mean
 from rplvq.presets import plrsq_const
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 
 @pytest.fixture(scope="module")
 def mixed():

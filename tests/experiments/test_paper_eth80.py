@@ -9,6 +9,8 @@ from examples.paper import data, eth80, runner
 from examples.paper.eth80_images import load_folder
 from rplvq.preprocessing import region_covariances
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 needs_data = pytest.mark.skipif(
     not data.is_available("eth80_cov5.npz"), reason="real data absent: no eth80_cov5.npz (set RPLVQ_DATA)"
 )

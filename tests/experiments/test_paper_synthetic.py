@@ -18,6 +18,8 @@ from rplvq import Annealed, GeometricDecay, RiemannianLVQ, StepSize
 from rplvq.datasets import make_syn2, random_bases
 from rplvq.presets import plrsq_annealed, plrsq_const
 
+pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
+
 SMALL = {"problem": "syn2", "n_per_class": 20}
 TRAINED = {"sigma2": 0.5, "prototypes_per_class": 2, "max_epochs": 2}
 
