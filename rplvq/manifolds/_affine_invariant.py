@@ -92,8 +92,8 @@ def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
 
 def _squares(matrices: Array) -> Array:
     """Return the squared Frobenius norms (N,) of matrices (N, n, n)."""
-    flat = matrices.reshape(len(matrices), -1)
-    return np.asarray(np.vecdot(flat, flat).real)
+    flat = np.ascontiguousarray(matrices).view(float).reshape(len(matrices), -1)
+    return np.asarray(np.vecdot(flat, flat))
 
 
 def sharpen(

@@ -43,8 +43,8 @@ class EarlyStopping:
     Examples
     --------
     >>> from rplvq import EarlyStopping, RiemannianLVQ
-    >>> from rplvq.datasets import make_syn1
-    >>> X, y = make_syn1(n_per_class=30, random_state=0)
+    >>> from rplvq.datasets import make_syn2
+    >>> X, y = make_syn2(n_per_class=30, random_state=0)
     >>> model = RiemannianLVQ(early_stopping=EarlyStopping(patience=3), random_state=0).fit(X, y)
     >>> model.n_epochs_ < 100
     True
