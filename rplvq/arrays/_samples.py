@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays._labels import hard_targets
-from rplvq.arrays._order import distinct
+from rplvq.arrays._order import distinct, visits
 from rplvq.arrays._validation import unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
@@ -136,6 +136,11 @@ class Samples:
     def filled_weights(self) -> Array:
         """Weight of each sample, shape (N,), with ones where no weights were given."""
         return np.ones(len(self)) if self.weights is None else self.weights
+
+    @property
+    def n_visits(self) -> int:
+        """Number of visits of samples in one epoch, see :func:`visits`."""
+        return len(visits(len(self), self.weights)[0])
 
     def subset(self, rows: Array) -> Samples:
         """Return the samples with the indices ``rows`` (M,); their codes are not copied."""

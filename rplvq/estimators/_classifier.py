@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, visits
+from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded
 from rplvq.estimators._fitting import draw_seed, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
     by_posterior,
@@ -266,9 +266,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        n_visits = len(visits(len(samples), samples.weights)[0])
         edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
-        warn_of([edge, step_trouble(state, history, n_visits)], 2)
+        warn_of([edge, step_trouble(state, history, samples.n_visits)], 2)
         return self
 
     def _begin(

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.arrays import unmasked
 from rplvq.manifolds import AffineInvariant
-from rplvq.plotting._style import INK, Axes, class_colors, new_axes, tidy, with_unit
+from rplvq.plotting._style import INK, Axes, class_colors, labels_of, new_axes, tidy, with_unit
 
 
 def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
@@ -40,9 +39,8 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     >>> len(ax.lines), ax.get_yscale()
     (4, 'log')
     """
-    matrices, labels = AffineInvariant().encode(X), np.asarray(unmasked(y, "y"))
-    if labels.shape != matrices.shape[:1]:
-        raise ValueError(f"y must hold {len(matrices)} labels, one per matrix, got shape {labels.shape}")
+    matrices = AffineInvariant().encode(X)
+    labels = labels_of(y, len(matrices), "matrix")
     ax = new_axes(ax)
     spectra = np.linalg.eigvalsh(matrices)[:, ::-1]
     ranks = np.arange(1, spectra.shape[1] + 1)
@@ -92,9 +90,7 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     True
     """
     distances, predicted = model.transform(X), model.predict(X)
-    labels = predicted if y is None else np.asarray(unmasked(y, "y"))
-    if labels.shape != predicted.shape:
-        raise ValueError(f"y must hold {len(predicted)} labels, one per sample, got shape {labels.shape}")
+    labels = predicted if y is None else labels_of(y, len(predicted))
     ax = new_axes(ax, 5.6, 4.6)
     center, plane = distances.mean(axis=0), np.zeros((2, distances.shape[1]))
     _, lengths, axes = np.linalg.svd(distances - center, full_matrices=False)

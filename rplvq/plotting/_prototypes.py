@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import unmasked
-from rplvq.plotting._style import Axes, class_colors, new_axes, points_of, tidy, with_unit
+from rplvq.plotting._style import Axes, class_colors, labels_of, new_axes, points_of, tidy, with_unit
 from rplvq.protocols import Array
 
 MAX_NAMES = 12
@@ -120,7 +120,7 @@ def plot_ellipses(
     Raises
     ------
     ValueError
-        If a channel is out of range, or the prototypes are not matrices.
+        If a channel is out of range, the prototypes are not matrices, or there is not one label per sample.
 
     Examples
     --------
@@ -135,9 +135,10 @@ def plot_ellipses(
     ax = new_axes(ax, 5.0, 4.6)
     colors = class_colors(np.unique(labels))
     if X is not None:
-        for index, curve in enumerate(_ellipses(np.asarray(unmasked(X)), channels)):
-            color = "0.6" if y is None else colors.get(np.asarray(unmasked(y, "y"))[index].item(), "0.6")
-            ax.plot(*curve, color=color, lw=0.6, alpha=0.4, zorder=1)
+        curves = _ellipses(np.asarray(unmasked(X)), channels)
+        own = [None] * len(curves) if y is None else labels_of(y, len(curves)).tolist()
+        for curve, label in zip(curves, own, strict=True):
+            ax.plot(*curve, color=colors.get(label, "0.6"), lw=0.6, alpha=0.4, zorder=1)
     names_left = {label: str(label) for label in colors}
     for curve, label in zip(_ellipses(matrices, channels), labels.tolist(), strict=True):
         ax.plot(*curve, color=colors[label], lw=2.5, zorder=2, label=names_left.pop(label, None))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rplvq.arrays import unmasked
 from rplvq.protocols import Array
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def labels_of(y: Any, n_samples: int, what: str = "sample") -> Array:
+    """Return labels as an array; ValueError if there are not ``n_samples`` of them, one per ``what``."""
+    labels = np.asarray(unmasked(y, "y"))
+    if labels.shape != (n_samples,):
+        raise ValueError(f"y must hold {n_samples} labels, one per {what}, got shape {labels.shape}")
+    return labels
 
 
 def points_of(model: Any) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ from rplvq.arrays import Samples
 from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import State
+from rplvq.training._step import step_lengths
 
 SHORTEST = 2.0**-10
 """Share of a full step below which :meth:`Window.tuned` stops searching."""
@@ -204,7 +205,7 @@ class Window:
         slope = slope * self.weights[:, None]
         norms = np.abs(slope).sum(axis=0)
         share = slope / np.where(norms > 0, norms, 1.0)
-        reach = np.sum(np.abs(share) * np.sqrt(self.sqdist[:, chosen]), axis=0)
+        reach = step_lengths(share, self.sqdist[:, chosen])
         share /= np.maximum(reach / getattr(self.manifold, "max_step_length", np.inf), 1.0)
         start = new_codes(self.state.prototypes, np.asarray(self.state.prototypes)[chosen])
         geodesics = self.manifold.connect(start, self.codes)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, distances, repeats, visits
+from rplvq.arrays import Samples, distances, repeats
 from rplvq.costs import calibrated_loss
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import Annealed, Constant, HeldOut, InitialEvidence, blended_sigma2, default_starts, resolve
@@ -139,11 +139,6 @@ def split_classes(
     return np.flatnonzero(usable), chosen
 
 
-def n_visits(samples: Samples) -> int:
-    """Return the number of visits of samples in an epoch."""
-    return len(visits(len(samples), samples.weights)[0])
-
-
 @attrs.frozen(eq=False, slots=False)
 class Trials:
     """Runs trials on one split, all from the same initial prototypes and with the same random numbers."""
@@ -177,7 +172,7 @@ class Trials:
         except FloatingPointError:  # this sigma2 is too small for the step size
             loss = np.inf
         loss = loss if np.isfinite(loss) else np.inf
-        return Trial(schedule, n_epochs, n_epochs * n_visits(self.kept), loss, step_size)
+        return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss, step_size)
 
     def plans(self, rule: HeldOut, evidence: InitialEvidence, blended: float, budget: int) -> list[Plan]:
         """Return the plans of the first round; none if ``budget`` epochs are too few to compare them."""
@@ -279,7 +274,7 @@ def choose_sigma2(
     kept, held = map(samples.subset, split_classes(samples, evidence.labels, np.random.default_rng(splitting)))
     if len(held) < FEWEST or len(np.unique(held.classes)) < 2:
         return untried
-    budget = int(price(rule) * trainer.max_epochs * n_visits(samples) / n_visits(kept))
+    budget = int(price(rule) * trainer.max_epochs * samples.n_visits / kept.n_visits)
     trials = Trials(trainer, kept, held, n_classes, seed)
     plans = trials.plans(rule, evidence, blended, budget) if budget else []
     return trials.search(rule, plans, blended, budget) if plans else untried

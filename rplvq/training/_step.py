@@ -41,6 +41,11 @@ class Contribution(NamedTuple):
     loss: Array  # (M,)
 
 
+def step_lengths(weights: Array, sqdist: Array) -> Array:
+    """Return the sum of ``|weight| distance`` over the samples, shape (K,), which bounds the length of each step."""
+    return np.asarray(np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0))
+
+
 def pair_weights(
     slope: Array, sqdist: Array, step_size: float, max_weight: float | None, max_length: float
 ) -> tuple[Array, int]:
@@ -62,7 +67,7 @@ def pair_weights(
     if len(weights) > 1:
         weights = weights / len(weights)
     if reach > max_length * max_length:
-        lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+        lengths = step_lengths(weights, sqdist)
         n_capped += int(np.count_nonzero(lengths > max_length))
         weights = weights * (max_length / np.maximum(lengths, max_length))
     return weights, n_capped
@@ -70,7 +75,7 @@ def pair_weights(
 
 def gradient_norm(slope: Array, sqdist: Array) -> float:
     """Bound the norm of the gradient over all prototypes by slopes and squared distances (B, K); exact for B = 1."""
-    norms = np.sum(np.abs(slope) * np.sqrt(sqdist), axis=0) * (2.0 / len(slope))
+    norms = step_lengths(slope, sqdist) * (2.0 / len(slope))
     return math.sqrt(np.vdot(norms, norms))
 
 
@@ -94,8 +99,7 @@ def contribution(
         slope = slope * part.weights[:, None]
     weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf)
     weights = weights * (len(weights) / n_batch)  # pair_weights takes the mean over the part, a step over the batch
-    lengths = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
-    return Contribution(manifold.pull(geodesics, weights), lengths, n_capped, sqdist, loss)
+    return Contribution(manifold.pull(geodesics, weights), step_lengths(weights, sqdist), n_capped, sqdist, loss)
 
 
 def follow(

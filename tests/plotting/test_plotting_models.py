@@ -132,6 +132,9 @@ def test_wrong_arguments_are_named(data, fitted):
         plot_ellipses(fitted, channels=(0, 4))
     with pytest.raises(ValueError, match="48 labels"):
         plot_spectra(X, y[:-1])
+    for wrong in (y[:-1], [*y, y[0]]):  # a longer list would colour the samples by the wrong labels
+        with pytest.raises(ValueError, match="48 labels"):
+            plot_ellipses(fitted, X=X, y=wrong)
     with pytest.raises(ValueError, match="48 labels"):
         plot_distances(fitted, X, y[:-1])
     with pytest.raises(ValueError, match="values must be positive"):
