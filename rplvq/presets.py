@@ -10,7 +10,7 @@ from rplvq.costs import RSLVQ
 from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
-from rplvq.schedules import Annealed, GeometricDecay, StepSize
+from rplvq.schedules import Annealed, StepSize
 
 __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
@@ -18,7 +18,7 @@ __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: dict[str, Any]) -> RiemannianLVQ:
     settings: dict[str, Any] = {
         "cost": RSLVQ(),
-        "step_size": StepSize(GeometricDecay(ratio=0.01), max_weight=None),
+        "step_size": StepSize("paper", max_weight=None),
         "init": ClassMeans(),
         "batch_size": 1,
         "decision": "nearest",

@@ -26,6 +26,7 @@ def _report(folder: pathlib.Path) -> None:
 EXPERIMENTS = Experiments(
     "examples.beyond",
     {
+        "default": (("default",), ()),
         "sigma2": (("sigma2",), ()),
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),

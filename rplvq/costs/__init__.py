@@ -5,7 +5,7 @@ from typing import Any
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
 from rplvq.costs._glvq import GLVQ
-from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of
+from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of, sample_losses
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
@@ -14,7 +14,7 @@ from rplvq.costs._spread import SpreadRSLVQ
 __all__ = [
     "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability", "RiemannianGaussian",
     "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups", "likeliest_variance",
-    "log_proba_of", "restrict_to_classes",
+    "log_proba_of", "restrict_to_classes", "sample_losses",
 ]  # fmt: skip
 
 COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}

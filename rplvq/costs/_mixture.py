@@ -102,6 +102,18 @@ def as_soft(targets: Array, n_classes: int) -> Array:
     return targets
 
 
+def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Array:
+    """Return the negative log-posterior of the true class of each sample (M,); arguments as for calibrated_loss."""
+    n_classes = int(labels.max()) + 1
+
+    def of(sqdist: Array, targets: Array) -> Array:
+        soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, sigma2)
+        # A class with target probability 0 adds no loss, even if its log-probability is -inf (0 * inf is NaN).
+        return np.asarray(-np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
+
+    return by_block(of, sqdist, targets)
+
+
 def calibrated_loss(
     cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None
 ) -> tuple[float, float]:
@@ -137,15 +149,10 @@ def calibrated_loss(
     >>> round(loss, 3), round(sigma2, 2)
     (0.412, 0.5)
     """
-    n_classes = int(labels.max()) + 1
 
     def loss(log_sigma2: float) -> float:
-        def of(sqdist: Array, targets: Array) -> Array:
-            soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, float(np.exp(log_sigma2)))
-            # A class with target probability 0 adds no loss, even if its log-probability is -inf (0 * inf is NaN).
-            return np.asarray(np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
-
-        return -float(np.average(by_block(of, sqdist, targets), weights=sample_weight))
+        losses = sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2)))
+        return float(np.average(losses, weights=sample_weight))
 
     # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
     offsets, step = np.linspace(-SPAN, SPAN, N_STARTS, retstep=True)

@@ -13,13 +13,13 @@ from rplvq.distributed._partitions import collected, in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
 from rplvq.estimators import (
     RiemannianLVQ,
+    begin_training,
     make_trainer,
     new_or_resumed,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
     resolve_manifold,
-    resolve_sigma2_rule,
     resolve_step_size,
     store,
 )
@@ -27,10 +27,15 @@ from rplvq.exceptions import PointError
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables
 from rplvq.protocols import Array, Manifold
-from rplvq.training import edge_trouble, step_trouble, warn_of
+from rplvq.training import edge_trouble, step_trouble, untrained_history, warn_of
 
-SAMPLE = 100_000
-"""Number of evenly spaced samples that set sigma2="auto", which is "blended" here, and the default step size."""
+SAMPLE = 20_000
+"""Number of evenly spaced samples that this process collects to choose sigma2 and the step size from."""
+
+FITTED = (
+    "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "trials_", "n_epochs_", "history_",
+)  # fmt: skip
+"""Attributes of the fitted classifier that this estimator has, too."""
 
 
 class DistributedLVQ(ClassifierMixin, BaseEstimator):
@@ -57,7 +62,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : RiemannianLVQ
         The fitted classifier. It is an ordinary one, which can be saved and predicts without Dask.
-    classes_, prototypes_, prototype_labels_, sigma2_, n_epochs_, history_
+    classes_, prototypes_, prototype_labels_, sigma2_, step_size_, trials_, n_epochs_, history_
         As for :class:`rplvq.RiemannianLVQ`.
 
     Notes
@@ -130,16 +135,18 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         if progress is None:
             prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
             rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
-            start = trainer.start(prototypes, labels, partitions.take(rows), len(classes))
-            progress = trainer.begin(start, rng)
+            first = prototypes, labels, partitions.take(rows)
+            progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
         for latest in training.epochs(progress, rng, origin):
             progress = latest
         state, history = progress.result()
-        store(model, samples[:1].compute(), trainer, state, classes, rng, history)
+        if not history:
+            history = untrained_history(state, training.score(state))
+        store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
         edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(state, history, len(partitions))], 3)
+        warn_of([edge, step_trouble(history, len(partitions))], 3)
         self.estimator_ = model
-        for name in ("classes_", "prototypes_", "prototype_labels_", "sigma2_", "n_epochs_", "history_"):
+        for name in FITTED:
             setattr(self, name, getattr(model, name))
         return self
 
@@ -218,9 +225,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
-        if resolve_sigma2_rule(model.sigma2, auto=None) is not None:
-            unknown = f"sigma2={model.sigma2!r} is not supported by DistributedLVQ"
-            raise ValueError(f"{unknown}: choose it on a part of the data")
         return manifold
 
 

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
@@ -11,14 +11,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded
-from rplvq.estimators._fitting import draw_seed, make_trainer, new_or_resumed, store
+from rplvq.estimators._fitting import begin_training, draw_seed, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
     by_posterior,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
     resolve_manifold,
-    resolve_sigma2_rule,
     takes_vectors,
 )
 from rplvq.estimators._online import (
@@ -36,7 +35,7 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import save_model
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
-from rplvq.schedules import AdaptiveStep, HeldOut, StepSize, initial_evidence
+from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
 from rplvq.training import (
     Callback,
     EarlyStopping,
@@ -44,10 +43,11 @@ from rplvq.training import (
     State,
     Trainer,
     append_columns,
-    choose_sigma2,
     edge_trouble,
+    measure,
     split_classes,
     step_trouble,
+    untrained_history,
     warn_of,
 )
 
@@ -69,25 +69,25 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         "learned_log_euclidean", "euclidean_vectors" for plain vectors, or an object.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.
-    sigma2 : float, Schedule, HeldOut, "auto", "blended", "half_median", "heldout" or None, default="auto"
+    sigma2 : float, Schedule, HeldOut, "auto" or "half_median", default="auto"
         Variance of the mixture, in squared distances.
 
-        - "auto" or None tries "blended", "half_median" and gentle steps on held-out samples, in short runs that take
-          0.4 of the fit's time together, and trains with the best one. With few samples or epochs, and in
-          ``partial_fit``, it is "blended".
-        - "blended" (:func:`rplvq.schedules.blended_sigma2`) lies between "half_median" and the likeliest value under
-          the initial prototypes, nearer to the former the fewer samples there are. A schedule with ``start=None``
-          starts there.
+        - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
+          that training helps (:class:`rplvq.HeldOut`). The trials take 0.35 of the fit's time. ``partial_fit`` uses the
+          rule without trials, because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
-          authors.
-        - "heldout" (:class:`rplvq.HeldOut`) tries more candidates. Use it where two extra fits are affordable.
-    step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "adaptive" or None, default=None
-        None is the paper's ``n xi / 100 * 0.01^(t / T)`` in epoch t of T, for n x n matrices and xi prototypes per
-        class, in squared units of the data if distances carry units. "auto" is the same decay from a start of at most
-        ``K sigma2 / N`` for K prototypes and N samples. A sample then weighs at most as much as in the mean of its
-        prototype's samples, which is safer if samples are few or classes overlap. "adaptive"
-        (:class:`rplvq.AdaptiveStep`) adapts the step size during training and needs no tuning.
-        :class:`rplvq.schedules.StepSize` also sets the cap on weights.
+          authors. It trains in any case, as a number and a schedule do.
+        - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".
+    step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "paper" or "adaptive", default="auto"
+        Size of the steps, in units of sigma2.
+
+        - "auto" is ``K sigma2 / N * 0.01^(t / T)`` in epoch t of T, for K prototypes and N samples: a sample then
+          weighs at most as much as in the mean of its prototype's samples. If sigma2 is "auto", held-out samples may
+          choose the larger start ``sigma2 / 10``. For batches of B samples the start is B times as large.
+        - "paper" is ``n xi / 100 * 0.01^(t / T)`` for n x n matrices and xi prototypes per class, in squared units of
+          the data if distances carry units. Take it with a sigma2 of about that size or above.
+        - "adaptive" (:class:`rplvq.AdaptiveStep`) adapts the step size during training.
+        - :class:`rplvq.schedules.StepSize` also sets the cap on weights.
     prototypes_per_class : int or dict, default=1
         Number of prototypes per class, for all classes or by label.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
@@ -96,7 +96,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Number of sweeps over the data.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
-        batches of B samples, up to some dozens, multiply ``step_size`` by B to learn as much per epoch.
+        batches of B samples, up to some dozens, multiply a ``step_size`` of your own by B to learn as much per epoch.
     decision : {"nearest", "posterior"}, default="nearest"
         Whether to predict the class of the nearest prototype, as the paper does, or the most probable class. They can
         differ if a class has several prototypes.
@@ -112,7 +112,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Number of threads for distances in predict and transform, and for the decompositions of large batches in fit;
         -1 uses all cores. No result depends on it.
     verbose : int, default=0
-        1 shows a progress bar.
+        1 shows a progress bar, and one line on standard error that says what held-out samples chose.
     random_state : int, RandomState or None, default=None
         Seed of the initial prototypes and of the sweeps. A fit with a seed depends on the samples as a set, not on
         their order.
@@ -127,13 +127,20 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     prototype_labels_ : ndarray of shape (K,)
         Label of each prototype.
     sigma2_ : float
-        Value at the end of training; probabilities use it.
+        Value that probabilities use: that at the end of training, times the chosen ``calibration`` of ``trials_``.
+    step_size_ : float
+        Step size before the first epoch.
+    trials_ : dict of str to ndarray
+        The trials on held-out samples, one entry per candidate: sigma2, step_size (0 for the initial prototypes),
+        n_epochs and n_folds of its trials, n_visits, calibration, loss, margin (the standard error of the difference to
+        the loss of the best candidate that trains), error, seconds and chosen; see :class:`rplvq.training.Trial`. The
+        arrays are empty if there was nothing to compare, and there are none if sigma2 was given.
     n_epochs_ : int
-        Number of epochs trained, and of calls of ``partial_fit`` since then.
+        Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the initial prototypes were kept.
     history_ : dict of str to ndarray
-        One entry per epoch: epoch, cost, training_error, sigma2, step_size, n_capped, seconds, n_prototypes, and with
-        early stopping validation_cost and validation_error. ``partial_fit`` adds one entry per call, and keeps the last
-        1000.
+        One entry per epoch, or one for epoch 0 if there was none: epoch, cost, training_error, sigma2, step_size,
+        n_capped, seconds, n_prototypes, and with early stopping validation_cost and validation_error. ``partial_fit``
+        adds one entry per call, and keeps the last 1000.
     n_features_in_ : int
         n for matrices, d for vectors.
     trainer_, state_ : rplvq.Trainer and rplvq.training.State
@@ -165,8 +172,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         manifold: str | Manifold[Any] | Any = "affine_invariant",
         cost: str | Cost = "rslvq",
         *,
-        sigma2: float | Schedule | HeldOut | str | None = "auto",
-        step_size: float | Schedule | StepSize | AdaptiveStep | str | None = None,
+        sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
+        step_size: float | Schedule | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
         prototypes_per_class: int | Mapping[Any, int] = 1,
         init: str | Initializer | tuple[Any, Any] = "mean",
         max_epochs: int = 100,
@@ -249,8 +256,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
         trainer = make_trainer(self, manifold, self._initializer(classes, samples))
         if progress is None:
-            state, trains = self._begin(trainer, samples, len(classes), rng)
-            progress = trainer.begin(state, rng, validation)._replace(stopped=not trains)
+            first = trainer.first_prototypes(samples, len(classes), rng)
+            progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
         interrupted = False
         try:
             for latest in trainer.epochs(progress, samples, rng, validation, origin):
@@ -258,7 +265,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         except KeyboardInterrupt:  # keep the result of the epoch before
             rng.bit_generator.state, interrupted = progress.rng, True
         state, history = progress.result()
-        store(self, X, trainer, state, classes, rng, history)
+        if not history:
+            history = untrained_history(state, measure(manifold, trainer.cost, state, samples).score())
+        store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
         if interrupted:
             warnings.warn(
                 f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
@@ -267,26 +276,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 stacklevel=2,
             )
         edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
-        warn_of([edge, step_trouble(state, history, samples.n_visits)], 2)
+        warn_of([edge, step_trouble(history, samples.n_visits)], 2)
         return self
-
-    def _begin(
-        self, trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator, *, in_stream: bool = False
-    ) -> tuple[State, bool]:
-        """Choose the first prototypes, and also sigma2 if held-out samples are to choose it.
-
-        Return the state, and whether to train at all, which a stream always does.
-        """
-        prototypes, labels = trainer.first_prototypes(samples, n_classes, rng)
-        # In a stream "auto" runs no trials, because the first batch may be small.
-        rule = resolve_sigma2_rule(self.sigma2, auto=None) if in_stream else resolve_sigma2_rule(self.sigma2)
-        trains = True
-        if rule is not None:
-            evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-            choice = choose_sigma2(rule, trainer, evidence, samples, n_classes, rng, must_train=in_stream)
-            trainer = attrs.evolve(trainer, sigma2=choice.schedule, step_size=choice.step_size)
-            trains = choice.trains
-        return trainer.start(prototypes, labels, samples, n_classes), trains
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
@@ -382,7 +373,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             )
         within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
-        return met, whole, self._begin(trainer, within, len(met), rng, in_stream=True)[0]
+        first = trainer.first_prototypes(within, len(met), rng)
+        return met, whole, begin_training(self, trainer, *first, within, len(met), rng, in_stream=True).state
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -1,10 +1,12 @@
 """What the local and the distributed estimator share: how to make the trainer, draw the seed and store the result."""
 
 import copy
+import sys
 from numbers import Integral
 from os import PathLike
 from typing import Any
 
+import attrs
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
@@ -20,20 +22,21 @@ from rplvq.estimators._names import (
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.parts import callables
-from rplvq.protocols import Array, Initializer, Manifold
-from rplvq.training import Origin, Progress, State, Trainer, decoded
+from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+from rplvq.schedules import initial_evidence, is_auto
+from rplvq.training import Origin, Progress, State, Trainer, choose_sigma2, decoded
 
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
     """Return the trainer for the parameters of an estimator.
 
-    If held-out samples are to choose sigma2, the trainer has None for it, and the caller runs that choice.
+    If held-out samples are to choose sigma2, the trainer has "auto" for it, and the caller runs that choice.
     """
     return Trainer(
         manifold,
         resolve_cost(model.cost),
         initializer,
-        model.sigma2 if resolve_sigma2_rule(model.sigma2) is None else None,
+        model.sigma2 if resolve_sigma2_rule(model.sigma2) is None else "auto",
         resolve_step_size(model.step_size),
         max_epochs=model.max_epochs,
         batch_size=model.batch_size,
@@ -73,6 +76,40 @@ def new_or_resumed(
     return loaded.progress, origin
 
 
+def begin_training(
+    model: Any,
+    trainer: Trainer,
+    prototypes: Prototypes,
+    labels: Array,
+    samples: Samples,
+    n_classes: int,
+    rng: np.random.Generator,
+    *,
+    validation: Samples | None = None,
+    n_samples: int | None = None,
+    in_stream: bool = False,
+) -> Progress:
+    """Return the progress before the first epoch; held-out samples choose sigma2 if a rule of the estimator asks so.
+
+    ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
+    ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
+    """
+    rule, shared, trains, trials = resolve_sigma2_rule(model.sigma2), None, True, None
+    # In a stream "auto" runs no trials, because the first batch may be small.
+    if rule is not None and not (in_stream and is_auto(model.sigma2)):
+        evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
+        must_train = in_stream or bool(trainer.growth)
+        choice = choose_sigma2(
+            rule, trainer, evidence, samples, n_classes, rng, must_train=must_train, n_samples=n_samples
+        )
+        trainer = attrs.evolve(trainer, sigma2=choice.schedule)
+        shared, trains, trials = choice.share, choice.trains, choice.columns()
+        if model.verbose:
+            sys.stderr.write(f"{type(model).__name__}: {choice.line()}\n")
+    state = trainer.start(prototypes, labels, samples, n_classes, share=shared, n_samples=n_samples)
+    return trainer.begin(state, rng, validation)._replace(stopped=not trains, trials=trials)
+
+
 def store(
     model: Any,
     X: Any,
@@ -83,19 +120,22 @@ def store(
     history: dict[str, Array],
     met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
+    trials: dict[str, Array] | None = None,
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
     Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
 
     ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
-    those of the classes that have prototypes, if some have none.
+    those of the classes that have prototypes, if some have none. ``trials`` are those of a new fit; None keeps them.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
-    n_epochs, new = len(history.get("epoch", ())), copy.copy(model)
+    new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
     if X is not None:
         validate_data(new, X, skip_check_array=True)
+    trials = getattr(model, "trials_", {}) if trials is None else trials
+    calibration = float(trials["calibration"][trials["chosen"]][0]) if trials and trials["chosen"].any() else 1.0
     fitted = {
         "state_": state,
         "trainer_": trainer,
@@ -104,7 +144,9 @@ def store(
         "classes_": classes,
         "prototypes_": prototypes,
         "prototype_labels_": labels,
-        "sigma2_": state.sigma2,
+        "sigma2_": state.sigma2 * calibration,
+        "step_size_": float(state.step_schedule(0, max(trainer.max_epochs, 1))),
+        "trials_": trials,
         "n_epochs_": n_epochs if met is None else getattr(model, "n_epochs_", 0) + 1,
         "history_": history,
     }

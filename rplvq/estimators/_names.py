@@ -16,7 +16,7 @@ from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt
 from rplvq.parts import MANIFOLD_METHODS, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
-from rplvq.schedules import AUTO, AdaptiveStep, HeldOut, is_auto
+from rplvq.schedules import AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
 
 INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
@@ -79,14 +79,9 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
     return value  # type: ignore[no-any-return]
 
 
-def resolve_sigma2_rule(value: Any, auto: HeldOut | None = AUTO) -> HeldOut | None:
-    """Return the rule by which held-out samples choose sigma2, or None if ``value`` needs no training.
-
-    ``auto`` is the rule for "auto" and None.
-    """
+def resolve_sigma2_rule(value: Any) -> HeldOut | None:
+    """Return the rule by which held-out samples choose sigma2, or None if ``value`` needs no training."""
     if is_auto(value):
-        return auto
-    if isinstance(value, str) and value == "heldout":
         return HeldOut()
     return value if isinstance(value, HeldOut) else None
 

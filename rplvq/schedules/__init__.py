@@ -5,7 +5,7 @@ candidates here; :mod:`rplvq.training` tries them.
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
-from rplvq.schedules._held_out import AUTO, HeldOut
+from rplvq.schedules._held_out import HeldOut
 from rplvq.schedules._schedules import (
     Annealed,
     Constant,
@@ -13,8 +13,9 @@ from rplvq.schedules._schedules import (
     StepDecay,
     StepSize,
     as_step_rule,
-    default_starts,
+    default_shares,
     is_auto,
+    paper_start,
     resolve,
     resolve_step_size,
     shared_step,
@@ -30,7 +31,7 @@ from rplvq.schedules._sigma2 import (
 )
 
 __all__ = [
-    "AUTO", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence",
-    "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_starts", "free_numbers", "half_median",
-    "initial_evidence", "is_auto", "likeliest_sigma2", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
+    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence", "StepDecay",
+    "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "free_numbers", "half_median", "initial_evidence",
+    "is_auto", "likeliest_sigma2", "paper_start", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
 ]  # fmt: skip

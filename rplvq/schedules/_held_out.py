@@ -10,12 +10,12 @@ import attrs
 from rplvq.parts import library_part
 from rplvq.schedules._schedules import Constant, resolve
 
-RULES = ("blended", "half_median", "grid", "gentle", "annealed", "untrained")
+RULES = ("auto", "half_median", "untrained")
 """Candidates that have a name."""
 
 
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
-    if all(isinstance(candidate, str) and candidate in ("gentle", "annealed", "untrained") for candidate in value):
+    if all(isinstance(candidate, str) and candidate == "untrained" for candidate in value):
         raise ValueError(f"candidates must hold a value of sigma2, a schedule, or a rule for it, got {list(value)}")
     for index, candidate in enumerate(value):
         if isinstance(candidate, str) and candidate in RULES:
@@ -35,42 +35,40 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 @library_part
 @attrs.frozen
 class HeldOut:
-    """Choose sigma2 by held-out samples, from a list of candidates.
+    """Choose sigma2, or not to train at all, by cross-validation within the training samples.
 
-    1. A quarter of the samples of each class is held out, at least one. But a class keeps at least one sample more than
-       it has prototypes, and equal samples stay together.
-    2. Each candidate trains new initial prototypes on the kept samples for a few epochs. The schedule of the step size
-       is shortened to these epochs.
-    3. Unless one round decides, the best two candidates, and the best one annealed, train again for about twice as many
-       epochs.
-    4. The candidate with the smallest held-out loss is used for the fit on all samples.
+    1. The samples of each class are dealt into four folds; equal samples stay together. Each fold is held out once,
+       while the candidates train new initial prototypes on the other folds. With more than 250 samples fewer folds are
+       used, because 250 held-out samples decide well enough.
+    2. The trials are short: those of one candidate visit 0.35 times as many samples as the fit. The default step size
+       is enlarged in return, so that prototypes move as far as in the fit. It is tried in two sizes, see
+       the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
+    3. The candidate with the smallest held-out loss wins, but it must show that it is better: than a candidate before
+       it in the list, or than the smaller step, by two standard errors, and than "untrained" by one. Training must also
+       make fewer errors than "untrained" on the held-out samples.
 
-    One round decides if there are at most three candidates and neither "grid" nor "annealed" is one of them. All trials
-    together then visit 0.4 times as many samples as the fit, and otherwise twice as many. If fewer than 10 samples, or
-    only samples of one class, can be held out, or if there are too few epochs to compare anything, sigma2 is "blended".
-    A single value is used without trials.
+    With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" wins if it is a candidate,
+    and else the first candidate. A single candidate is used without trials.
 
     Parameters
     ----------
-    candidates : sequence of str, float or Schedule
+    candidates : sequence of str, float or Schedule, default=("auto", "untrained")
         Values of sigma2 to try. A string is one of these:
 
-        - "blended" and "half_median": the rules of that name, see :class:`rplvq.RiemannianLVQ`;
-        - "grid": seven values in equal ratios, from half of "blended" to twice "half_median", fewer if there are few
-          epochs;
-        - "gentle": "blended" with the step size "auto", if the step size of the fit is None;
-        - "annealed": the best candidate of the first round, annealed to a quarter of its start;
-        - "untrained": the initial prototypes, with the sigma2 of the smallest held-out loss. If they win, the fit does
-          not train, and ``n_epochs_`` is 0. ``partial_fit`` ignores this candidate.
-
-        By default "grid", "gentle", "annealed" and "untrained".
+        - "auto": the rule of ``sigma2="auto"``, :func:`rplvq.schedules.blended_sigma2`;
+        - "half_median": half the median squared distance to the initial prototypes, the choice of the paper's authors;
+        - "untrained": the initial prototypes. If they win, the fit does not train, and ``n_epochs_`` is 0. Where
+          training is the point, in ``partial_fit`` and with rules of growth, this candidate is ignored.
 
     Notes
     -----
     The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
-    recalibrated (temperature scaling). The mean is weighted by the sample weights, and t may be soft labels. All trials
-    use the same split and the same order of samples, drawn from a copy of the generator of the fit. A fit whose sigma2
-    was chosen therefore equals the fit with this sigma2, bit for bit.
+    recalibrated (temperature scaling) on the held-out samples of all folds. Without recalibration small values of
+    sigma2 would win after short training, because their probabilities are better although their prototypes are worse.
+    The recalibrated value is also used for the probabilities of the fitted model, unless the user gave the number. The
+    standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the sample
+    weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the fit. A
+    fit whose sigma2 was chosen therefore moves its prototypes as the fit with this sigma2 does, bit for bit.
 
     Examples
     --------
@@ -82,15 +80,4 @@ class HeldOut:
     (True, True)
     """
 
-    candidates: tuple[Any, ...] = attrs.field(
-        default=("grid", "gentle", "annealed", "untrained"), converter=_as_tuple, validator=_candidates
-    )
-
-
-AUTO = HeldOut(("blended", "half_median", "gentle"))
-"""The candidates of ``sigma2="auto"``.
-
-No single rule suits all data. If all classes have about the same spread, small values overfit. If the spreads differ
-much, large values move prototypes by samples that are far from any border. If samples are few, steps of the paper's
-size follow single samples.
-"""
+    candidates: tuple[Any, ...] = attrs.field(default=("auto", "untrained"), converter=_as_tuple, validator=_candidates)

@@ -214,18 +214,18 @@ class StepSize:
     The weight of the logarithm that pulls prototype k towards sample b is ``2 step_size slope_bk / B``. A weight of 1
     moves the prototype to the sample, and more is never useful. The paper's step exceeds this if its start is larger
     than sigma2, and the prototypes then diverge. Weights are therefore capped at ``max_weight``; the presets of the
-    paper set ``max_weight=None``.
+    paper set ``max_weight=None``. The default schedule stays far below the cap.
 
     Parameters
     ----------
-    schedule : float, Schedule, "auto" or None, default=None
+    schedule : float, Schedule, "auto" or "paper", default="auto"
         As for the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     max_weight : float or None, default=1.0
         Largest absolute weight of a (sample, prototype) pair; None does not cap weights.
     horizon : int, default=1000
         Number of recent samples that a stream should represent. After ``max_epochs`` epochs and calls, ``partial_fit``
-        with a default schedule (None or "auto") takes steps of at least ``K sigma2 / horizon``, so that learning never
-        ends. A smaller number follows changes faster.
+        with the schedule "auto" takes steps of at least ``K sigma2 / horizon``, so that learning never ends. A smaller
+        number follows changes faster.
 
     Examples
     --------
@@ -236,7 +236,7 @@ class StepSize:
     True
     """
 
-    schedule: Any = None
+    schedule: Any = "auto"
     max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
     horizon: int = attrs.field(default=1000, validator=count_from(1))
 
@@ -244,18 +244,41 @@ class StepSize:
         """Return the step size of a call of ``partial_fit`` after the last epoch, given that of the last epoch."""
         if not is_auto(self.schedule):
             return step_size
-        return max(step_size, shared_step(sigma2, n_prototypes, self.horizon))
+        return max(step_size, shared_step(sigma2, n_prototypes / self.horizon))
 
 
-def shared_step(sigma2: float, n_prototypes: int, n_samples: float) -> float:
-    """Return the step size at which a sample weighs as much as in the mean of N / K samples, and at most a half.
+BOLD = 0.1
+"""Share of the larger of the two default steps."""
+
+
+def default_shares(n_prototypes: int, n_samples: float) -> list[float]:
+    """Return the shares of both default steps: that of a sample in the mean of N / K samples, and :data:`BOLD`.
+
+    The second is left out unless it is larger.
 
     Examples
     --------
-    >>> shared_step(sigma2=2.0, n_prototypes=4, n_samples=80)
-    0.1
+    >>> default_shares(4, 200), default_shares(4, 20)
+    ([0.02, 0.1], [0.2])
     """
-    return sigma2 * min(n_prototypes / n_samples, 0.5)
+    careful = n_prototypes / n_samples
+    return [careful, BOLD] if careful < BOLD else [careful]
+
+
+def shared_step(sigma2: float, share: float, n_samples: float = 1.0, batch_size: int | None = 1) -> float:
+    """Return the step size at which a sample moves a prototype by at most ``share`` of their distance.
+
+    The slope of RSLVQ is at most ``1 / (2 sigma2)``, so that ``sigma2 share`` bounds the weight ``2 step_size slope``.
+    A step on a batch of B samples follows their mean, and is B times as large; ``batch_size=None`` takes all N samples.
+    A share above a half counts as a half.
+
+    Examples
+    --------
+    >>> shared_step(2.0, share=0.05), shared_step(2.0, share=0.05, n_samples=80, batch_size=10)
+    (0.1, 1.0)
+    """
+    per_batch = n_samples if batch_size is None else min(batch_size, n_samples)
+    return sigma2 * max(per_batch, 1.0) * min(share, 0.5)
 
 
 def as_step_rule(value: Any) -> Any:
@@ -267,21 +290,19 @@ def as_step_rule(value: Any) -> Any:
     return value if is_rule else StepSize(value)
 
 
-def default_starts(
-    manifold: Manifold[Any], sigma2: float, n_prototypes: int, n_classes: int, samples: Samples
-) -> tuple[float, float]:
-    """Return two first step sizes: that of the paper, and the one of :func:`shared_step` for all samples."""
-    paper = samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples)
-    return paper, shared_step(sigma2, n_prototypes, samples.total_weight)
+def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samples: Samples) -> float:
+    """Return the first step size of the paper, ``n xi / 100`` for n x n matrices and xi prototypes per class.
+
+    It is in squared units of the data if the distances of the manifold carry units.
+    """
+    return float(samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples))
 
 
-def resolve_step_size(value: Any, starts: Callable[[], tuple[float, float]]) -> Schedule:
-    """Turn a user's value into a schedule; ``starts`` gives :func:`default_starts`, and is only called if needed."""
-    first = 1.0
-    if wants_default(value):
-        paper, gentle = starts()
-        first = min(paper, gentle) if isinstance(value, str) else paper  # a string is "auto"
-    return resolve(value, GeometricDecay(first), "step_size")
+def resolve_step_size(value: Any, auto: Callable[[], float], paper: Callable[[], float]) -> Schedule:
+    """Turn a user's value into a schedule; ``auto`` and ``paper`` give first step sizes and are called if needed."""
+    if isinstance(value, str) and value == "paper":
+        return GeometricDecay(paper())
+    return resolve(value, GeometricDecay(auto() if wants_default(value) else 1.0), "step_size")
 
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:

@@ -236,22 +236,20 @@ def free_numbers(codes: Array) -> int:
 
 RULES: dict[str, Callable[[InitialEvidence], float]] = {
     "auto": blended_sigma2,
-    "blended": blended_sigma2,
     "half_median": lambda start: start.half_median,
 }
-"""Rules for sigma2 by name. Estimators replace "auto" by trials on held-out samples, if these are possible."""
+"""Rules for sigma2 by name. Estimators also let held-out samples decide, if the name is "auto", whether to train."""
 
 
 def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Schedule:
     """Turn a user's value for sigma2 into a schedule, and raise ValueError if this is not possible.
 
-    The value is a number, a schedule, a name of :data:`RULES`, or None for "blended". A schedule with ``start=None``
-    starts at "blended". ``evidence`` returns the input of the rules, and is only called if a rule is needed.
+    The value is a number, a schedule, or a name of :data:`RULES`; None means "auto". A schedule with ``start=None``
+    starts at "auto". ``evidence`` returns the input of the rules, and is only called if a rule is needed.
     """
     if isinstance(value, str):
         if value not in RULES:
-            wanted = f"a positive number, a Schedule, None or one of {sorted(RULES)}"
-            raise ValueError(f"sigma2 must be {wanted}, got {value!r}")
+            raise ValueError(f"sigma2 must be a positive number, a Schedule or one of {sorted(RULES)}, got {value!r}")
         return Constant(RULES[value](evidence()))
     default = Constant(blended_sigma2(evidence()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")

@@ -5,10 +5,11 @@
 """
 
 from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require_finite, step_trouble, warn_of
+from rplvq.training._folds import split_classes
 from rplvq.training._growth import Grow, Growth, Prune
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
 from rplvq.training._resize import Window, with_prototypes, without_prototypes
-from rplvq.training._selection import Choice, Trial, choose_sigma2, split_classes
+from rplvq.training._selection import Choice, Trial, choose_sigma2
 from rplvq.training._state import (
     EpochReport,
     Meter,
@@ -21,6 +22,7 @@ from rplvq.training._state import (
     columns,
     history_row,
     measure,
+    untrained_history,
 )
 from rplvq.training._step import Contribution, Step, contribution, follow, pair_weights
 from rplvq.training._trainer import Trainer
@@ -30,5 +32,5 @@ __all__ = [
     "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Trial", "Window",
     "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged", "edge_trouble",
     "follow", "history_row", "measure", "pair_weights", "require_finite", "run_epochs", "split_classes",
-    "step_trouble", "warn_of", "with_prototypes", "without_prototypes",
+    "step_trouble", "untrained_history", "warn_of", "with_prototypes", "without_prototypes",
 ]  # fmt: skip

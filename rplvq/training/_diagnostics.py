@@ -13,8 +13,8 @@ from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.training._state import State
 
-OFTEN = 0.5
-"""Number of caps per visit of a sample above which a warning is given."""
+OFTEN = 0.1
+"""Share of the weights of an epoch that may be cut before a warning is given."""
 
 
 def require_finite(state: State, cost: float) -> None:
@@ -71,16 +71,20 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     return None
 
 
-def step_trouble(state: State, history: dict[str, Array], n_visits: int) -> str | None:
-    """Return a warning if most steps of the ``history`` were cut; ``n_visits`` counts visits of samples per epoch."""
-    trained = history["epoch"] > 0 if history else np.zeros(0, dtype=bool)
-    n_capped, n_steps = int(np.sum(history["n_capped"][trained])) if trained.any() else 0, n_visits * int(trained.sum())
-    if n_capped <= OFTEN * n_steps:
+def step_trouble(history: dict[str, Array], n_visits: int) -> str | None:
+    """Return a warning if many weights of an epoch were cut; ``n_visits`` counts visits of samples per epoch."""
+    if not history:
         return None
+    share = history["n_capped"] / (n_visits * history["n_prototypes"])
+    worst = int(np.argmax(share))
+    if not share[worst] > OFTEN:
+        return None
+    step_size, sigma2, n_capped = (history[name][worst] for name in ("step_size", "sigma2", "n_capped"))
     return (
-        f"steps were cut {n_capped} times in {n_steps} visits: the prototypes jump from sample to sample instead of "
-        f"settling. step_size (now {state.step_size:.3g}) is too large for sigma2 (now {state.sigma2:.3g}): lower "
-        "step_size to less than sigma2, or raise sigma2"
+        f"{int(n_capped)} of {int(n_visits * history['n_prototypes'][worst])} steps of epoch "
+        f"{int(history['epoch'][worst])} were cut: the prototypes jump from sample to sample instead of settling. "
+        f"step_size (then {step_size:.3g}) is too large for sigma2 (then {sigma2:.3g}): lower step_size to less than "
+        "sigma2, or raise sigma2"
     )
 
 

@@ -1,74 +1,52 @@
-"""Chooses sigma2 by trials: short training runs on a part of the samples, judged by the samples held out.
-
-The prototypes of a trial are judged by the mean log-posterior of the true class of the held-out samples, after sigma2
-has been recalibrated for these prototypes. Without recalibration small values of sigma2 would win after short training,
-because their probabilities are better although their prototypes are worse.
-"""
+"""Chooses sigma2, or not to train, by trials: short training runs on folds, judged by the samples held out."""
 
 import copy
+import time
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, distances, repeats
-from rplvq.costs import calibrated_loss
+from rplvq.arrays import Samples, distances
+from rplvq.costs import calibrated_loss, sample_losses
 from rplvq.protocols import Array, Prototypes, Schedule
-from rplvq.schedules import Annealed, Constant, HeldOut, InitialEvidence, blended_sigma2, default_starts, resolve
+from rplvq.schedules import (
+    Constant,
+    HeldOut,
+    InitialEvidence,
+    default_shares,
+    is_auto,
+    likeliest_sigma2,
+    resolve_sigma2,
+    shared_step,
+)
+from rplvq.training._folds import FOLDS, deal_folds
 from rplvq.training._trainer import Trainer
 
-FRACTION = 0.25
-"""Share of the samples of each class that is held out."""
-GRID = 7
-"""Number of values that the candidate "grid" stands for."""
-ANNEALING = 0.25
-"""Share of its start to which the candidate "annealed" falls."""
-ONE_ROUND = 3
-"""Number of candidates up to which one round of trials decides."""
+SHARE = 0.35
+"""How many samples the trials of one candidate may visit together, relative to the fit."""
+ENOUGH = 250
+"""Number of held-out samples that decide well enough: with more, not every fold is used."""
+SHORTEST = 4
+"""Number of epochs below which fewer folds are used instead."""
+LATER = 2.0
+"""Number of standard errors by which a candidate must beat one that stands before it."""
 FEWEST = 10
 """Smallest number of held-out samples by which anything is chosen."""
 
 
-def constants(rule: HeldOut) -> list[Any]:
-    """Return the candidates that the first round trains, without "gentle"."""
-    return [value for value in rule.candidates if value not in ("gentle", "annealed", "untrained")]
+class Plan(NamedTuple):
+    """A candidate: its schedule of sigma2, and the share of its default step.
 
-
-def is_one_round(rule: HeldOut) -> bool:
-    """Whether the first round of trials decides."""
-    return len(constants(rule)) <= ONE_ROUND and "grid" not in rule.candidates and "annealed" not in rule.candidates
-
-
-def price(rule: HeldOut) -> float:
-    """Return how many visits of samples all trials may take together, relative to those of the fit."""
-    return 0.4 if is_one_round(rule) else 2.0
-
-
-def first_values(rule: HeldOut, blended: float, half_median: float, at_most: int) -> list[Schedule]:
-    """Return the schedules of sigma2 that the first round trains, at most ``at_most`` of them.
-
-    Examples
-    --------
-    >>> [schedule.value for schedule in first_values(HeldOut(["blended", 5.0]), 2.0, 4.0, 2)]
-    [2.0, 5.0]
-    >>> [round(schedule.value, 6) for schedule in first_values(HeldOut(), 2.0, 4.0, 4)]
-    [1.0, 2.0, 4.0, 8.0]
+    ``schedule`` is None for the initial prototypes, and ``share`` is None if the user gave a step size. ``is_named``
+    says that sigma2 comes from a rule, so that it may be recalibrated.
     """
-    named: dict[str, Any] = {"blended": [blended], "half_median": [half_median]}
-    named["grid"] = grid(blended, half_median, min(at_most, GRID))
-    found = [value for item in constants(rule) for value in (named[item] if isinstance(item, str) else [item])]
-    return [resolve(value, Constant(blended), "sigma2") for value in found[:at_most]]
 
-
-def grid(low: float, middle: float, count: int) -> list[float]:
-    """Return ``count`` values from ``low / 2`` to ``2 middle`` in equal ratios; one or two are low and middle."""
-    return [low, middle][:count] if count < 3 else np.geomspace(low / 2, 2 * middle, count).tolist()
-
-
-def annealed(start: float) -> Schedule:
-    """Return the annealing of the paper from ``start`` to a quarter of it."""
-    return Annealed(start, drop=(1 - ANNEALING) * start, floor=0.01 * start)
+    schedule: Schedule | None
+    share: float | None = None
+    is_named: bool = True
 
 
 class Trial(NamedTuple):
@@ -76,27 +54,34 @@ class Trial(NamedTuple):
 
     Parameters
     ----------
-    schedule : Schedule
-        Schedule of sigma2.
-    n_epochs : int
-        Number of epochs trained; 0 for the candidate "untrained".
+    sigma2, step_size : float
+        First values of a fit with this candidate; the step size is 0 for the initial prototypes.
+    n_epochs, n_folds : int
+        Number of epochs of each trial, 0 for the initial prototypes, and number of folds.
     n_visits : int
-        Number of visits of samples.
+        Number of visits of samples in all trials of this candidate.
+    calibration : float
+        The recalibrated sigma2 of the held-out samples, divided by that of the trial; 1 for a sigma2 of the user.
     loss : float
-        Mean held-out loss after recalibration; infinite if training diverged.
-    step_size : object, default=None
-        Step size, in a form that the trainer accepts.
+        Mean held-out loss after recalibration; infinite if a trial diverged.
+    margin : float
+        Standard error of the difference between this loss and that of the best candidate that trains.
+    error : float
+        Share of the held-out samples whose nearest prototype has another class.
+    seconds : float
+        Time that the trials took.
     """
 
-    schedule: Schedule
+    sigma2: float
+    step_size: float
     n_epochs: int
+    n_folds: int
     n_visits: int
+    calibration: float
     loss: float
-    step_size: Any = None
-
-
-Plan = tuple[Schedule, Any]
-"""sigma2 and step size of a trial, in a form that the trainer accepts."""
+    margin: float
+    error: float
+    seconds: float
 
 
 class Choice(NamedTuple):
@@ -106,46 +91,56 @@ class Choice(NamedTuple):
     ----------
     schedule : Schedule
         Schedule of sigma2 for the fit.
-    trials : tuple of Trial
-        All trials in their order; empty if no trial was possible.
-    step_size : object
-        Step size of the fit, in a form that the trainer accepts.
+    share : float, optional
+        Share of the default step; None if the user gave a step size.
     trains : bool, default=True
         Whether the fit trains; False if the initial prototypes won.
+    trials : tuple of Trial
+        All trials in the order of the candidates; empty if there was nothing to compare.
+    winner : int, default=-1
+        Index of the trial that won; -1 if there are no trials.
     """
 
     schedule: Schedule
-    trials: tuple[Trial, ...]
-    step_size: Any
+    share: float | None = None
     trains: bool = True
+    trials: tuple[Trial, ...] = ()
+    winner: int = -1
+
+    def columns(self) -> dict[str, Array]:
+        """Return the trials with one array per column, and which one was chosen."""
+        found = {name: np.array([getattr(trial, name) for trial in self.trials]) for name in Trial._fields}
+        return found | {"chosen": np.arange(len(self.trials)) == self.winner}
+
+    def line(self) -> str:
+        """Return one sentence that says what was chosen, and by which losses."""
+        if not self.trials:
+            return f"{'trains' if self.trains else 'keeps the initial prototypes'}: there was nothing to compare"
+        won, losses = self.trials[self.winner], ", ".join(f"{trial.loss:.4g}" for trial in self.trials)
+        what = f"sigma2 {won.sigma2:.3g}, step size {won.step_size:.3g}" if self.trains else "the initial prototypes"
+        return f"chose {what}: held-out loss {won.loss:.4g} of {losses}"
 
 
-def split_classes(
-    samples: Samples, labels: Array, rng: np.random.Generator, fraction: float = FRACTION
-) -> tuple[Array, Array]:
-    """Draw samples to hold out from each class; return the sorted indices of the kept and of the held-out samples.
+def trial_size(max_epochs: int, n_samples: int, n_plans: int = 1) -> tuple[int, int]:
+    """Return on how many folds and for how many epochs each of ``n_plans`` candidates is tried.
 
-    Equal samples stay together, and samples of weight 0 are in neither part. A class keeps at least one sample more
-    than it has prototypes, whose ``labels`` have shape (K,).
+    Examples
+    --------
+    >>> trial_size(100, 200), trial_size(100, 5000), trial_size(10, 200), trial_size(1, 200)
+    ((4, 11), (1, 46), (1, 4), (1, 1))
     """
-    hard, numbers, held = samples.classes, repeats(samples.codes, samples.targets), []
-    usable = samples.filled_weights > 0
-    for label, count in enumerate(np.bincount(labels)):
-        different = np.unique(numbers[(hard == label) & usable])
-        n_held = min(max(1, round(fraction * len(different))), len(different) - count - 1)
-        held.append(rng.permutation(different)[: max(n_held, 0)])
-    chosen = np.flatnonzero(np.isin(numbers, np.concatenate(held)) & usable)
-    usable[chosen] = False
-    return np.flatnonzero(usable), chosen
+    n_epochs = SHARE * max_epochs / (1 - 1 / FOLDS) / n_plans
+    n_folds = max(min(FOLDS, -(-ENOUGH * FOLDS // max(n_samples, 1)), int(n_epochs / SHORTEST)), 1)
+    return n_folds, max(int(n_epochs / n_folds), 1)
 
 
 @attrs.frozen(eq=False, slots=False)
-class Trials:
-    """Runs trials on one split, all from the same initial prototypes and with the same random numbers."""
+class Fold:
+    """The samples that train and those that are held out, with the initial prototypes of the former."""
 
     trainer: Trainer  # its sigma2 is not used
-    kept: Samples  # the samples that train
-    held: Samples  # the samples that judge
+    kept: Samples
+    held: Samples
     n_classes: int
     seed: int
 
@@ -154,64 +149,97 @@ class Trials:
         """The initial prototypes, with their labels (K,)."""
         return self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
 
-    def loss(self, prototypes: Prototypes, sigma2: float) -> tuple[float, float]:
-        """Return the held-out loss of prototypes after recalibration, and the recalibrated sigma2."""
-        labels, held = self.first[1], self.held
-        sqdist = distances(self.trainer.manifold, prototypes, held.codes)
-        return calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
+    def sqdist(self, plan: Plan, n_epochs: int) -> Array:
+        """Return squared distances (M, K) of the held-out samples to the prototypes of a trial.
 
-    def run(self, schedule: Schedule, step_size: Any, n_epochs: int) -> Trial:
-        """Train for ``n_epochs`` epochs, and judge the prototypes."""
-        quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
-        pilot = attrs.evolve(quiet, sigma2=schedule, step_size=step_size, max_epochs=n_epochs)
-        state = pilot.start(*self.first, self.kept, self.n_classes)
-        try:
-            with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
-                state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
-            loss = self.loss(state.prototypes, state.sigma2)[0]
-        except FloatingPointError:  # this sigma2 is too small for the step size
-            loss = np.inf
-        loss = loss if np.isfinite(loss) else np.inf
-        return Trial(schedule, n_epochs, n_epochs * self.kept.n_visits, loss, step_size)
+        They are infinite if training diverges.
+        """
+        trainer, (prototypes, labels) = self.trainer, self.first
+        if plan.schedule is not None:
+            quiet = attrs.evolve(trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
+            pilot = attrs.evolve(quiet, sigma2=plan.schedule, max_epochs=n_epochs)
+            # The default step is enlarged, so that few epochs move prototypes as far as those of the fit.
+            share = None if plan.share is None else plan.share * trainer.max_epochs / n_epochs
+            state = pilot.start(prototypes, labels, self.kept, self.n_classes, share=share)
+            try:
+                with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
+                    state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
+            except FloatingPointError:  # this sigma2 is too small for the step size
+                return np.full((len(self.held), len(labels)), np.inf)
+            prototypes = state.prototypes
+        return distances(trainer.manifold, prototypes, self.held.codes)
 
-    def plans(self, rule: HeldOut, evidence: InitialEvidence, blended: float, budget: int) -> list[Plan]:
-        """Return the plans of the first round; none if ``budget`` epochs are too few to compare them."""
-        step, n_prototypes = self.trainer.step_size, len(evidence.labels)
-        values = first_values(rule, blended, evidence.half_median, max(1, budget // 2))
-        plans: list[Plan] = [(value, step) for value in values]
-        if "gentle" in rule.candidates and getattr(step, "schedule", step) is None:
-            paper, gentle = default_starts(self.trainer.manifold, blended, n_prototypes, self.n_classes, self.kept)
-            plans += [(Constant(blended), attrs.evolve(step, schedule="auto"))] if gentle < paper else []
-        if "untrained" in rule.candidates or not is_one_round(rule):  # even a single plan has a rival
-            return plans
-        return plans if len(plans) > 1 and budget >= 2 * len(plans) else []
 
-    def search(self, rule: HeldOut, plans: list[Plan], blended: float, budget: int) -> Choice:
-        """Try all plans, then the best of them for longer; all trials together take at most ``budget`` epochs."""
+@attrs.frozen(eq=False, slots=False)
+class Judge:
+    """Compares candidates on the same folds, with the same random numbers."""
 
-        def rank(trial: Trial) -> tuple[float, float]:
-            return trial.loss, abs(np.log(trial.schedule(0, 1) / blended))
+    trainer: Trainer
+    folds: Sequence[Fold]
+    n_epochs: int
+    n_samples: float  # sum of the weights of all samples
 
-        step = self.trainer.step_size
-        n_epochs = max(1, budget // (1 if is_one_round(rule) else 2) // len(plans))
-        first = [self.run(*plan, min(n_epochs, self.trainer.max_epochs)) for plan in plans]
-        best = [(trial.schedule, trial.step_size) for trial in sorted(first, key=rank)[:2]]
-        new = [(annealed(best[0][0](0, 1)), best[0][1])] if "annealed" in rule.candidates else []
-        left, at_first = budget - sum(trial.n_epochs for trial in first), first[0].n_epochs
-        n_epochs = min(left // len(best + new), self.trainer.max_epochs)
-        longer = n_epochs > at_first  # if not, the second round can only add the annealed candidate
-        plans = best + new if longer else new if left >= at_first else []
-        last = [self.run(*plan, n_epochs if longer else at_first) for plan in plans]
-        winner, trials = min(last if longer else (*first, *last), key=rank), (*first, *last)
-        if "untrained" in rule.candidates:
-            loss, sigma2 = self.loss(self.first[0], blended)
-            untrained = Trial(Constant(sigma2), 0, 0, loss, step)
-            trials = (*trials, untrained)
-            if loss < winner.loss:
-                return Choice(untrained.schedule, trials, step, trains=False)
-        if not winner.loss < np.inf:
-            return Choice(Constant(blended), trials, step)
-        return Choice(winner.schedule, trials, winner.step_size)
+    @cached_property
+    def held(self) -> Samples:
+        """The held-out samples of all folds (M,), without their codes."""
+        targets = np.concatenate([fold.held.targets for fold in self.folds])
+        weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
+        return Samples(np.empty(len(targets)), targets, weights)
+
+    def mean(self, values: Array) -> float:
+        """Return the weighted mean of values (M,) of the held-out samples."""
+        return float(np.average(values, weights=self.held.weights))
+
+    def trial(self, plan: Plan, sigma2: float) -> tuple[Trial, Array]:
+        """Try one candidate on all folds; return its result and the loss of each held-out sample (M,)."""
+        began, held, labels = time.perf_counter(), self.held, self.folds[0].first[1]
+        n_epochs = 0 if plan.schedule is None else self.n_epochs
+        sqdist = np.concatenate([fold.sqdist(plan, n_epochs) for fold in self.folds])
+        losses, error, calibration = np.full(len(sqdist), np.inf), 1.0, 1.0
+        if np.isfinite(sqdist).all():
+            _, best = calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
+            if plan.is_named:
+                calibration = best / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
+            losses = sample_losses(self.trainer.cost, sqdist, held.targets, labels, best)
+            error = self.mean(labels[sqdist.argmin(axis=1)] != held.classes)
+        loss = self.mean(losses)
+        size = n_epochs, len(self.folds), n_epochs * sum(fold.kept.n_visits for fold in self.folds)
+        seconds = time.perf_counter() - began
+        found = Trial(sigma2, self.first_step(plan, sigma2), *size, calibration, loss, 0.0, error, seconds)
+        return found._replace(loss=loss if np.isfinite(loss) else np.inf), losses
+
+    def first_step(self, plan: Plan, sigma2: float) -> float:
+        """Return the first step size of a fit with this candidate."""
+        if plan.schedule is None:
+            return 0.0
+        if plan.share is not None:
+            return shared_step(sigma2, plan.share, self.n_samples, self.trainer.batch_size)
+        fold = self.folds[0]
+        return fold.trainer.start(*fold.first, fold.kept, fold.n_classes).step_size
+
+    def margin(self, losses: Array, best: Array) -> float:
+        """Return the standard error of the mean difference between two losses (M,) of the same samples."""
+        difference = losses - best
+        if not np.isfinite(difference).all():
+            return 0.0
+        variance = self.mean((difference - self.mean(difference)) ** 2)
+        return float(np.sqrt(variance / self.held.total_weight))
+
+    def choose(self, plans: Sequence[Plan], sigma2: Sequence[float]) -> tuple[int, tuple[Trial, ...]]:
+        """Try all plans, whose first values of sigma2 are given; return the index of the winner, and the trials."""
+        found, losses = zip(*(self.trial(plan, value) for plan, value in zip(plans, sigma2, strict=True)), strict=True)
+        training = [i for i, plan in enumerate(plans) if plan.schedule is not None]
+        best = min(training, key=lambda i: found[i].loss)
+
+        def is_close(i: int, other: int, times: float) -> bool:
+            return bool(found[i].loss <= found[other].loss + times * self.margin(losses[i], losses[other]))
+
+        first = next(i for i in training if is_close(i, best, LATER))
+        # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
+        still = [i for i in range(len(plans)) if i not in training]
+        winner = next((i for i in still if is_close(i, first, 1.0) or found[i].error <= found[first].error), first)
+        margins = [self.margin(loss, losses[first]) for loss in losses]
+        return winner, tuple(trial._replace(margin=margin) for trial, margin in zip(found, margins, strict=True))
 
 
 def choose_sigma2(
@@ -223,8 +251,9 @@ def choose_sigma2(
     rng: np.random.Generator,
     *,
     must_train: bool = False,
+    n_samples: float | None = None,
 ) -> Choice:
-    """Choose sigma2 by held-out samples, as :class:`rplvq.HeldOut` describes.
+    """Choose sigma2, and whether to train, by held-out samples, as :class:`rplvq.HeldOut` describes.
 
     Parameters
     ----------
@@ -238,11 +267,13 @@ def choose_sigma2(
         As for :meth:`rplvq.Trainer.init`. The generator is not changed, because the numbers are drawn from a copy.
     must_train : bool, default=False
         Whether the candidate "untrained" is ignored.
+    n_samples : float, optional
+        Number of samples of the fit, if ``samples`` are only a part of them.
 
     Returns
     -------
     Choice
-        Schedule of sigma2, step size and trials.
+        Schedule of sigma2, share of the default step, whether to train, and the trials.
 
     Raises
     ------
@@ -259,22 +290,46 @@ def choose_sigma2(
     >>> first = trainer.first_prototypes(samples, 4, np.random.default_rng(0))
     >>> evidence = initial_evidence(trainer.manifold, trainer.cost, *first, samples)
     >>> choice = choose_sigma2(HeldOut(), trainer, evidence, samples, 4, np.random.default_rng(0))
-    >>> [(trial.n_epochs, round(trial.schedule(0, 10), 1)) for trial in choice.trials if trial.n_epochs > 1]
-    [(6, 0.6), (6, 0.9), (6, 0.6)]
+    >>> [trial.n_epochs for trial in choice.trials]
+    [2, 2, 0]
     """
-    if must_train and "untrained" in rule.candidates:
-        rule = HeldOut(tuple(value for value in rule.candidates if value != "untrained"))
-    blended = blended_sigma2(evidence)
-    only = constants(rule) if len(rule.candidates) == 1 and "grid" not in rule.candidates else []
-    sigma2 = first_values(rule, blended, evidence.half_median, 1)[0] if only else Constant(blended)
-    untried = Choice(sigma2, (), trainer.step_size)
+    n = n_samples or samples.total_weight
+    plans = plans_of(rule, trainer, evidence, n, must_train)
+    training = [plan for plan in plans if plan.schedule is not None]
+    untried = Choice(cast(Schedule, training[0].schedule), training[0].share)
+    # Without training, the value that makes the labels likeliest also gives the best probabilities.
+    means = Choice(Constant(likeliest_sigma2(evidence)), trains=False) if training[0].is_named else untried
     if trainer.max_epochs < 1:
+        return means
+    if len(plans) < 2:
         return untried
-    splitting, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
-    kept, held = map(samples.subset, split_classes(samples, evidence.labels, np.random.default_rng(splitting)))
-    if len(held) < FEWEST or len(np.unique(held.classes)) < 2:
-        return untried
-    budget = int(price(rule) * trainer.max_epochs * samples.n_visits / kept.n_visits)
-    trials = Trials(trainer, kept, held, n_classes, seed)
-    plans = trials.plans(rule, evidence, blended, budget) if budget else []
-    return trials.search(rule, plans, blended, budget) if plans else untried
+    n_values = sum(value != "untrained" for value in rule.candidates)
+    dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
+    # All plans of one value share its time.
+    n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
+    rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
+    folds = [Fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows]
+    judge = Judge(trainer, folds, n_epochs, n)
+    if len(judge.held) < FEWEST or len(np.unique(judge.held.classes)) < 2:
+        return untried if len(training) == len(plans) else means._replace(trains=False)
+    firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
+    winner, trials = judge.choose(plans, firsts)
+    won = plans[winner]
+    return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, trials, winner)
+
+
+def plans_of(
+    rule: HeldOut, trainer: Trainer, evidence: InitialEvidence, n_samples: float, must_train: bool
+) -> list[Plan]:
+    """Return what the candidates stand for: if the step size is the default, each is tried with both default steps."""
+    step, shares = trainer.step_size, cast("list[float | None]", [None])
+    if is_auto(getattr(step, "schedule", step)):
+        shares = [*default_shares(len(evidence.labels), n_samples)]
+    plans = []
+    for value in rule.candidates:
+        if not (isinstance(value, str) and value == "untrained"):
+            schedule = resolve_sigma2(value, lambda: evidence)
+            plans += [Plan(schedule, share, isinstance(value, str)) for share in shares]
+        elif not must_train:
+            plans.append(Plan(None))
+    return plans

@@ -100,6 +100,8 @@ class Progress(NamedTuple):
         State of the random bit generator.
     stopped : bool, default=False
         Whether training is over before its last epoch.
+    trials : dict of str to ndarray, optional
+        The trials by which the candidate that is trained was chosen, one array per column.
     """
 
     state: State
@@ -108,6 +110,7 @@ class Progress(NamedTuple):
     rows: tuple[dict[str, float], ...]
     rng: Any
     stopped: bool = False
+    trials: dict[str, Array] | None = None
 
     @property
     def row(self) -> dict[str, float]:
@@ -202,6 +205,11 @@ def history_row(state: State, score: Score, n_capped: int, seconds: float) -> di
     values = {"epoch": state.epoch, "cost": score.cost, "training_error": score.error, "sigma2": state.sigma2}
     steps = {"step_size": state.step_size, "n_capped": n_capped, "seconds": seconds}
     return {**values, **steps, "n_prototypes": len(state.labels)}
+
+
+def untrained_history(state: State, score: Score) -> dict[str, Array]:
+    """Return the history of a fit without epochs: one entry for epoch 0."""
+    return columns([history_row(state, score, 0, 0.0)])
 
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:

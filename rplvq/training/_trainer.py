@@ -18,7 +18,15 @@ from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
-from rplvq.schedules import as_step_rule, default_starts, initial_evidence, resolve_sigma2, resolve_step_size
+from rplvq.schedules import (
+    as_step_rule,
+    default_shares,
+    initial_evidence,
+    paper_start,
+    resolve_sigma2,
+    resolve_step_size,
+    shared_step,
+)
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
@@ -40,10 +48,10 @@ class Trainer:
         The loss that is minimised.
     initializer : Initializer, default=ClassMeans()
         The choice of the first prototypes.
-    sigma2 : float, Schedule, "blended", "half_median" or None, default=None
-        Variance of the mixture's components. None means "blended", see :func:`rplvq.schedules.blended_sigma2`;
-        "half_median" means half the median squared distance to the initial prototypes.
-    step_size : float, Schedule, StepSize, AdaptiveStep, "auto" or None, default=None
+    sigma2 : float, Schedule, "auto" or "half_median", default="auto"
+        Variance of the mixture's components. "auto" is :func:`rplvq.schedules.blended_sigma2`, and "half_median" is
+        half the median squared distance to the initial prototypes.
+    step_size : float, Schedule, StepSize, AdaptiveStep, "auto" or "paper", default="auto"
         As for :class:`rplvq.RiemannianLVQ`, like all parameters below.
     max_epochs : int, default=100
         Number of sweeps over the data.
@@ -72,8 +80,8 @@ class Trainer:
     manifold: Manifold[Any] = attrs.field(validator=offers("a Manifold", *MANIFOLD_METHODS))
     cost: Cost = attrs.field(factory=RSLVQ, validator=offers("a Cost", "__call__"))
     initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
-    sigma2: float | Schedule | str | None = None
-    step_size: Any = attrs.field(default=None, converter=as_step_rule)
+    sigma2: float | Schedule | str | None = "auto"
+    step_size: Any = attrs.field(default="auto", converter=as_step_rule)
     max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
     early_stopping: EarlyStopping | None = attrs.field(
@@ -118,13 +126,29 @@ class Trainer:
             raise ValueError(f"the initializer gave no prototype for class index {n_classes - 1}")
         return by_class(prototypes, labels)
 
-    def start(self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int) -> State:
+    def start(
+        self,
+        prototypes: Prototypes,
+        labels: Array,
+        samples: Samples,
+        n_classes: int,
+        *,
+        share: float | None = None,
+        n_samples: float | None = None,
+    ) -> State:
         """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
 
         Parameters
         ----------
         prototypes, labels : Prototypes and ndarray of int of shape (K,)
             The prototypes with which training starts. The state has them sorted by label.
+        samples, n_classes
+            As for :meth:`init`.
+        share : float, optional
+            Share of the way to a sample that the default step goes at most, see :func:`rplvq.schedules.shared_step`;
+            by default that of a sample in the mean of N / K samples.
+        n_samples : float, optional
+            Number of samples N that will train, if ``samples`` are only a part of them.
 
         Returns
         -------
@@ -142,10 +166,13 @@ class Trainer:
         evidence = partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples)
         sigma2 = resolve_sigma2(self.sigma2, evidence)
 
-        def starts() -> tuple[float, float]:
-            return default_starts(self.manifold, sigma2(0, self.max_epochs), len(labels), n_classes, samples)
+        def auto() -> float:
+            n = n_samples or samples.total_weight
+            first = default_shares(len(labels), n)[0] if share is None else share
+            return shared_step(sigma2(0, self.max_epochs), first, n, self.batch_size)
 
-        step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), starts)
+        paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
+        step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), auto, paper)
         memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
         return State(prototypes, labels, sigma2, step_size, memory=memory).at_epoch(0, self.max_epochs)
 

@@ -1,0 +1,184 @@
+"""The default classifier beside its class means, and beside tangent space with logistic regression, on the same splits.
+
+Each job draws one split and scores all methods on it. A size is the number of training samples per class, or for the
+digits in all; the other samples test. "regions" trains on the left half of the radar scene and tests on the right half,
+"folds" are five folds of session 1 of BCI 2a, and "runs" are folds of whole runs of the EEG recording.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+
+from examples.paper import eth80
+from examples.paper.data import Split, is_available, load_arrays, load_bci2a
+from examples.paper.runner import Job, Record
+from rplvq import RiemannianLVQ
+from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
+from rplvq.features import trial_covariances
+from rplvq.protocols import Array
+
+__all__ = ["SIZES", "jobs", "score", "smoke", "splits"]
+
+SIZES: dict[str, tuple[Any, ...]] = {
+    "syn1": (30, 60, 120, 250),
+    "syn2": (30, 60, 120, 250),
+    "digits": (50, 100, 200, 500, 1000),
+    "bci2a": (10, 20, 72, "folds"),
+    "eth80": ("full256", "mask256"),
+    "airsar": (20, 100, 400, "regions"),
+    "eegmmi": ("runs",),
+}
+"""Sizes, descriptors or ways to split, by data set."""
+FILES = {
+    "bci2a": "bci2a_cov22.npz",
+    "eth80": "eth80_cov5.npz",
+    "airsar": "polsar_sf_airsar_T3.npz",
+    "eegmmi": "eegmmi_s001_raw.npz",
+}
+METRICS = ("affine_invariant", "log_euclidean")
+N_TEST = {"syn": 250, "airsar": 400}
+"""Number of test samples per class."""
+N_REGION = 100
+"""Number of pixels per class from each half of the radar scene."""
+
+
+def splits(data: str, size: Any, repetition: int) -> Iterator[Split]:
+    """Yield the splits of one repetition: one per subject or fold, and else a single one."""
+    rng = np.random.default_rng(repetition)
+    if data in ("syn1", "syn2"):
+        make = make_syn1 if data == "syn1" else make_syn2
+        yield _by_size(*make(n_per_class=size + N_TEST["syn"], random_state=repetition), size, rng)
+    elif data == "digits":
+        yield _by_size(*load_digits_covariances(), size // 10, rng)
+    elif data == "eth80":
+        yield eth80.split(size, 8, repetition)
+    elif data == "airsar":
+        yield _airsar(size, rng)
+    elif data == "bci2a":
+        for subject in range(1, 10):
+            yield from _bci2a(subject, size, repetition, rng)
+    else:
+        trials, unit, y, run = load_arrays("eegmmi_s001_raw.npz", "trials", "unit_microvolt", "y", "run")
+        X = trial_covariances(trials * float(unit), shrinkage="ledoit_wolf")
+        for train, test in GroupKFold(6, shuffle=True, random_state=repetition).split(X, y, run):
+            yield Split(X[train], y[train], X[test], y[test])
+
+
+def _by_size(X: Array, y: Array, size: int, rng: np.random.Generator) -> Split:
+    """Draw ``size`` samples of each class for training; the others test."""
+    train = np.concatenate([rng.permutation(np.flatnonzero(y == label))[:size] for label in np.unique(y)])
+    test = np.setdiff1d(np.arange(len(y)), train)
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def _bci2a(subject: int, size: Any, repetition: int, rng: np.random.Generator) -> Iterator[Split]:
+    X, y, X_test, y_test = load_bci2a(subject)
+    if size == "folds":
+        for train, test in StratifiedKFold(5, shuffle=True, random_state=repetition).split(X, y):
+            yield Split(X[train], y[train], X[test], y[test])
+        return
+    train = np.concatenate([rng.permutation(np.flatnonzero(y == label))[:size] for label in np.unique(y)])
+    yield Split(X[train], y[train], X_test, y_test)
+
+
+def _airsar(size: Any, rng: np.random.Generator) -> Split:
+    """Draw pixels of each class, from anywhere or for training from the left half and for testing from the right."""
+    planes, names, labels = load_arrays("polsar_sf_airsar_T3.npz", "planes", "plane_names", "labels")
+    columns = np.arange(labels.shape[1]) < labels.shape[1] // 2
+    halves = [columns, ~columns] if size == "regions" else [np.ones_like(columns)]
+    n_train, rows = N_REGION if size == "regions" else size, []
+    for label in range(1, 6):
+        found = [rng.permutation(np.flatnonzero((labels == label) & half)) for half in halves]
+        own = found[0], found[-1] if size == "regions" else found[0][n_train:]
+        rows.append((own[0][:n_train], own[1][: N_TEST["airsar"]]))
+    train, test = (np.concatenate(part) for part in zip(*rows, strict=True))
+    y = labels.ravel()
+    return Split(_pixels(planes, names, train), y[train], _pixels(planes, names, test), y[test])
+
+
+def _pixels(planes: Array, names: Array, rows: Array) -> Array:
+    """Return the coherency matrices (N, 3, 3) of pixels, given their flat indices."""
+    values = {str(name): plane.ravel()[rows].astype(float) for name, plane in zip(names, planes, strict=True)}
+    X = np.empty((len(rows), 3, 3), dtype=complex)
+    for i, j in product(range(3), repeat=2):
+        name = f"T{min(i, j) + 1}{max(i, j) + 1}"
+        sign = 1 if i < j else -1
+        X[:, i, j] = values[name] if i == j else values[f"{name}_re"] + sign * 1j * values[f"{name}_im"]
+    return X
+
+
+def calibration_error(proba: Array, right: Array, n_bins: int = 10) -> float:
+    """Return the expected calibration error: the mean of ``|accuracy - confidence|`` over bins of equal width."""
+    confidence = proba.max(axis=1)
+    bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
+    gaps = [abs(np.sum(right[bins == b] - confidence[bins == b])) for b in range(n_bins)]
+    return float(sum(gaps) / len(right))
+
+
+def methods(metric: str, seed: int) -> dict[str, Any]:
+    """Return the classifiers by name."""
+    from pyriemann.tangentspace import TangentSpace
+
+    return {
+        "class means": RiemannianLVQ(metric, max_epochs=0),
+        "default": RiemannianLVQ(metric, random_state=seed),
+        "tangent space": make_pipeline(TangentSpace(), LogisticRegression(max_iter=1000)),
+    }
+
+
+def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
+    """Score all methods under the metric ``method``; every value is a mean over the splits of the repetition.
+
+    Returns
+    -------
+    dict
+        For each method accuracy, log_loss, ece, fit_seconds and predict_seconds, and the share of splits that trained.
+    """
+    found: dict[str, list[list[float]]] = {}
+    trained = []
+    for split in splits(data, size, repetition):
+        for name, model in methods(method, repetition).items():
+            if name == "tangent space" and (np.iscomplexobj(split.X_train) or method != METRICS[0]):
+                continue  # pyRiemann has no tangent space of Hermitian matrices, and the baseline has one metric
+            if name == "default":
+                model.set_params(max_epochs=max_epochs)
+            began = time.perf_counter()
+            model.fit(split.X_train, split.y_train)
+            fitted = time.perf_counter()
+            proba, predicted = model.predict_proba(split.X_test), model.predict(split.X_test)
+            right = predicted == split.y_test
+            seconds = [fitted - began, time.perf_counter() - fitted]
+            loss = log_loss(split.y_test, np.clip(proba, 1e-15, 1), labels=model.classes_)
+            found.setdefault(name, []).append([right.mean(), loss, calibration_error(proba, right), *seconds])
+            if name == "default":
+                trained.append(model.n_epochs_ > 0)
+    columns = ("accuracy", "log_loss", "ece", "fit_seconds", "predict_seconds")
+    means = {name: dict(zip(columns, np.mean(rows, axis=0).tolist(), strict=True)) for name, rows in found.items()}
+    return {**means, "trained": float(np.mean(trained))}
+
+
+def jobs(quick: bool = False) -> list[Job]:
+    """Return all jobs: 10 repetitions, 3 where only seed or folds differ; ``quick`` has one of 3 epochs."""
+    found = []
+    for data, sizes in SIZES.items():
+        if data in FILES and not is_available(FILES[data]):
+            continue
+        for size, metric in product(sizes, METRICS):
+            n_repetitions = 1 if quick else 3 if size in (72, "folds", "runs") else 10
+            settings = {"data": data, "size": size} | ({"max_epochs": 3} if quick else {})
+            found += [Job(f"default-{data}-{size}", metric, i, settings, score) for i in range(n_repetitions)]
+    return sorted(found, key=lambda job: job.repetition)
+
+
+def smoke() -> list[Job]:
+    """Return jobs of seconds: few digits, few epochs."""
+    return [Job("default-digits-50", METRICS[0], 0, {"data": "digits", "size": 50, "max_epochs": 3}, score)]
