@@ -27,13 +27,13 @@ def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: d
 
 
 def plrsq_const(
-    sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
+    sigma2: Any = "half_median", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
 ) -> RiemannianLVQ:
     """PLRSQ-Const: the affine-invariant metric, the likelihood-ratio cost and a constant sigma2.
 
     Parameters
     ----------
-    sigma2 : float, "auto", "blended" or "half_median", default="auto"
+    sigma2 : float, "half_median" or "auto", default="half_median"
         The constant, or the rule that chooses it as in RiemannianLVQ; the authors' program uses "half_median".
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
@@ -59,8 +59,9 @@ def plrsq_annealed(
 
     Parameters
     ----------
-    sigma2 : float, Schedule, "auto" or "blended", default="auto"
-        The start of :class:`rplvq.Annealed`, which both names set to the value of "blended", or another schedule.
+    sigma2 : float, Schedule or "auto", default="auto"
+        The start of :class:`rplvq.Annealed`, which "auto" sets by :func:`rplvq.schedules.blended_sigma2`, or another
+        schedule.
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
 
@@ -76,18 +77,18 @@ def plrsq_annealed(
     Annealed(start=0.5, beta=0.99, power=1.1, drop=0.4, floor=0.01)
     """
     if not callable(sigma2):
-        sigma2 = Annealed(None if sigma2 in (None, "auto", "blended") else sigma2)
+        sigma2 = Annealed(None if sigma2 in (None, "auto") else sigma2)
     return _paper(AffineInvariant(), sigma2, prototypes_per_class, max_epochs, other)
 
 
 def rslvq_projected(
-    sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
+    sigma2: Any = "half_median", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
 ) -> RiemannianLVQ:
     """RSLVQ of the paper's tables: the Frobenius distance, straight steps and eigenvalues raised to 1e-4.
 
     Parameters
     ----------
-    sigma2 : float, Schedule or "auto", default="auto"
+    sigma2 : float, Schedule, "half_median" or "auto", default="half_median"
         In the units of squared Frobenius distances.
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.

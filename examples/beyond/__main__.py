@@ -27,7 +27,7 @@ EXPERIMENTS = Experiments(
     "examples.beyond",
     {
         "default": (("default",), ()),
-        "sigma2": (("sigma2",), ()),
+        "alternatives": (("alternatives",), ()),
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),
         "solvers": (("solvers",), ()),

@@ -93,7 +93,7 @@ def train(
 
     def scored(split: Split, own: Record) -> Record:
         arguments = own | METHODS[method](split)
-        return fit_and_score(RiemannianLVQ(random_state=repetition, **arguments), split)
+        return fit_and_score(RiemannianLVQ(random_state=repetition, step_size="paper", **arguments), split)
 
     return score_each(scored, data, repetition, subjects, settings)
 

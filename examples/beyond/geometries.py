@@ -1,7 +1,7 @@
 """Geometries with the same cost, rule for sigma2, rule for the step and number of prototypes: only the metric changes.
 
-sigma2 is "blended" and the step is that of the paper, both in the units of the distances of the metric. The accuracy of
-the class means, before training, is recorded as well.
+sigma2 is that of the rule "auto" and the step is that of the paper, both in the units of the distances of the metric.
+The accuracy of the class means, before training, is recorded as well.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from examples.beyond.problems import cells, score_each
+from examples.beyond.problems import RULE, cells, score_each
 from examples.paper.data import Split
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
@@ -67,7 +67,7 @@ def train(
 
     def scored(split: Split, own: Record) -> Record:
         start = fit_and_score(RiemannianLVQ(METHODS[method], max_epochs=0), split)
-        result = fit_and_score(RiemannianLVQ(METHODS[method], sigma2="blended", random_state=repetition, **own), split)
+        result = fit_and_score(RiemannianLVQ(METHODS[method], **RULE, random_state=repetition, **own), split)
         return result | {f"start_{name}": start[name] for name in ("accuracy", "kappa")}
 
     return score_each(scored, data, repetition, subjects, settings)

@@ -14,9 +14,10 @@ from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.data import Split, is_available, load_bci2a
 from examples.paper.runner import Record
 from examples.paper.synthetic_methods import draw
+from rplvq import HeldOut
 from rplvq.datasets import load_digits_covariances
 
-__all__ = ["FILES", "SETTINGS", "SPLITS", "TITLES", "cells", "score_each"]
+__all__ = ["FILES", "RULE", "SETTINGS", "SPLITS", "TITLES", "cells", "score_each"]
 
 FILES = {"full256": "eth80_cov5.npz", "mask256": "eth80_cov5.npz", "bci2a": "bci2a_cov22.npz"}
 TITLES = {
@@ -27,6 +28,8 @@ TITLES = {
     "bci2a": "BCI 2a",
     "digits": "digits",
 }
+RULE: Record = {"sigma2": HeldOut(("auto",)), "step_size": "paper"}
+"""The sigma2 that the library's rule gives, without trials, and the steps of the paper."""
 SETTINGS: dict[str, Record] = {
     "syn1": {"sigma2": 8.0, "prototypes_per_class": 2},
     "syn2": {"sigma2": 0.5, "prototypes_per_class": 2},

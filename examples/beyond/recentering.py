@@ -56,7 +56,7 @@ def model(settings: str, subject: int, seed: int, max_epochs: int | None) -> Any
     if settings == "class means":
         return RiemannianLVQ(max_epochs=0)
     if settings == "one for all":
-        return RiemannianLVQ(sigma2=4.0, max_epochs=max_epochs or 50, random_state=seed)
+        return RiemannianLVQ(sigma2=4.0, step_size="paper", max_epochs=max_epochs or 50, random_state=seed)
     _, count, epochs, sigma2 = PAPER_SETTINGS[subject - 1]
     return plrsq_const(sigma2, int(count), max_epochs or int(epochs), random_state=seed)
 

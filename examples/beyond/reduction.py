@@ -2,7 +2,7 @@
 
 "pipeline" learns the projection for the class means and then trains prototypes. "jointly" alternates between the
 projection and a quarter of the epochs of prototypes, and classifies by these prototypes. Session 1 trains, session 2
-tests, with one prototype per class and sigma2 "blended".
+tests, with one prototype per class and the sigma2 of the rule "auto".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Self
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from examples.beyond.problems import score_each
+from examples.beyond.problems import RULE, score_each
 from examples.paper.data import Split
 from examples.paper.evaluate import fit_and_score
 from examples.paper.runner import Job, Record
@@ -92,7 +92,7 @@ def train(
     size, jointly = METHODS[method]
 
     def scored(split: Split, own: Record) -> Record:
-        model: Any = RiemannianLVQ(sigma2="blended", random_state=repetition, max_epochs=max_epochs)
+        model: Any = RiemannianLVQ(**RULE, random_state=repetition, max_epochs=max_epochs)
         if jointly:
             short = clone(model).set_params(max_epochs=max(1, max_epochs // TURNS))
             model = Joint(SPDProjection(size, n_alternations=TURNS, classifier=short, **own))

@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from examples.beyond.problems import FILES
+from examples.beyond.problems import FILES, RULE
 from examples.paper.data import is_available, load_arrays
 from examples.paper.kernels import log_vectors
 from examples.paper.runner import Job, Record
@@ -173,9 +173,9 @@ def train(
     rng = np.random.default_rng(repetition)
     if data == "gaussians":
         pool = gaussians(n_train + N_TEST, separation, rng)
-        settings: dict[str, Any] = {"sigma2": VARIANCE}
+        settings: dict[str, Any] = {"sigma2": VARIANCE, "step_size": "paper"}
     else:
-        pool, settings = real(data), {"sigma2": "blended"}
+        pool, settings = real(data), dict(RULE)
         order = rng.permutation(len(pool.y))[: n_train + N_TEST]
         pool = Doubtful(pool.X[order], pool.known[order], pool.y[order], None)
     settings |= {"max_epochs": max_epochs, "random_state": repetition}

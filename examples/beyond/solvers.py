@@ -18,7 +18,7 @@ from examples.beyond.steps import DATA, FILES, mean_of, scored, splits
 from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.data import is_available
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import AdaptiveStep, RiemannianLVQ
 from rplvq.arrays import Samples
 from rplvq.protocols import Array
 from rplvq.training.solvers import minimize
@@ -26,8 +26,8 @@ from rplvq.training.solvers import minimize
 __all__ = ["METHODS", "Solved", "jobs", "smoke", "train"]
 
 METHODS: dict[str, tuple[str | None, dict[str, Any], float]] = {
-    "sgd, paper": (None, {}, 1),
-    "sgd, adaptive": (None, {"step_size": "adaptive"}, 1),
+    "sgd, paper": (None, {"step_size": "paper"}, 1),
+    "sgd, adaptive": (None, {}, 1),
     "cg": ("cg", {}, 1),
     "cg, twice": ("cg", {}, 2),
     "trust regions, half": ("trust_regions", {}, 0.5),
@@ -104,6 +104,8 @@ def train(
     rows = []
     for split, own in splits(data, repetition, subjects, settings):
         n_steps = max(1, round(share * own["max_epochs"]))
+        if method == "sgd, adaptive":
+            arguments = {"step_size": AdaptiveStep(split.X_train.shape[-1] * own["prototypes_per_class"] / 100)}
         model = RiemannianLVQ(random_state=repetition, **own | arguments | {"max_epochs": n_steps})
         rows.append(scored(model, split, None if solver is None else Solved(model, solver)))
     return mean_of(rows)

@@ -14,7 +14,7 @@ from sklearn.ensemble import VotingClassifier
 
 from examples.paper import eth80
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import AdaptiveStep, RiemannianLVQ
 from rplvq.presets import plrsq_annealed
 
 __all__ = ["METHODS", "classify", "jobs", "smoke"]
@@ -26,7 +26,7 @@ def one(seed: int, prototypes_per_class: int, max_epochs: int) -> RiemannianLVQ:
     """Return one classifier that is not fitted."""
     return RiemannianLVQ(
         sigma2=0.1,
-        step_size="adaptive",
+        step_size=AdaptiveStep(5 * prototypes_per_class / 100),
         init="kmeans",
         prototypes_per_class=prototypes_per_class,
         batch_size=16,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import HeldOut, RiemannianLVQ
 from rplvq.preprocessing import trial_covariances
 from rplvq.protocols import Array
 
@@ -73,7 +73,8 @@ def classify(
     """Train on the official training set, and return the accuracy on the test set."""
     model = RiemannianLVQ(
         metric,
-        sigma2="blended",
+        sigma2=HeldOut(("auto",)),
+        step_size="paper",
         prototypes_per_class=prototypes_per_class,
         init="mean" if prototypes_per_class == 1 else "kmeans",
         max_epochs=max_epochs,

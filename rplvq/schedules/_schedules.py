@@ -181,6 +181,10 @@ def is_auto(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value == "auto")
 
 
+def _is_paper(value: Any) -> bool:
+    return isinstance(value, str) and value == "paper"
+
+
 def wants_default(value: Any) -> bool:
     """Whether :func:`resolve` needs the default: for None, "auto" and a schedule without a start."""
     return is_auto(value) or (attrs.has(type(value)) and getattr(value, "start", 0) is None)
@@ -224,8 +228,8 @@ class StepSize:
         Largest absolute weight of a (sample, prototype) pair; None does not cap weights.
     horizon : int, default=1000
         Number of recent samples that a stream should represent. After ``max_epochs`` epochs and calls, ``partial_fit``
-        with the schedule "auto" takes steps of at least ``K sigma2 / horizon``, so that learning never ends. A smaller
-        number follows changes faster.
+        with the schedule "auto" or "paper" takes steps of at least ``K sigma2 / horizon``, so that learning never ends.
+        A smaller number follows changes faster.
 
     Examples
     --------
@@ -242,7 +246,7 @@ class StepSize:
 
     def in_stream(self, step_size: float, sigma2: float, n_prototypes: int) -> float:
         """Return the step size of a call of ``partial_fit`` after the last epoch, given that of the last epoch."""
-        if not is_auto(self.schedule):
+        if not (is_auto(self.schedule) or _is_paper(self.schedule)):
             return step_size
         return max(step_size, shared_step(sigma2, n_prototypes / self.horizon))
 
@@ -300,7 +304,7 @@ def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samp
 
 def resolve_step_size(value: Any, auto: Callable[[], float], paper: Callable[[], float]) -> Schedule:
     """Turn a user's value into a schedule; ``auto`` and ``paper`` give first step sizes and are called if needed."""
-    if isinstance(value, str) and value == "paper":
+    if _is_paper(value):
         return GeometricDecay(paper())
     return resolve(value, GeometricDecay(auto() if wants_default(value) else 1.0), "step_size")
 

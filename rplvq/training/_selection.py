@@ -297,12 +297,12 @@ def choose_sigma2(
     plans = plans_of(rule, trainer, evidence, n, must_train)
     training = [plan for plan in plans if plan.schedule is not None]
     untried = Choice(cast(Schedule, training[0].schedule), training[0].share)
+    if len(plans) < 2:
+        return untried
     # Without training, the value that makes the labels likeliest also gives the best probabilities.
     means = Choice(Constant(likeliest_sigma2(evidence)), trains=False) if training[0].is_named else untried
     if trainer.max_epochs < 1:
         return means
-    if len(plans) < 2:
-        return untried
     n_values = sum(value != "untrained" for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
     # All plans of one value share its time.
