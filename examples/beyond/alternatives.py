@@ -1,6 +1,6 @@
-"""Other ways to keep training from doing harm, beside the default, on some of the splits of :mod:`examples.beyond.default`.
+"""Other ways to keep training from doing harm, beside the default.
 
-Each classifier has one prototype per class and the affine-invariant metric:
+The splits are some of those of :mod:`examples.beyond.default`. Each classifier has one prototype per class and the affine-invariant metric:
 
 - "class means": no training;
 - "default": held-out samples decide whether to train;
@@ -106,7 +106,7 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Return all jobs: five repetitions, one on BCI 2a, where only the seed would differ; ``quick`` has one of 3 epochs."""
+    """Return all jobs: five repetitions, but one of BCI 2a with its nine subjects; ``quick`` has one of 3 epochs."""
     return sorted(_jobs({"max_epochs": 3} if quick else {}, 1 if quick else 5), key=lambda job: job.repetition)
 
 
