@@ -1,6 +1,7 @@
 """Other ways to keep training from doing harm, beside the default.
 
-The splits are some of those of :mod:`examples.beyond.default`. Each classifier has one prototype per class and the affine-invariant metric:
+The splits are some of those of :mod:`examples.beyond.default`. Each classifier has one prototype per class and the
+affine-invariant metric:
 
 - "class means": no training;
 - "default": held-out samples decide whether to train;

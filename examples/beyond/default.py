@@ -47,6 +47,8 @@ FILES = {
 METRICS = ("affine_invariant", "log_euclidean")
 N_TEST = {"syn": 250, "airsar": 400}
 """Number of test samples per class."""
+REPETITIONS: dict[Any, int] = {72: 2, "folds": 1, "runs": 2}
+"""Repetitions where only seeds or folds differ; else there are 10."""
 N_REGION = 100
 """Number of pixels per class from each half of the radar scene."""
 
@@ -167,13 +169,13 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Return all jobs: 10 repetitions, 3 where only seed or folds differ; ``quick`` has one of 3 epochs."""
+    """Return all jobs, the first repetition of each first; ``quick`` has one of 3 epochs."""
     found = []
     for data, sizes in SIZES.items():
         if data in FILES and not is_available(FILES[data]):
             continue
         for size, metric in product(sizes, METRICS):
-            n_repetitions = 1 if quick else 3 if size in (72, "folds", "runs") else 10
+            n_repetitions = 1 if quick else REPETITIONS.get(size, 10)
             settings = {"data": data, "size": size} | ({"max_epochs": 3} if quick else {})
             found += [Job(f"default-{data}-{size}", metric, i, settings, score) for i in range(n_repetitions)]
     return sorted(found, key=lambda job: job.repetition)

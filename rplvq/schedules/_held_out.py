@@ -38,8 +38,8 @@ class HeldOut:
     """Choose sigma2, or not to train at all, by cross-validation within the training samples.
 
     1. The samples of each class are dealt into four folds; equal samples stay together. Each fold is held out once,
-       while the candidates train new initial prototypes on the other folds. With more than 250 samples fewer folds are
-       used, because 250 held-out samples decide well enough.
+       while the candidates train new initial prototypes on the other folds. Fewer folds are used if fewer hold 1000
+       samples, and if there are few epochs.
     2. The trials are short: those of one candidate visit 0.35 times as many samples as the fit. The default step size
        is enlarged in return, so that prototypes move as far as in the fit. It is tried in two sizes, see
        the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.

@@ -27,7 +27,7 @@ from rplvq.training._trainer import Trainer
 
 SHARE = 0.35
 """How many samples the trials of one candidate may visit together, relative to the fit."""
-ENOUGH = 250
+ENOUGH = 1000
 """Number of held-out samples that decide well enough: with more, not every fold is used."""
 SHORTEST = 4
 """Number of epochs below which fewer folds are used instead."""
@@ -297,7 +297,7 @@ def choose_sigma2(
     plans = plans_of(rule, trainer, evidence, n, must_train)
     training = [plan for plan in plans if plan.schedule is not None]
     untried = Choice(cast(Schedule, training[0].schedule), training[0].share)
-    if len(plans) < 2:
+    if len(rule.candidates) < 2:
         return untried
     # Without training, the value that makes the labels likeliest also gives the best probabilities.
     means = Choice(Constant(likeliest_sigma2(evidence)), trains=False) if training[0].is_named else untried
