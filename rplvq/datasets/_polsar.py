@@ -12,7 +12,7 @@ PLANES = ("11", "12_real", "12_imag", "13_real", "13_imag", "22", "23_real", "23
 
 
 def read_polsar(folder: str | os.PathLike[str]) -> Array:
-    """Read the coherency or covariance matrices of a polarimetric radar scene from a folder of PolSARpro.
+    r"""Read the coherency or covariance matrices of a polarimetric radar scene from a folder of PolSARpro.
 
     Parameters
     ----------
@@ -36,9 +36,10 @@ def read_polsar(folder: str | os.PathLike[str]) -> Array:
 
     Notes
     -----
-    The matrices are not checked, because :func:`rplvq.preprocessing.boxcar` and the classifier do so. A single look is
-    a matrix of rank one, and rounding to float32 can make small eigenvalues negative. Average first, then
-    add a little of the identity with :func:`rplvq.preprocessing.shrink` where the classifier still refuses a pixel.
+    The numbers are not checked here; :func:`rplvq.preprocessing.boxcar` and the classifier do so. A single look is a
+    matrix of rank one, and rounding to float32 can make small eigenvalues negative. Average first. If the classifier
+    still refuses a pixel, :func:`rplvq.preprocessing.shrink` adds a little of the identity; it takes
+    ``scene.reshape(-1, 3, 3)``.
 
     References
     ----------
@@ -54,7 +55,7 @@ def read_polsar(folder: str | os.PathLike[str]) -> Array:
     >>> import numpy as np
     >>> from rplvq.datasets import read_polsar
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = (Path(folder) / "config.txt").write_text("Nrow\\n1\\n---------\\nNcol\\n2\\n")
+    ...     _ = (Path(folder) / "config.txt").write_text("Nrow\n1\n---------\nNcol\n2\n")
     ...     for i in range(1, 4):
     ...         np.ones(2, "<f4").tofile(f"{folder}/T{i}{i}.bin")
     ...         for j in range(i + 1, 4):

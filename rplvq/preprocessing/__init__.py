@@ -6,13 +6,4 @@ from rplvq.preprocessing._pixels import grey5, rgb9
 from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
 
-__all__ = [
-    "Recenter",
-    "SPDProjection",
-    "boxcar",
-    "grey5",
-    "region_covariances",
-    "rgb9",
-    "shrink",
-    "trial_covariances",
-]
+__all__ = ["Recenter", "SPDProjection", "boxcar", "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances"]

@@ -35,9 +35,9 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
 
     Notes
     -----
-    A window of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of
-    freedom. The mean of fewer than n looks is singular, so ``size`` should be at least 3 for 3 x 3 matrices of one look.
-    Windows that cross an edge mix what lies on both sides of it.
+    The mean of fewer than n looks is singular, so ``size`` should be at least 3 for 3 x 3 matrices of one look. The sum
+    of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of freedom. Windows
+    that cross an edge mix what lies on both sides of it.
 
     References
     ----------

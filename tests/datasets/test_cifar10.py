@@ -10,6 +10,7 @@ import logging
 import sys
 import tarfile
 import threading
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ NAME = "cifar-10-binary.tar.gz"
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    asked: list[str] = []
+    asked: ClassVar[list[str]] = []
 
     def do_GET(self):
         self.asked.append(self.path)
@@ -70,9 +71,7 @@ def served(batches, tmp_path, monkeypatch):
     folder.mkdir()
     checksum = write(folder / NAME, batches)
     monkeypatch.setattr(QuietHandler, "asked", [])
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(folder))
-    )
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(folder)))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
