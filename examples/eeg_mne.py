@@ -92,15 +92,14 @@ print(f"training was better than the class means in {more} of {len(scores[0])} r
 left, right = methods["rplvq, default"].fit(X, y).prototypes_
 shares, filters = eigh(left, left + right)  # the share of the left fist's prototype in what each filter sees
 patterns = (left + right) @ filters  # Haufe et al. 2014, https://doi.org/10.1016/j.neuroimage.2013.10.067
-figure, axes = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained", width_ratios=[1.3, 1, 1, 1])
+axes = plt.subplots(2, 2, figsize=(9, 7), layout="constrained")[1].ravel()
 axes[0].plot(scores, -np.arange(len(methods)), "o-", color="0.75", lw=1)
 axes[0].plot(scores.mean(axis=1), -np.arange(len(methods)), "D", color="#D55E00")
 axes[0].set_yticks(-np.arange(len(methods)), [name.replace(" + ", " +\n") for name in methods])
 axes[0].set(title="accuracy in each run, and the mean", xlim=(0.4, 1.02), ylim=(0.5 - len(methods), 0.5))
-shown = [name if name in ("C3", "Cz", "C4") else "" for name in NAMES]
 decibels = 10 * np.log10(np.diag(right) / np.diag(left))
-image, _ = mne.viz.plot_topomap(decibels, info, axes=axes[1], show=False, extrapolate="local", names=shown)
-figure.colorbar(image, ax=axes[1], shrink=0.6, label="decibels")
+image, _ = mne.viz.plot_topomap(decibels, info, axes=axes[1], show=False, extrapolate="local")
+plt.colorbar(image, ax=axes[1], shrink=0.6, label="decibels")
 axes[1].set_title("power of the prototypes,\nright over left fist")
 for ax, column, hand in ((axes[2], -1, "left"), (axes[3], 0, "right")):
     pattern = patterns[:, column] * np.sign(patterns[:, column].sum())

@@ -79,9 +79,6 @@ def fetch_cifar10_covariances(
     y : ndarray of int of shape (N,)
         Classes 0 to 9.
 
-    With ``return_X_y=False``, the Bunch has X and y as ``data`` and ``target``, ``images`` (N, 32, 32, 3) of bytes,
-    ``feature_names`` (9 strings), ``target_names`` (10 strings), and ``DESCR``, a description of the data set.
-
     Raises
     ------
     ImportError
@@ -90,6 +87,11 @@ def fetch_cifar10_covariances(
         If the archive cannot be downloaded; the message says how to get it by hand.
     ValueError
         If an argument is invalid, or if the archive that was downloaded has another checksum.
+
+    Notes
+    -----
+    With ``return_X_y=False``, the Bunch has X and y as ``data`` and ``target``, ``images`` (N, 32, 32, 3) of bytes,
+    ``feature_names`` (9 strings), ``target_names`` (10 strings), and ``DESCR``, a description of the data set.
 
     References
     ----------
