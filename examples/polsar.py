@@ -85,7 +85,7 @@ train, test = np.zeros(labels.shape, dtype=bool), (labels > 0) & ~maximum_filter
 for kind in range(1, 6):
     train.flat[rng.choice(np.flatnonzero(blocks & (labels == kind)), 400, replace=False)] = True
 
-# %% The Wishart distance (https://doi.org/10.1080/01431169408954244) needs two lines of NumPy; the rest is rplvq
+# %% The Wishart distance needs two lines of NumPy (Lee, Grunes, Kwok, Int. J. Remote Sensing 15, 1994)
 means = np.array([scene[train & (labels == kind)].mean(axis=0) for kind in range(1, 6)])
 distances = np.einsum("kij,rcji->rck", np.linalg.inv(means), scene).real + np.log(np.linalg.det(means).real)
 maps = {"Wishart distance": 1 + distances.argmin(axis=-1)}
