@@ -23,7 +23,7 @@ CACHE = ROOT / "build" / "gallery"
 SECONDS = 300
 
 TOPICS = {
-    "Start": ["first_classifier", "eeg_trials", "images"],
+    "Start": ["first_classifier", "eeg_trials", "eeg_mne", "images"],
     "Choose": [
         "three_metrics",
         "learned_metric",
@@ -34,8 +34,17 @@ TOPICS = {
     ],
     "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
     "Use": ["time_series", "soft_labels", "rejection", "streaming"],
-    "Real data": ["eeg_sessions", "dimension_reduction", "radar_scene", "distributed_radar"],
+    "Real data": ["eeg_sessions", "dimension_reduction", "polsar", "radar_scene", "distributed_radar"],
 }
+
+SHOW = """
+import runpy, sys
+import matplotlib.pyplot as plt
+sys.argv = sys.argv[1:]
+plt.show = lambda: plt.savefig(sys.argv[2], dpi=110)
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Program that runs a script, and writes its figure where the script shows it."""
 
 log = logging.getLogger("mkdocs.gallery")
 
@@ -71,7 +80,7 @@ def run(name: str) -> dict[str, Any]:
             return known
     CACHE.mkdir(parents=True, exist_ok=True)
     figure.unlink(missing_ok=True)
-    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--out", str(figure)]
+    command = [sys.executable, "-c", SHOW, str(ROOT / "examples" / f"{name}.py"), "--out", str(figure)]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     environment = os.environ | threads | {"MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
     found = subprocess.run(  # noqa: S603 - our own scripts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -56,8 +56,8 @@ class PointError(ValueError):
 
     Parameters
     ----------
-    index : int
-        Index of the first such point along the batch axis.
+    index : int or tuple of int
+        Index of the first such point along the batch axis; in an image of points, its row and column.
     reason : str
         What is wrong and what can be done; it begins with a verb.
     name : str, default="X"
@@ -67,18 +67,26 @@ class PointError(ValueError):
     --------
     >>> str(PointError(3, "is not square"))
     'X[3] is not square'
+    >>> str(PointError((3, 5), "is not square"))
+    'X[3, 5] is not square'
     """
 
-    def __init__(self, index: int, reason: str, name: str = "X") -> None:
+    def __init__(self, index: int | tuple[int, ...], reason: str, name: str = "X") -> None:
         super().__init__(index, reason, name)
-        self.index, self.reason, self.name = index, reason, name
+        self.index: Any = index
+        self.reason, self.name = reason, name
 
     def __str__(self) -> str:
-        return f"{self.name}[{self.index}] {self.reason}"
+        position = self.index if isinstance(self.index, tuple) else (self.index,)
+        return f"{self.name}[{', '.join(map(str, position))}] {self.reason}"
 
     def renamed(self, name: str) -> PointError:
         """Return this error for an argument with another name."""
         return PointError(self.index, self.reason, name)
+
+    def at(self, index: Iterable[Any]) -> PointError:
+        """Return this error for an image, in which the point of this error has the row and column ``index``."""
+        return PointError(tuple(int(i) for i in index), self.reason, self.name)
 
     def shifted(self, start: int) -> PointError:
         """Return this error for a larger array, in which the array of this error begins at index ``start``."""

@@ -181,6 +181,18 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
 
 
 def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
-    """Return the weighted share of right predictions (N,)."""
+    """Return the weighted share of right predictions, (N,) or those of an image (rows, columns)."""
+    if predicted.ndim > 1:
+        y, sample_weight = _flat(y, predicted.shape, "y"), _flat(sample_weight, predicted.shape, "sample_weight")
+        predicted = predicted.ravel()
     right = are_right(predicted, y, classes)
     return float(np.average(right, weights=check_weights(sample_weight, len(right))))
+
+
+def _flat(values: Any, image: tuple[int, ...], name: str) -> Any:
+    """Return values of the pixels of an image (rows, columns) as one batch (rows * columns,), and None as it is."""
+    if values is None:
+        return None
+    if np.shape(values) != image:
+        raise ValueError(f"{name} must have the shape {image} of the image X, got shape {np.shape(values)}")
+    return np.ravel(unmasked(values, name))

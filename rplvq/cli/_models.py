@@ -69,7 +69,7 @@ def predict(arguments: argparse.Namespace) -> None:
         found |= {"classes": model.classes_, "probabilities": model.predict_proba(X)}
     if y is not None:
         found["accuracy"] = accuracy(found["labels"], y, model.classes_)
-        say(f"rplvq: accuracy {found['accuracy']:.4f} of {len(X)} samples\n", is_error=True)
+        say(f"rplvq: accuracy {found['accuracy']:.4f} of {found['labels'].size} samples\n", is_error=True)
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
         say(text)
@@ -108,13 +108,16 @@ def _say(as_json: bool, found: dict[str, Any]) -> None:
 
 
 def _csv(found: dict[str, Any]) -> str:
+    """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    classes = found.get("classes", np.empty(0))
-    writer.writerow(["label", *(f"p({label})" for label in _plain(classes))])
-    probabilities = found.get("probabilities", np.empty((len(found["labels"]), 0)))
-    for label, row in zip(_plain(found["labels"]), probabilities.tolist(), strict=True):
-        writer.writerow([label, *(f"{value:.9g}" for value in row)])
+    labels, classes = found["labels"], found.get("classes", np.empty(0))
+    is_image = labels.ndim > 1
+    axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
+    writer.writerow([*axes, "label", *(f"p({label})" for label in _plain(classes))])
+    probabilities = found.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
+    for place, label, row in zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), strict=True):
+        writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in row)])
     return text.getvalue()
 
 

@@ -37,9 +37,6 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     y : ndarray of int of shape (1797,)
         Digits 0 to 9.
 
-    With ``return_X_y=False``, the Bunch has X and y as ``data`` and ``target``, ``images`` (1797, 8, 8) of intensities
-    0..16, ``feature_names`` (5 strings), ``target_names`` (10,), and ``DESCR``, a description of the data set.
-
     Raises
     ------
     ValueError
@@ -47,6 +44,9 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
 
     Notes
     -----
+    With ``return_X_y=False``, the Bunch has X and y as ``data`` and ``target``, ``images`` (1797, 8, 8) of intensities
+    0..16, ``feature_names`` (5 strings), ``target_names`` (10,), and ``DESCR``, a description of the data set.
+
     *Scale.* In their own units the Sobel features have 92 % of the variance. This changes nothing for the
     affine-invariant metric, but it does for Euclidean distances and for shrinkage. The accuracies of the nearest class
     mean in 5-fold cross-validation, without shrinkage, are .669 for affine-invariant both ways, .632 raw and .672

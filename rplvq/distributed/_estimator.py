@@ -201,6 +201,12 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
         samples, widths = in_blocks(X), [] if columns is None else [len(getattr(self, columns))]
+        if samples.ndim > self.prototypes_.ndim:
+            point = ", ".join(map(str, self.prototypes_.shape[1:]))
+            raise ValueError(
+                f"X must have {self.prototypes_.ndim} axes, got shape {samples.shape}: for an image of points, pass "
+                f"X.reshape(-1, {point}), and reshape the answer"
+            )
         nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
         return samples.map_blocks(
             _apply,

@@ -153,7 +153,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     manifold or if the samples have another size than the prototypes. They take
 
     X : array-like of shape (N, n, n), or (N, d) for vectors
-        Samples.
+        Samples. An array of shape (rows, columns, n, n) is an image with one matrix per pixel. For it, the results have
+        the shape (rows, columns, ...) in place of (N, ...), and an error names the row and the column.
 
     Examples
     --------
@@ -165,6 +166,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     (4, 10, 10)
     >>> bool(model.score(X, y) > 0.9)
     True
+    >>> model.predict(X.reshape(8, 10, 10, 10)).shape  # an image of 8 x 10 pixels
+    (8, 10)
     """
 
     def __init__(

@@ -23,12 +23,14 @@ from rplvq.training import State
 class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
+    Where they return an array of shape (N, ...), an image of matrices gives one of shape (rows, columns, ...).
     Everything in them follows from the squared distances to the prototypes. :meth:`predict` has an example of all.
     """
 
     decision: str
     n_jobs: int | None
     classes_: Array
+    prototypes_: Array
     prototype_labels_: Array
     sigma2_: float
     state_: State
@@ -103,7 +105,7 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         """
         model = self._snapshot()
         scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
-        return np.asarray(scores[:, 1] - scores[:, 0]) if len(model.classes_) == 2 else scores
+        return np.asarray(scores[..., 1] - scores[..., 0]) if len(model.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
         """Compute the distances, not squared, of samples to the prototypes.
@@ -122,9 +124,9 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         Parameters
         ----------
         y : array-like of shape (N,) or (N, C)
-            Labels as in fit; soft labels stand for their likeliest class.
+            Labels as in fit; soft labels stand for their likeliest class. For an image, labels (rows, columns).
         sample_weight : array-like of shape (N,), optional
-            Weights of the samples.
+            Weights of the samples; for an image, an array (rows, columns).
         """
         model = self._snapshot()
         return accuracy(model.predict(X), y, model.classes_, sample_weight)
@@ -147,6 +149,22 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
     def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
+        """Return ``answer(prototypes, codes)`` (N, ...) for N samples, or (rows, columns, ...) for an image of them.
+
+        An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
+        three axes is more likely a mistake.
+        """
+        n_axes = np.ndim(self.prototypes_) - 1
+        image = getattr(X, "shape", ())[:-n_axes]
+        if n_axes == 1 or len(image) < 2:
+            return self._over_batch(X, answer)
+        try:
+            found = self._over_batch(X.reshape(-1, *X.shape[-n_axes:]), answer)
+        except PointError as error:
+            raise error.at(np.unravel_index(error.index, image)) from None
+        return found.reshape(*image, *found.shape[1:])
+
+    def _over_batch(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
         """Return ``answer(prototypes, codes)`` (N, ...) for all samples, over ``n_jobs`` threads.
 
         Arrays are validated and processed in chunks, so that data larger than memory (numpy.memmap) are never copied

@@ -68,7 +68,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     take
 
     X : array-like of shape (N, ...)
-        Samples, as the estimator takes them.
+        Samples, as the estimator takes them. For an image (rows, columns, n, n) that :class:`rplvq.RiemannianLVQ`
+        takes, the results have the shape (rows, columns, ...).
     **params
         Metadata, such as ``groups``, for the methods of the estimator that request them in scikit-learn's metadata
         routing. Without routing, fit passes all of them to the estimator's fit, such as ``sample_weight``.
@@ -261,12 +262,15 @@ def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
 
 def _certainty(model: Any, X: Any, criterion: str, routed: Any) -> Array:
     if criterion == "posterior":
-        return np.asarray(np.max(model.predict_proba(X, **routed["predict_proba"]), axis=1))
+        return np.asarray(np.max(model.predict_proba(X, **routed["predict_proba"]), axis=-1))
     labels = getattr(model, "prototype_labels_", None)
     if labels is None:
         raise ValueError(f"criterion='relative_distance' needs prototypes with labels, which {model!r} has not")
     distances = np.asarray(model.transform(X, **routed["transform"]))
-    return by_block(lambda part: _relative_distance(part, np.asarray(labels)), distances)
+    found = by_block(
+        lambda part: _relative_distance(part, np.asarray(labels)), distances.reshape(-1, distances.shape[-1])
+    )
+    return found.reshape(distances.shape[:-1])
 
 
 def _relative_distance(distances: Array, labels: Array) -> Array:

@@ -14,6 +14,7 @@ from rplvq.cli import main
 from rplvq.cli._data import load_samples
 from rplvq.datasets import make_syn1
 from tests.commands import fails
+from tests.problems import spd
 
 
 @pytest.fixture
@@ -158,3 +159,21 @@ def test_samples_of_bundled_sets_go_by_name():
     X, y = load_samples("syn1", 2)
     np.testing.assert_array_equal(X, make_syn1(random_state=2)[0])
     assert len(y) == 1000
+
+
+def test_an_image_of_matrices_gives_one_line_per_pixel(model, capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    samples = spd(rng, 6, load_model(model).n_features_in_)
+    np.savez(tmp_path / "batch.npz", X=samples)
+    np.savez(tmp_path / "image.npz", X=samples.reshape(2, 3, *samples.shape[1:]))
+    texts = []
+    for name in ("batch", "image"):
+        main(["predict", "--model", model, "--data", str(tmp_path / f"{name}.npz"), "--proba"])
+        texts.append(capsys.readouterr().out.splitlines())
+    assert texts[1][0] == f"row,column,{texts[0][0]}"
+    places = [(row, column) for row in range(2) for column in range(3)]
+    assert texts[1][1:] == [f"{row},{column},{line}" for (row, column), line in zip(places, texts[0][1:], strict=True)]
+    labels = load_model(model).predict(samples)
+    np.savez(tmp_path / "image.npz", X=samples.reshape(2, 3, *samples.shape[1:]), y=labels.reshape(2, 3))
+    main(["predict", "--model", model, "--data", str(tmp_path / "image.npz")])
+    assert "accuracy 1.0000 of 6 samples" in capsys.readouterr().err

@@ -235,3 +235,11 @@ def test_what_holds_no_samples_is_refused(points):
     model = DistributedLVQ(lvq()).fit(X, y)
     with pytest.raises(ValueError, match="X"):
         model.predict(points).compute()
+
+
+def test_an_image_of_matrices_is_refused_at_once():
+    X, y = data()
+    model = DistributedLVQ(lvq()).fit(cut(X), y)
+    for method in METHODS:
+        with pytest.raises(ValueError, match=r"X must have 3 axes, got shape \(5, 8, 4, 4\): .*X\.reshape\(-1, 4, 4\)"):
+            getattr(model, method)(da.from_array(X.reshape(5, 8, 4, 4)))

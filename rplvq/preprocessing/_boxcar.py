@@ -1,0 +1,93 @@
+"""Averages of neighbouring pixels for images that hold one matrix per pixel."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from rplvq.arrays import check_hermitian, unmasked
+from rplvq.exceptions import PointError
+from rplvq.protocols import Array
+
+
+def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
+    r"""Replace the matrix of every pixel by the mean over a window around it, which reduces the speckle of radar.
+
+    Parameters
+    ----------
+    X : array-like of shape (rows, columns, n, n)
+        Symmetric or Hermitian matrices, such as those of :func:`rplvq.datasets.read_polsar`, in any unit.
+    size : int or (int, int), default=5
+        Height and width of the window in pixels; odd, so that the pixel is in its middle. 1 averages nothing.
+
+    Returns
+    -------
+    ndarray of shape (rows, columns, n, n)
+        ``sum_q X_q / |window|`` over the pixels q of the window that lie inside the image, so that windows at the
+        border are smaller; float64 or complex128, exactly Hermitian.
+
+    Raises
+    ------
+    ValueError
+        If X does not have this shape, if a matrix is not Hermitian or holds NaN or infinity (the message names the row
+        and the column of the first such pixel), or if a size is not an odd number of at least 1.
+
+    Notes
+    -----
+    The mean of fewer than n looks is singular, so ``size`` should be at least 3 for 3 x 3 matrices of one look. The sum
+    of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of freedom. Windows
+    that cross an edge mix what lies on both sides of it.
+
+    References
+    ----------
+    J.-S. Lee, E. Pottier, "Polarimetric Radar Imaging: From Basics to Applications", CRC Press, 2009, chapter 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rplvq.preprocessing import boxcar
+    >>> image = np.arange(1.0, 6.0).reshape(1, 5, 1, 1) * np.eye(2)
+    >>> boxcar(image, (1, 3))[0, :, 0, 0]
+    array([1.5, 2. , 3. , 4. , 4.5])
+    """
+    image = _as_image(X)
+    height, width = _window(size)
+    n_pixels = _sums(np.ones(image.shape[:2]), height, width)
+    result = np.empty_like(image)
+    for i in range(image.shape[2]):
+        for j in range(i, image.shape[2]):
+            result[..., i, j] = _sums(image[..., i, j], height, width) / n_pixels
+            result[..., j, i] = result[..., i, j].conj()
+    return result
+
+
+def _sums(plane: Array, height: int, width: int) -> Array:
+    """Return the sum of a plane (rows, columns) over the window of each pixel, as if there were zeros outside.
+
+    Each sum is computed anew. A running sum would be faster for large windows, but the rounding of strong reflections
+    would stay in all later pixels of a row, where dark ones are thousands of times weaker.
+    """
+    for axis, size in enumerate((height, width)):
+        plane = ndimage.correlate1d(plane, np.ones(size), axis=axis, mode="constant")
+    return plane
+
+
+def _as_image(X: Any) -> Array:
+    """Check an image of Hermitian matrices (rows, columns, n, n); return it in float64 or complex128."""
+    array = X if isinstance(X, np.ndarray) else np.asarray(unmasked(X))
+    if array.ndim != 4:
+        raise ValueError(f"X must be an image of matrices of shape (rows, columns, n, n), got shape {array.shape}")
+    try:
+        return check_hermitian(array.reshape(-1, *array.shape[2:])).reshape(array.shape)
+    except PointError as error:
+        raise error.at(np.unravel_index(error.index, array.shape[:2])) from None
+
+
+def _window(size: Any) -> tuple[int, int]:
+    """Return height and width of the window."""
+    sizes = size if isinstance(size, tuple) else (size, size)
+    integers = [isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sizes]
+    if len(sizes) != 2 or not all(integers) or any(n < 1 or n % 2 == 0 for n in sizes):
+        raise ValueError(f"size must be an odd integer of at least 1, or two of them, got {size!r}")
+    return int(sizes[0]), int(sizes[1])

@@ -1,0 +1,74 @@
+"""The tutorials on EEG and radar: with recorded and with simulated data, and what they say without MNE-Python."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILES = {"eeg_mne": "eegmmi_s001_raw.npz", "polsar": "polsar_sf_airsar_T3.npz"}
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, capsys):
+    """Run a tutorial with the data of a folder; return the pixels of its figure and what it printed."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    def call(name, folder):
+        if name == "eeg_mne":
+            pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
+        monkeypatch.setenv("RPLVQ_DATA", str(folder))
+        monkeypatch.setattr(plt, "show", lambda: plt.savefig(tmp_path / "figure.png"))
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return plt.imread(tmp_path / "figure.png")[..., :3], capsys.readouterr().out
+
+    yield call
+    plt.close("all")
+
+
+def accuracy(printed, name):
+    return float(re.search(rf"^ *{re.escape(name)} +(0\.\d+)", printed, flags=re.M)[1])
+
+
+def has_colors(pixels):
+    return (np.ptp(pixels, axis=2) > 0.2).mean() > 0.01
+
+
+@pytest.mark.slow
+def test_simulated_trials_are_told_apart_better_after_training(run, tmp_path):
+    pixels, printed = run("eeg_mne", tmp_path)
+    assert "120 simulated trials in 6 runs" in printed
+    assert 0.6 < accuracy(printed, "class means (MDM)") < accuracy(printed, "rplvq, default") - 0.05
+    assert has_colors(pixels)
+
+
+@pytest.mark.slow
+def test_a_simulated_scene_is_mapped_better_after_training(run, tmp_path):
+    pixels, printed = run("polsar", tmp_path)
+    assert "simulated scene of 450 x 512 pixels" in printed
+    for method in ("MDM", "Wishart distance"):
+        assert 0.5 < accuracy(printed, method) < accuracy(printed, "rplvq, default") - 0.15
+    assert has_colors(pixels)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FILES)
+def test_recorded_data_are_used_where_they_are(name, run, real_data):
+    pixels, printed = run(name, real_data(FILES[name]).parent)
+    assert "recorded" in printed
+    assert accuracy(printed, "rplvq, default") > {"eeg_mne": 0.65, "polsar": 0.9}[name]
+    assert has_colors(pixels)
+
+
+def test_without_mne_the_tutorial_says_what_is_missing(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setitem(sys.modules, "mne", None)
+    with pytest.raises(SystemExit, match=r"needs MNE-Python: pip install 'rplvq\[eeg\]'"):
+        runpy.run_path(str(EXAMPLES / "eeg_mne.py"), run_name="__main__")
