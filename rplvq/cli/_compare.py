@@ -17,7 +17,7 @@ from rplvq.cli._models import write_json
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.evaluation import Comparison, baseline_estimators, compare, default_estimators
-from rplvq.io import require_writable
+from rplvq.io import replace_file, require_writable
 from rplvq.plotting import save_comparison
 
 BUNDLED_SAMPLES = 900  # with the other defaults, they take about a minute on two cores
@@ -25,10 +25,7 @@ Writer = Callable[[Comparison, Path], None]
 
 
 def _text(make: Callable[[Comparison], str]) -> Writer:
-    def write(result: Comparison, path: Path) -> None:
-        path.write_text(make(result), encoding="utf-8")
-
-    return write
+    return lambda result, path: replace_file(path, make(result).encode())
 
 
 FORMATS: dict[str, Writer] = {

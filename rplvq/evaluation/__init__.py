@@ -10,7 +10,7 @@ from rplvq.evaluation._certainty import (
 )
 from rplvq.evaluation._compare import compare
 from rplvq.evaluation._comparison import TESTS, Comparison
-from rplvq.evaluation._questions import Question, find_questions
+from rplvq.evaluation._questions import Question
 from rplvq.evaluation._rejection import RejectOption
 from rplvq.evaluation._report import mean_and_deviation
 from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
@@ -18,6 +18,6 @@ from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_v
 __all__ = [
     "BASELINES", "METRICS", "TESTS", "AccuracyReject", "Comparison", "Question", "RejectOption", "Reliability",
     "accuracy_reject_curve", "baseline_estimators", "calibrate_sigma2", "compare", "corrected_t_interval",
-    "corrected_t_p_value", "default_estimators", "find_questions", "holm", "mean_and_deviation", "reliability",
+    "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation", "reliability",
     "wilcoxon_p_value",
 ]  # fmt: skip

@@ -98,7 +98,7 @@ def baseline_estimators(names: Iterable[str] = BASELINES) -> dict[str, Any]:
     Examples
     --------
     >>> from rplvq.evaluation import baseline_estimators
-    >>> list(baseline_estimators(["mdm"]))  # doctest: +SKIP
+    >>> list(baseline_estimators(["mdm"]))
     ['pyRiemann MDM']
     """
     names = [names] if isinstance(names, str) else list(names)

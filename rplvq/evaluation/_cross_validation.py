@@ -119,7 +119,7 @@ def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) 
 
 def _name_of_folds(cv: int, repeats: int, groups: Any) -> str:
     together = "" if groups is None else f", with the samples of each of {len(np.unique(groups))} groups together"
-    again = "" if repeats == 1 else f", repeated {repeats} times"
+    again = "" if repeats == 1 else f", in {repeats} repetitions"
     return f"{cv} folds stratified by class{together}{again}"
 
 

@@ -110,7 +110,6 @@ def test_a_full_disk_leaves_the_old_files(folder, capsys, monkeypatch, option):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    monkeypatch.setattr("rplvq.plotting.save_comparison", full)
     assert main(writing(folder, option, str(target))) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert contents(folder) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import PLVQ, AffineInvariant, LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import baseline_estimators, compare, default_estimators, find_questions
+from rplvq.evaluation import baseline_estimators, compare, default_estimators
+from rplvq.evaluation._questions import find_questions
 from tests.recorders import Recorder, numbered
 
 
@@ -195,7 +197,7 @@ def test_the_result_says_what_was_run(matrices):
     assert result.about["samples"] == "48 of shape (4, 4)"
     assert result.about["classes"] == "4 (0: 12, 1: 12, 2: 12, 3: 12)"
     assert result.about["chance"].startswith("accuracy 0.2500 ")
-    assert result.about["splits"] == "3 folds stratified by class, repeated 2 times; 32 training and 16 test samples"
+    assert result.about["splits"] == "3 folds stratified by class, in 2 repetitions; 32 training and 16 test samples"
     assert result.about["seed"] == "7"
     for name in ("rplvq 0", "numpy 2", "scipy 1", "scikit-learn 1", "Python 3", "numba "):
         assert name in result.about["versions"]
@@ -222,7 +224,7 @@ def test_repeats_divide_anew(log):
     compare(X, y, [Recorder()], cv=3, repeats=2, scoring="accuracy", random_state=0)
     asked = [rows for _, what, _, rows in log if what == "predict"][::2]
     assert len(asked) == 6
-    assert sorted(sum(asked[:3], [])) == sorted(sum(asked[3:], [])) == list(range(24))
+    assert sorted(chain(*asked[:3])) == sorted(chain(*asked[3:])) == list(range(24))
     assert sorted(asked[:3]) != sorted(asked[3:])
 
 

@@ -164,7 +164,7 @@ def test_the_interval_of_equal_differences_is_a_point():
 
 
 def test_the_interval_refuses_wrong_arguments():
-    with pytest.raises(ValueError, match="confidence must be between 0 and 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"confidence must be between 0 and 1, got 1\.5"):
         corrected_t_interval([0.1, 0.2], [0.2, 0.4], 0.5, confidence=1.5)
     with pytest.raises(ValueError, match="test_to_train must be positive"):
         corrected_t_interval([0.1, 0.2], [0.2, 0.4], -1)
