@@ -122,13 +122,12 @@ def compare(
         for name, estimator in named.items()
     )
     sizes = [(len(train), len(test)) for train, test in folds]
+    progress = {"total": len(folds) * len(named), "disable": not verbose, "unit": "fit", "desc": "compare"}
     # The results come in the order of the calls, whatever the number of processes.
     with threadpool_limits(1, user_api="blas"):
-        done = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
-        progress = {"total": len(folds) * len(named), "disable": not verbose, "unit": "fit", "desc": "compare"}
-        cells = list(tqdm(done, leave=False, **progress))
+        cells = Parallel(n_jobs=n_jobs)(tqdm(calls, leave=False, **progress))
     table = np.array([cells[e :: len(named)] for e in range(len(named))])  # estimators, folds, metrics and the rest
-    call = f"rplvq.compare(X, y, ..., cv={cv!r}, repeats={repeats}, random_state={random_state!r})"
+    call = f"rplvq.compare(X, y, ..., cv={' '.join(repr(cv).split())}, repeats={repeats}, random_state={random_state})"
     return Comparison(
         list(named),
         list(scorers),

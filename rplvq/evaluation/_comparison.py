@@ -12,10 +12,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from rplvq.evaluation._differences import difference_row, turned
 from rplvq.evaluation._formats import as_html, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import make_report
-from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
@@ -237,30 +238,22 @@ class Comparison:
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
         metric = self.metrics[0] if metric is None else metric
-        scores = dict(zip(self.names, self.of(metric), strict=True))
-        return [
-            self._difference(metric, pair, scores[pair[0]], scores[pair[1]], p)
-            for pair, p in self.p_values(metric, test=test).items()
-        ]
-
-    def _difference(self, metric: str, pair: tuple[str, str], a: Array, b: Array, p: float) -> dict[str, Any]:
-        low, high = corrected_t_interval(a, b, self._test_to_train)
-        means = {"first_mean": float(a.mean()), "second_mean": float(b.mean())}
-        difference = float((a - b).mean())
-        better = "first" if difference > 0 else "second" if difference < 0 else "neither"
-        found = {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p}
-        return {"metric": metric, "first": pair[0], "second": pair[1]} | means | found
+        scores, p_values = dict(zip(self.names, self.of(metric), strict=True)), self.p_values(metric, test=test)
+        return [difference_row(metric, pair, scores, self._test_to_train, p) for pair, p in p_values.items()]
 
     def conclusions(self, metric: str | None = None, *, test: str | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
 
-        Without questions, one sentence compares the best mean with all others. Without a second estimator or a second
-        fold there is no answer, and the list is empty.
+        Returns
+        -------
+        list of str
+            Without questions, one sentence compares the best mean with all others. Without a second estimator or a
+            second fold there is no answer, and the list is empty.
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
         found = {(row["first"], row["second"]): row for row in self.differences(metric, test=test)}
-        found |= {pair[::-1]: _turned(row) for pair, row in found.items()}
+        found |= {pair[::-1]: turned(row) for pair, row in found.items()}
         asked = self.questions
         if not asked:
             best = self.names[int(np.argmax(self.of(self.metrics[0] if metric is None else metric).mean(axis=1)))]
@@ -315,17 +308,3 @@ class Comparison:
     def to_html(self) -> str:
         """Return the same as HTML; notebooks show it."""
         return as_html(make_report(self, self.metrics))
-
-
-def _turned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a pair in the opposite order."""
-    return dict(row) | {
-        "first": row["second"],
-        "second": row["first"],
-        "first_mean": row["second_mean"],
-        "second_mean": row["first_mean"],
-        "difference": -row["difference"],
-        "ci_low": -row["ci_high"],
-        "ci_high": -row["ci_low"],
-        "better": {"first": "second", "second": "first"}.get(row["better"], "neither"),
-    }

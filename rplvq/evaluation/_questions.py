@@ -60,7 +60,7 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
     """Find the questions that estimators by name can answer, from their parameters ``manifold`` and ``max_epochs``."""
     params = {name: estimator.get_params(deep=False) for name, estimator in named.items()}
     ours = {name: own for name, own in params.items() if {"manifold", "cost", "max_epochs"} <= own.keys()}
-    metric = {name: repr(resolve_manifold(own["manifold"])) for name, own in ours.items()}
+    metric = {name: _metric(own["manifold"]) for name, own in ours.items()}
     trained = [name for name, own in ours.items() if own["max_epochs"] != 0]
     means = [name for name in ours if name not in trained]
     alike = {name: [repr(ours[name].get(key)) for key in ("cost", "prototypes_per_class")] for name in trained}
@@ -70,6 +70,14 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
         "other": list(product(trained, [name for name in named if name not in ours])),
     }
     return tuple(Question(topic, tuple(found)) for topic, found in pairs.items() if found)
+
+
+def _metric(value: Any) -> str:
+    """Return one text for all names of a metric; ``fit`` refuses a value that is none."""
+    try:
+        return repr(resolve_manifold(value))
+    except (ValueError, TypeError):
+        return repr(value)
 
 
 def answer(topic: str, differences: Sequence[Mapping[str, Any]], digits: int = 4) -> str:

@@ -144,6 +144,7 @@ def test_a_bad_matrix_is_named_by_its_row_in_the_data(matrices):
         ({"estimators": {1: Recorder()}}, "names must be strings"),
         ({"estimators": ["manhattan"]}, r"estimators\[0\]='manhattan' is no metric: .* not known; choose from"),
         ({"estimators": None, "metrics": ["riemann", "manhattan"]}, r"metrics\[1\]: manifold='manhattan' is not known"),
+        ({"estimators": {"a": RiemannianLVQ("no")}, "cv": 2}, "'a' failed in fold 0: manifold='no' is not known"),
         ({"metrics": ["riemann"]}, "either estimators or metrics"),
         ({"test": "sign"}, "test must be 'corrected_t' or 'wilcoxon', got 'sign'"),
         ({"repeats": 0}, "repeats must be an integer above 0, got 0"),
