@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from os import PathLike
@@ -12,8 +10,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._differences import difference_row, turned
-from rplvq.evaluation._formats import as_html, as_latex, as_markdown, as_text
+from rplvq.evaluation._differences import difference_row
+from rplvq.evaluation._formats import as_csv, as_html, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import make_report
 from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
@@ -73,7 +71,8 @@ class Comparison:
     settings : sequence of str, optional
         Each estimator with its parameters, as text.
     questions : sequence of Question, optional
-        The pairs of estimators that :meth:`conclusions` answers; by default the best one against each other one.
+        What :meth:`conclusions` answers, and with it the pairs of estimators that are tested; by default every pair is
+        tested.
     about : mapping of str to str, optional
         Facts about the run, such as data, chance level, folds, seed, versions and command. They are part of every
         output.
@@ -88,6 +87,8 @@ class Comparison:
         One of ``metrics``, by default the first. They raise ValueError if it was not scored.
     test : {"corrected_t", "wilcoxon"}
         See :meth:`p_values`; by default the attribute ``test``.
+    all_pairs : bool, default=False
+        Whether to test every pair of estimators, and not only those of ``questions``.
     folds : bool, default=False
         Whether to use ``fold_rows``, which are all scores, in place of ``rows``, which are the summary.
 
@@ -136,6 +137,12 @@ class Comparison:
         if settings and len(settings) != len(self.names):
             raise ValueError(f"settings must have one entry per estimator, {len(self.names)}, got {len(settings)}")
 
+    @questions.validator
+    def _about_names(self, _: Any, questions: tuple[Question, ...]) -> None:
+        for name in (name for question in questions for pair in question.pairs for name in pair):
+            if name not in self.names:
+                raise ValueError(f"questions name {name!r}, which is not one of {list(self.names)}")
+
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} by {', '.join(self.metrics)} in {len(self.folds)} folds>"
 
@@ -183,10 +190,20 @@ class Comparison:
             for f, (n_train, n_test) in enumerate(self.folds)
         ]
 
+    def pairs(self, *, all_pairs: bool = False) -> list[tuple[str, str]]:
+        """Return the pairs of names that are tested: those of ``questions``, or every pair if there are none."""
+        asked = [pair for question in self.questions for pair in question.pairs]
+        if all_pairs or not asked:
+            return list(combinations(self.names, 2))
+        first: dict[frozenset[str], tuple[str, str]] = {}
+        for pair in asked:
+            first.setdefault(frozenset(pair), pair)
+        return list(first.values())
+
     def p_values(
-        self, metric: str | None = None, *, test: str | None = None, correct: bool = True
+        self, metric: str | None = None, *, test: str | None = None, correct: bool = True, all_pairs: bool = False
     ) -> dict[tuple[str, str], float]:
-        """Test every pair of estimators for a difference.
+        """Test the pairs of estimators for a difference.
 
         The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
         accounts for the overlap. Wilcoxon's test assumes that folds are independent, so its p-values are too small.
@@ -202,7 +219,7 @@ class Comparison:
         Returns
         -------
         dict of (str, str) to float
-            p-value of each pair of names, in the order of ``names``.
+            p-value of each pair of names, in the order of :meth:`pairs`.
 
         Raises
         ------
@@ -210,19 +227,26 @@ class Comparison:
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
         test = check_test(self.test if test is None else test)
-        pairs = combinations(self.of(self.metrics[0] if metric is None else metric), 2)
+        scores, pairs = self._scores(metric), self.pairs(all_pairs=all_pairs)
         raw = [
-            wilcoxon_p_value(a, b) if test == "wilcoxon" else corrected_t_p_value(a, b, self._test_to_train)
-            for a, b in pairs
+            wilcoxon_p_value(scores[first], scores[second])
+            if test == "wilcoxon"
+            else corrected_t_p_value(scores[first], scores[second], self._test_to_train)
+            for first, second in pairs
         ]
         final = holm(raw) if correct else raw
-        return {pair: float(p) for pair, p in zip(combinations(self.names, 2), final, strict=True)}
+        return {pair: float(p) for pair, p in zip(pairs, final, strict=True)}
+
+    def _scores(self, metric: str | None) -> dict[str, Array]:
+        return dict(zip(self.names, self.of(self.metrics[0] if metric is None else metric), strict=True))
 
     @property
     def _test_to_train(self) -> float:
         return float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
 
-    def differences(self, metric: str | None = None, *, test: str | None = None) -> list[dict[str, Any]]:
+    def differences(
+        self, metric: str | None = None, *, test: str | None = None, all_pairs: bool = False
+    ) -> list[dict[str, Any]]:
         """One dict per pair of estimators: the difference of their mean scores, its interval and its p-value.
 
         Returns
@@ -230,7 +254,7 @@ class Comparison:
         list of dict
             metric, first, second, first_mean, second_mean; ``difference`` is the first mean minus the second one;
             ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone; better
-            is "first", "second" or "neither"; p is the p-value after Holm's correction for all pairs.
+            is "first", "second" or "neither"; p is the p-value after Holm's correction for the number of pairs.
 
         Raises
         ------
@@ -238,7 +262,7 @@ class Comparison:
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
         metric = self.metrics[0] if metric is None else metric
-        scores, p_values = dict(zip(self.names, self.of(metric), strict=True)), self.p_values(metric, test=test)
+        scores, p_values = self._scores(metric), self.p_values(metric, test=test, all_pairs=all_pairs)
         return [difference_row(metric, pair, scores, self._test_to_train, p) for pair, p in p_values.items()]
 
     def conclusions(self, metric: str | None = None, *, test: str | None = None) -> list[str]:
@@ -252,13 +276,16 @@ class Comparison:
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
-        found = {(row["first"], row["second"]): row for row in self.differences(metric, test=test)}
-        found |= {pair[::-1]: turned(row) for pair, row in found.items()}
-        asked = self.questions
-        if not asked:
-            best = self.names[int(np.argmax(self.of(self.metrics[0] if metric is None else metric).mean(axis=1)))]
-            asked = (Question("best", tuple((best, name) for name in self.names if name != best)),)
-        return [answer(topic, [found[pair] for pair in pairs]) for topic, pairs in asked]
+        metric = self.metrics[0] if metric is None else metric
+        scores = self._scores(metric)
+        best = max(scores, key=lambda name: float(scores[name].mean()))
+        asked = self.questions or (Question("best", tuple((best, name) for name in self.names if name != best)),)
+        p = {frozenset(pair): value for pair, value in self.p_values(metric, test=test).items()}
+        ratio = self._test_to_train
+        return [
+            answer(topic, [difference_row(metric, pair, scores, ratio, p[frozenset(pair)]) for pair in pairs])
+            for topic, pairs in asked
+        ]
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""
@@ -276,7 +303,7 @@ class Comparison:
         path : path-like
             File to write; an old file is replaced. An OSError is raised if it cannot be written.
         """
-        replace_file(path, self._csv(self.fold_rows if folds else self.rows))
+        replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
     def differences_to_csv(self, path: str | PathLike[str], *, test: str | None = None) -> None:
         """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv` does; none for a single fold.
@@ -288,14 +315,8 @@ class Comparison:
         """
         testable = len(self.folds) > 1
         rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
-        replace_file(path, self._csv([row | {"test": self.test if test is None else test} for row in rows]))
-
-    def _csv(self, rows: list[dict[str, Any]]) -> bytes:
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, fieldnames=[*(rows[0] if rows else ()), *self.about])
-        writer.writeheader()
-        writer.writerows(row | self.about for row in rows)
-        return text.getvalue().encode()
+        used = {"test": self.test if test is None else test}
+        replace_file(path, as_csv([row | used for row in rows], self.about))
 
     def to_markdown(self) -> str:
         """Return facts, rows, and for every metric differences and conclusions, as Markdown."""

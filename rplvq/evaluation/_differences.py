@@ -28,17 +28,3 @@ def difference_row(metric: str, pair: tuple[str, str], scores: Mapping[str, Arra
         "better": "first" if difference > 0 else "second" if difference < 0 else "neither",
         "p": p,
     }
-
-
-def turned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a pair in the opposite order."""
-    return dict(row) | {
-        "first": row["second"],
-        "second": row["first"],
-        "first_mean": row["second_mean"],
-        "second_mean": row["first_mean"],
-        "difference": -row["difference"],
-        "ci_low": -row["ci_high"],
-        "ci_high": -row["ci_low"],
-        "better": {"first": "second", "second": "first"}.get(row["better"], "neither"),
-    }

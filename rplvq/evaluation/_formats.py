@@ -1,9 +1,12 @@
-"""Renders the blocks of a report as text for a terminal, Markdown, LaTeX or HTML."""
+"""Renders the blocks of a report as text for a terminal, Markdown, LaTeX or HTML, and rows as CSV."""
 
+import csv
 import html
+import io
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rplvq.evaluation._report import Block, Facts, Table
 
@@ -17,6 +20,15 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes:
+    """Return rows with the same keys as CSV in UTF-8; each row ends with the facts of ``about``."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, fieldnames=[*(rows[0] if rows else ()), *about])
+    writer.writeheader()
+    writer.writerows({**row, **about} for row in rows)
+    return text.getvalue().encode()
 
 
 def as_text(blocks: Sequence[Block]) -> str:

@@ -57,7 +57,7 @@ def _heading(comparison: Any) -> str:
 
 
 def _test_heading(comparison: Any, metric: str) -> str:
-    pairs = _count(math.comb(len(comparison.names), 2), "pair")
+    pairs = _count(len(comparison.pairs()), "pair")
     interval = "95% confidence interval (CI) of each pair alone"
     if comparison.test != "corrected_t":
         interval += ", by the corrected t-test"
@@ -66,7 +66,7 @@ def _test_heading(comparison: Any, metric: str) -> str:
 
 
 def _caution(comparison: Any) -> list[str]:
-    least = min(1.0, math.comb(len(comparison.names), 2) * 2.0 ** (1 - len(comparison.folds)))
+    least = min(1.0, len(comparison.pairs()) * 2.0 ** (1 - len(comparison.folds)))
     return [FEW_FOLDS.format(least=least)] if comparison.test == "wilcoxon" and least > 0.05 else []
 
 

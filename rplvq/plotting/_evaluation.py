@@ -29,7 +29,7 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 
     A dot is a fold. Each fold has the same height within all rows, so that it can be followed from row to row. The
     diamond is the mean, and the bar one standard deviation to each side. On the right are both as numbers, and the
-    p-value of the difference to the best, by the test of the comparison with Holm's correction.
+    p-value of the difference to the best, by the test of the comparison with Holm's correction, if it tests this pair.
 
     Parameters
     ----------
@@ -91,7 +91,8 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
         text = mean_and_deviation(rows[e], metric, "±", digits=3)
         if testable:
             p = p_values.get((best, name), p_values.get((name, best)))
-            text += "   best" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
+            tested = "" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
+            text += "   best" if name == best else tested
         labels.append(text)
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(order)), labels)

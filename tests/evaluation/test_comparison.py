@@ -115,10 +115,22 @@ def test_conclusions_answer_the_questions_in_the_order_of_their_pairs():
     assert "difference +0.0000 (95% confidence interval +0.0000 to +0.0000, p = 1.000)" in equal
     assert differ.startswith("The metrics differ: ")
     assert worse.startswith("The trained prototypes are worse than the other classifiers: ")
-    row = result.differences()[1]
+    row = result.differences()[0]
     assert f"difference {-row['difference']:+.4f}" in harmed
     assert f"{-row['ci_high']:+.4f} to {-row['ci_low']:+.4f}" in harmed
     assert str(result).endswith(as_text([worse]))
+
+
+def test_only_pairs_of_questions_are_tested():
+    questions = [Question("training", (("good", "a|b, bad"),)), Question("other", (("a|b, bad", "good"),))]
+    result = make(questions=questions)
+    assert result.pairs() == [("good", "a|b, bad")]
+    ((pair, p),) = result.p_values().items()
+    assert p == result.p_values(correct=False)[pair] == result.p_values(correct=False, all_pairs=True)[pair]
+    assert len(result.differences(all_pairs=True)) == 3
+    assert "correction for 1 pair\n" in str(result)
+    with pytest.raises(ValueError, match=r"questions name 'bad', which is not one of \['good'"):
+        make(questions=[Question("training", (("good", "bad"),))])
 
 
 def test_without_questions_the_best_is_compared_with_all_others():
