@@ -9,7 +9,8 @@ from rplvq.evaluation._certainty import (
     reliability,
 )
 from rplvq.evaluation._compare import compare
-from rplvq.evaluation._comparison import TESTS, Comparison
+from rplvq.evaluation._comparison import Comparison
+from rplvq.evaluation._differences import TESTS
 from rplvq.evaluation._questions import Question
 from rplvq.evaluation._rejection import RejectOption
 from rplvq.evaluation._report import mean_and_deviation

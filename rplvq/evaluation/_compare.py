@@ -13,7 +13,8 @@ from rplvq.arrays import check_groups
 from rplvq.evaluation import _cross_validation
 from rplvq.evaluation._about import describe_run, settings_of
 from rplvq.evaluation._candidates import default_estimators, named_estimators
-from rplvq.evaluation._comparison import Comparison, check_test
+from rplvq.evaluation._comparison import Comparison
+from rplvq.evaluation._differences import check_test
 from rplvq.evaluation._questions import find_questions
 
 

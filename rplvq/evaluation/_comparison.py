@@ -10,11 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._differences import difference_row
+from rplvq.evaluation._differences import check_test, difference_rows, p_values_of, turned
 from rplvq.evaluation._formats import as_csv, as_html, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import make_report
-from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
@@ -31,16 +30,6 @@ def _read_only(values: Any) -> Array:
     array = np.array(values, dtype=float)
     array.setflags(write=False)
     return array
-
-
-TESTS = ("corrected_t", "wilcoxon")
-
-
-def check_test(test: str) -> str:
-    """Return the name of a test of differences; raise ValueError if there is no such test."""
-    if test not in TESTS:
-        raise ValueError(f"test must be {' or '.join(map(repr, TESTS))}, got {test!r}")
-    return test
 
 
 def _in_shape(instance: Any, attribute: attrs.Attribute[Any], value: Array) -> None:
@@ -88,7 +77,7 @@ class Comparison:
     test : {"corrected_t", "wilcoxon"}
         See :meth:`p_values`; by default the attribute ``test``.
     all_pairs : bool, default=False
-        Whether to test every pair of estimators, and not only those of ``questions``.
+        Whether to test every pair of estimators, as one family, and not only those of ``questions``.
     folds : bool, default=False
         Whether to use ``fold_rows``, which are all scores, in place of ``rows``, which are the summary.
 
@@ -107,8 +96,8 @@ class Comparison:
     accuracy: difference of each pair; corrected resampled t-test of Nadeau and Bengio; 95% confidence
     interval (CI) of each pair alone; p after Holm's correction for 1 pair
     <BLANKLINE>
-    first  second  difference  95% CI              better      p
-    a      b          +0.1500  -0.0464 to +0.3464  first   0.081
+    question    first  second  difference  95% CI              better      p
+    every pair  a      b          +0.1500  -0.0464 to +0.3464  first   0.081
     <BLANKLINE>
     The best mean is not significantly above any other: accuracy 0.9000 of a against 0.7500 of b,
     difference +0.1500 (95% confidence interval -0.0464 to +0.3464, p = 0.081).
@@ -190,15 +179,10 @@ class Comparison:
             for f, (n_train, n_test) in enumerate(self.folds)
         ]
 
-    def pairs(self, *, all_pairs: bool = False) -> list[tuple[str, str]]:
-        """Return the pairs of names that are tested: those of ``questions``, or every pair if there are none."""
-        asked = [pair for question in self.questions for pair in question.pairs]
-        if all_pairs or not asked:
-            return list(combinations(self.names, 2))
-        first: dict[frozenset[str], tuple[str, str]] = {}
-        for pair in asked:
-            first.setdefault(frozenset(pair), pair)
-        return list(first.values())
+    def _families(self, all_pairs: bool) -> tuple[Question, ...]:
+        """Return the families of pairs that are corrected together: the questions, or every pair if there are none."""
+        every = Question("every pair", tuple(combinations(self.names, 2)))
+        return (every,) if all_pairs or not self.questions else self.questions
 
     def p_values(
         self, metric: str | None = None, *, test: str | None = None, correct: bool = True, all_pairs: bool = False
@@ -214,28 +198,25 @@ class Comparison:
         test : {"corrected_t", "wilcoxon"}, optional
             See ``corrected_t_p_value`` and ``wilcoxon_p_value`` in :mod:`rplvq.evaluation`.
         correct : bool, default=True
-            Whether to apply Holm's correction for the number of pairs, :func:`rplvq.evaluation.holm`.
+            Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
+            question, or of all pairs.
 
         Returns
         -------
         dict of (str, str) to float
-            p-value of each pair of names, in the order of :meth:`pairs`.
+            p-value of each pair of names; of a pair of several questions, that of the first of them.
 
         Raises
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
-        test = check_test(self.test if test is None else test)
-        scores, pairs = self._scores(metric), self.pairs(all_pairs=all_pairs)
-        raw = [
-            wilcoxon_p_value(scores[first], scores[second])
-            if test == "wilcoxon"
-            else corrected_t_p_value(scores[first], scores[second], self._test_to_train)
-            for first, second in pairs
-        ]
-        final = holm(raw) if correct else raw
-        return {pair: float(p) for pair, p in zip(pairs, final, strict=True)}
+        scores, test = self._scores(metric), check_test(self.test if test is None else test)
+        found: dict[tuple[str, str], float] = {}
+        for _, pairs in self._families(all_pairs):
+            p_values = p_values_of(pairs, scores, self._test_to_train, test, correct=correct)
+            found = dict(zip(pairs, p_values, strict=True)) | found
+        return found
 
     def _scores(self, metric: str | None) -> dict[str, Array]:
         return dict(zip(self.names, self.of(self.metrics[0] if metric is None else metric), strict=True))
@@ -247,23 +228,27 @@ class Comparison:
     def differences(
         self, metric: str | None = None, *, test: str | None = None, all_pairs: bool = False
     ) -> list[dict[str, Any]]:
-        """One dict per pair of estimators: the difference of their mean scores, its interval and its p-value.
+        """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
         Returns
         -------
         list of dict
-            metric, first, second, first_mean, second_mean; ``difference`` is the first mean minus the second one;
+            question, metric, first, second, first_mean, second_mean; difference is the first mean minus the second one;
             ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone; better
-            is "first", "second" or "neither"; p is the p-value after Holm's correction for the number of pairs.
+            is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the
+            same question.
 
         Raises
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
-        metric = self.metrics[0] if metric is None else metric
-        scores, p_values = self._scores(metric), self.p_values(metric, test=test, all_pairs=all_pairs)
-        return [difference_row(metric, pair, scores, self._test_to_train, p) for pair, p in p_values.items()]
+        metric, test = self.metrics[0] if metric is None else metric, self.test if test is None else test
+        return [
+            {"question": topic, "metric": metric} | row
+            for topic, pairs in self._families(all_pairs)
+            for row in difference_rows(pairs, self._scores(metric), self._test_to_train, test)
+        ]
 
     def conclusions(self, metric: str | None = None, *, test: str | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
@@ -276,16 +261,13 @@ class Comparison:
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
-        metric = self.metrics[0] if metric is None else metric
+        rows = self.differences(metric, test=test)
+        if self.questions:
+            return [answer(topic, [rows.pop(0) for _ in pairs]) for topic, pairs in self.questions]
         scores = self._scores(metric)
         best = max(scores, key=lambda name: float(scores[name].mean()))
-        asked = self.questions or (Question("best", tuple((best, name) for name in self.names if name != best)),)
-        p = {frozenset(pair): value for pair, value in self.p_values(metric, test=test).items()}
-        ratio = self._test_to_train
-        return [
-            answer(topic, [difference_row(metric, pair, scores, ratio, p[frozenset(pair)]) for pair in pairs])
-            for topic, pairs in asked
-        ]
+        rows = [row if row["first"] == best else turned(row) for row in rows if best in (row["first"], row["second"])]
+        return [answer("best", rows)]
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""
@@ -319,7 +301,7 @@ class Comparison:
         replace_file(path, as_csv([row | used for row in rows], self.about))
 
     def to_markdown(self) -> str:
-        """Return facts, rows, and for every metric differences and conclusions, as Markdown."""
+        """Return facts, rows, the differences by every metric, and the conclusions by the first one, as Markdown."""
         return as_markdown(make_report(self, self.metrics))
 
     def to_latex(self) -> str:

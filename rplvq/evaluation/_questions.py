@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from rplvq.estimators import resolve_manifold
 
 LEVEL = 0.05
+MOST_CLAUSES = 3
 
 
 class Question(NamedTuple):
@@ -81,13 +82,16 @@ def _metric(value: Any) -> str:
 
 
 def answer(topic: str, differences: Sequence[Mapping[str, Any]], digits: int = 4) -> str:
-    """Return one sentence that answers a question by rows of :meth:`Comparison.differences`."""
+    """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named."""
     better = sum(row["p"] < LEVEL and row["difference"] > 0 for row in differences)
     worse = sum(row["p"] < LEVEL and row["difference"] < 0 for row in differences)
     cases = {(len(differences), 0): 0, (0, len(differences)): 1, (0, 0): 2}
     counts = {"better": better, "worse": worse, "different": better + worse, "all": len(differences)}
     begin = ANSWERS[topic][cases.get((better, worse), 3)].format(**counts)
-    return f"{begin}: {'; '.join(_clause(row, digits) for row in differences)}."
+    if len(differences) <= MOST_CLAUSES:
+        return f"{begin}: {'; '.join(_clause(row, digits) for row in differences)}."
+    largest = max(differences, key=lambda row: abs(row["difference"]))
+    return f"{begin}. The largest of the {len(differences)} differences: {_clause(largest, digits)}."
 
 
 def _clause(row: Mapping[str, Any], digits: int) -> str:

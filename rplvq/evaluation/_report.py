@@ -18,7 +18,7 @@ class Table(NamedTuple):
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
-    left: frozenset[str] = frozenset({"estimator", "first", "second", "better", "95% CI", "settings"})
+    left: frozenset[str] = frozenset({"estimator", "question", "first", "second", "better", "95% CI", "settings"})
 
 
 class Facts(NamedTuple):
@@ -57,7 +57,7 @@ def _heading(comparison: Any) -> str:
 
 
 def _test_heading(comparison: Any, metric: str) -> str:
-    pairs = _count(len(comparison.pairs()), "pair")
+    pairs = "the pairs of each question" if comparison.questions else _count(_family_size(comparison), "pair")
     interval = "95% confidence interval (CI) of each pair alone"
     if comparison.test != "corrected_t":
         interval += ", by the corrected t-test"
@@ -66,8 +66,15 @@ def _test_heading(comparison: Any, metric: str) -> str:
 
 
 def _caution(comparison: Any) -> list[str]:
-    least = min(1.0, len(comparison.pairs()) * 2.0 ** (1 - len(comparison.folds)))
+    least = min(1.0, _family_size(comparison) * 2.0 ** (1 - len(comparison.folds)))
     return [FEW_FOLDS.format(least=least)] if comparison.test == "wilcoxon" and least > 0.05 else []
+
+
+def _family_size(comparison: Any) -> int:
+    """Return the largest number of pairs that are corrected together."""
+    if comparison.questions:
+        return max(len(question.pairs) for question in comparison.questions)
+    return math.comb(len(comparison.names), 2)
 
 
 def _count(number: int, noun: str) -> str:
@@ -92,6 +99,7 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row per pair; the sign and the p-value stand in separate columns."""
     cells = [
         [
+            row["question"],
             row["first"],
             row["second"],
             f"{row['difference']:+.4f}",
@@ -101,4 +109,4 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         ]
         for row in rows
     ]
-    return Table(["first", "second", "difference", "95% CI", "better", "p"], cells)
+    return Table(["question", "first", "second", "difference", "95% CI", "better", "p"], cells)

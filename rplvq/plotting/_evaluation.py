@@ -101,9 +101,9 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 
 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
-    """Write the picture of :func:`plot_comparison` to an image file, with the facts of ``about`` below it.
+    """Write the picture of :func:`plot_comparison` to an image file, with facts and conclusions below it.
 
-    This needs no display.
+    The facts are those of ``about``; without them there is nothing below the picture. This needs no display.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
     """
     module = part_of_matplotlib("figure")
     require_writable(path)
-    facts = [line for fact in _facts(comparison) for line in textwrap.wrap(fact, LINE_LENGTH)]
+    facts = [line for fact in _facts(comparison, metric) for line in textwrap.wrap(fact, LINE_LENGTH)]
     height = FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names) + LINE_HEIGHT * len(facts)
     figure = module.Figure(figsize=(WIDTH, height), layout="constrained")
     plot_comparison(comparison, metric, figure.subplots())
@@ -141,13 +141,15 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
     replace_file(path, picture.getvalue())
 
 
-def _facts(comparison: Comparison) -> list[str]:
-    """Return what is known about the run and each estimator, in one text per fact."""
+def _facts(comparison: Comparison, metric: str | None) -> list[str]:
+    """Return what is known about the run and each estimator, and the conclusions, in one text each."""
+    if not comparison.about:
+        return []
     facts = [f"{name}: {value}" for name, value in comparison.about.items()]
     for row in comparison.rows if comparison.settings else ():
         sigma2 = "" if np.isnan(row["sigma2"]) else f", mean sigma2 {row['sigma2']:.3g}"
         facts.append(f"{row['estimator']}: {row['settings']}{sigma2}")
-    return facts
+    return facts + comparison.conclusions(metric)
 
 
 def plot_accuracy_reject(

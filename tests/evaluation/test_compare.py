@@ -209,7 +209,7 @@ def test_the_result_says_what_was_run(matrices):
 def test_numba_is_said_to_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     X, y = numbered()
-    assert compare(X, y, [Recorder()], cv=2).about["versions"].endswith("numba not installed")
+    assert "numba not installed" in compare(X, y, [Recorder()], cv=2).about["versions"]
 
 
 def test_sigma2_is_missing_where_an_estimator_has_none():

@@ -17,6 +17,7 @@ from scipy import stats
 
 from rplvq.evaluation import Comparison, Question, corrected_t_p_value, holm
 from rplvq.evaluation._formats import as_latex, as_text
+from rplvq.evaluation._questions import answer
 
 NAMES = ["good", "same", "a|b, bad"]
 
@@ -121,16 +122,31 @@ def test_conclusions_answer_the_questions_in_the_order_of_their_pairs():
     assert str(result).endswith(as_text([worse]))
 
 
-def test_only_pairs_of_questions_are_tested():
-    questions = [Question("training", (("good", "a|b, bad"),)), Question("other", (("a|b, bad", "good"),))]
-    result = make(questions=questions)
-    assert result.pairs() == [("good", "a|b, bad")]
-    ((pair, p),) = result.p_values().items()
-    assert p == result.p_values(correct=False)[pair] == result.p_values(correct=False, all_pairs=True)[pair]
-    assert len(result.differences(all_pairs=True)) == 3
-    assert "correction for 1 pair\n" in str(result)
+def test_only_pairs_of_questions_are_tested_and_each_question_is_corrected_alone():
+    bad, both = ("good", "a|b, bad"), (("good", "a|b, bad"), ("same", "a|b, bad"))
+    result = make(questions=[Question("training", (bad,)), Question("other", both)])
+    raw = result.p_values(correct=False, all_pairs=True)
+    assert [(row["question"], row["p"]) for row in result.differences()] == [
+        ("training", raw[bad]),
+        ("other", 2 * raw[bad]),
+        ("other", 2 * raw[bad]),  # "same" has the scores of "good"
+    ]
+    assert result.p_values() == {bad: raw[bad], ("same", "a|b, bad"): 2 * raw[bad]}
+    assert {row["question"] for row in result.differences(all_pairs=True)} == {"every pair"}
+    assert list(result.p_values(all_pairs=True).values()) == [1.0, 3 * raw[bad], 3 * raw[bad]]
+    assert "correction for the pairs of each question" in " ".join(str(result).split())
     with pytest.raises(ValueError, match=r"questions name 'bad', which is not one of \['good'"):
         make(questions=[Question("training", (("good", "bad"),))])
+
+
+def test_of_many_differences_a_conclusion_names_the_largest():
+    rows = make().differences()
+    many = [row | {"first": f"x{n}", "difference": -n / 100} for n, row in enumerate(rows * 2)]
+    sentence = answer("other", many)
+    assert "better in 0 of 6 pairs, worse in 4, and the others are not significant" in sentence
+    assert ". The largest of the 6 differences: accuracy " in sentence
+    assert "of x5 against" in sentence
+    assert "of x4 against" not in sentence
 
 
 def test_without_questions_the_best_is_compared_with_all_others():
@@ -151,7 +167,7 @@ def test_text_holds_the_table_and_the_differences():
     assert "Nadeau and Bengio" in text
     assert "correction for 3 pairs" in text
     assert "Wilcoxon" not in text
-    head = next(i for i, line in enumerate(lines) if line.startswith("first"))
+    head = next(i for i, line in enumerate(lines) if line.startswith("question"))
     assert lines[head].split()[-2:] == ["better", "p"]
     assert [line.split()[-2:] for line in lines[head + 1 : head + 4]] == [
         ["neither", "1.000"],
@@ -214,9 +230,9 @@ def test_markdown_reads_back():
         mean, deviation = map(float, cells[3].split("±"))
         assert_allclose([mean, deviation], [row["kappa_mean"], row["kappa_std"]], atol=5.1e-5)
     for cells, row in zip(tables[2][2:], result.differences("kappa"), strict=True):
-        assert cells[:2] == [row["first"], row["second"]]
-        assert_allclose(float(cells[2]), row["difference"], atol=5.1e-5)
-        assert cells[4] == row["better"]
+        assert cells[:3] == [row["question"], row["first"], row["second"]]
+        assert_allclose(float(cells[3]), row["difference"], atol=5.1e-5)
+        assert cells[5] == row["better"]
     assert "\n- samples: 100\n" in "\n" + result.to_markdown()
 
 

@@ -131,7 +131,12 @@ def test_saved_pictures_say_what_was_run(tmp_path):
     with plt.rc_context({"svg.fonttype": "none"}):
         save_comparison(result, tmp_path / "picture.svg")
     text = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", (tmp_path / "picture.svg").read_text())).split())
-    for fact in ("classes: 2 (<a>: 40, b: 60)", "command: compare $x$ --option", "worst: O(k=1), mean sigma2 0.25"):
+    for fact in (
+        "classes: 2 (<a>: 40, b: 60)",
+        "command: compare $x$ --option",
+        "worst: O(k=1), mean sigma2 0.25",
+        "The best mean is",
+    ):
         assert fact in text
     save_comparison(result, tmp_path / "picture.pdf")
     assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
