@@ -13,6 +13,7 @@ from rplvq.parts import library_version
 from rplvq.protocols import Array
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
+MOST_CLASSES = 30  # whose sizes are listed one by one
 
 
 def describe_run(
@@ -23,7 +24,9 @@ def describe_run(
     ``folds`` are the numbers of training and test samples; ``call`` is what the user called.
     """
     classes, counts = np.unique(y, return_counts=True)
-    each = ", ".join(f"{label}: {count}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True))
+    each = f"of {_range(counts.tolist())} samples"
+    if len(classes) <= MOST_CLASSES:
+        each = ", ".join(f"{label}: {count}" for label, count in zip(classes.tolist(), counts.tolist(), strict=True))
     sizes = [_range(values) for values in zip(*folds, strict=True)]
     return {
         "samples": f"{len(y)} of shape {tuple(X.shape[1:])}",

@@ -206,6 +206,14 @@ def test_the_result_says_what_was_run(matrices):
     assert (result.sigma2 > 0).all()
 
 
+def test_sizes_of_many_classes_are_summed_up():
+    y = np.repeat(np.arange(40), 2)
+    y = np.append(y, [0, 0])
+    about = compare(np.ones((82, 2)), y, [Recorder()], cv=2).about
+    assert about["classes"] == "40 (of 2 to 4 samples)"
+    assert about["chance"].startswith("accuracy 0.0488 ")
+
+
 def test_numba_is_said_to_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
     X, y = numbered()
