@@ -113,7 +113,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     add("--samples", type=_integer(4), metavar="N", help=samples)
     add("--groups", metavar="NAME|FILE.npy", help=known_groups)
     add("--splits", type=_integer(2), default=5, metavar="F", help="folds, stratified by class (default: 5)")
-    add("--repeats", type=_integer(1), default=2, metavar="R", help="repetitions with other folds (default: 2)")
+    add("--repeats", type=_integer(1), default=2, metavar="R", help="divisions into folds (default: 2)")
     add("--test", choices=TESTS, default=TESTS[0], help=f"test of the differences (default: {TESTS[0]})")
     add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
     _add_seed_and_quiet(command, "seed of data, folds and training (default: 0)")

@@ -52,7 +52,8 @@ def compare(
         A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
         scikit-learn; or row indices.
     repeats : int, default=1
-        How often the samples are divided anew into ``cv`` folds. Small differences need more folds to be found.
+        Number of times that the samples are divided into ``cv`` folds, each time anew. Small differences need more
+        folds to be found.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
