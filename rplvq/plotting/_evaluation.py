@@ -13,7 +13,7 @@ from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matpl
 from rplvq.protocols import Array
 
 ROW_HEIGHT, FRAME_HEIGHT, LINE_HEIGHT, WIDTH = 0.55, 1.3, 0.13, 8.0  # inches
-LINE_LENGTH = 140  # characters of the smallest text in a line
+LINE_LENGTH = 170  # characters of the smallest text in a line
 
 TESTS = {"corrected_t": "corrected resampled t-test", "wilcoxon": "Wilcoxon's test"}
 
