@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from sklearn.model_selection import train_test_split
 
+from rplvq.arrays import check_groups, hard_targets
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.estimators import resolve_manifold
 from rplvq.io import UNREADABLE, open_members
@@ -32,6 +34,33 @@ def load_npz(path: str) -> tuple[Array, Any]:
     return _read(path, ("X", "y"))
 
 
+def load_groups(name: str, source: str, n_samples: int) -> Array:
+    """Read the groups (N,) of N samples: an array of the file with the samples, by its name, or a .npy file."""
+    if Path(name).suffix == ".npy":
+        groups = _read_members(name, (), ".npy", "--groups")["X"]
+    elif source in DATASETS:
+        raise ValueError(f"--groups {name!r}: {source} holds no groups, give a .npy file with one per sample")
+    else:
+        groups = _read_members(source, (name,), ".npz", "--data")[name]
+    if groups.dtype.kind not in "biufSU":
+        raise ValueError(f"--groups {name!r} must hold numbers or strings, got {groups.dtype}")
+    return check_groups(groups, n_samples)
+
+
+def draw(X: Array, y: Array, groups: Array | None, count: int, seed: int) -> tuple[Array, Array, Array | None]:
+    """Draw some samples without replacement, with the shares of the classes; keep their order."""
+    if count == len(X):
+        return X, y, groups
+    if count > len(X):
+        raise ValueError(f"--samples {count} is more than the {len(X)} samples of --data")
+    hard = hard_targets(y) if y.ndim == 2 else y
+    try:
+        rows = np.sort(train_test_split(np.arange(len(X)), train_size=count, stratify=hard, random_state=seed)[0])
+    except ValueError as error:
+        raise ValueError(f"--samples {count}: {error}") from error
+    return X[rows], y[rows], None if groups is None else groups[rows]
+
+
 def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
     """Return samples (N, ...) and their labels if the source has any.
 
@@ -44,19 +73,7 @@ def load_samples(source: str, seed: int = 0) -> tuple[Array, Array | None]:
 
 def _read(path: str, needed: Sequence[str], kind: str = ".npz") -> tuple[Array, Array | None]:
     """Return X and y of a file, None for y if there is none; raise ValueError if they have wrong types or shapes."""
-    if not Path(path).is_file():
-        raise ValueError(f"--data {path!r} is neither a file nor one of {', '.join(DATASETS)}")
-    try:
-        with open(path, "rb") as file:
-            if kind == ".npz":
-                found = _read_archive(file, needed)
-            else:
-                found = {"X": np.lib.format.read_array(file, allow_pickle=False)}
-    except UNREADABLE as error:
-        why = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, ValueError) and "allow_pickle=False" in why:
-            why = "X or y holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
-        raise ValueError(f"--data {path!r} can't be read as {kind}: {why}") from error
+    found = _read_members(path, needed, kind, "--data", ("X", "y"))
     X, y = found["X"], found.get("y")
     if X.dtype.kind not in "iufc" or X.ndim < 2:
         raise ValueError(f"X in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
@@ -69,12 +86,32 @@ def _read(path: str, needed: Sequence[str], kind: str = ".npz") -> tuple[Array, 
     return X, y.ravel() if y.shape[1:] == (1,) else y  # MATLAB stores all vectors as matrices
 
 
-def _read_archive(file: BinaryIO, needed: Sequence[str]) -> dict[str, Array]:
+def _read_members(
+    path: str, needed: Sequence[str], kind: str, option: str, wanted: Sequence[str] = ()
+) -> dict[str, Array]:
+    """Return the members ``needed`` of a .npz file, and those of ``wanted`` that it has; of a .npy file its array X."""
+    if not Path(path).is_file():
+        known = f" nor one of {', '.join(DATASETS)}" if option == "--data" else ""
+        raise ValueError(f"{option} {path!r} is {'neither' if known else 'not'} a file{known}")
+    try:
+        with open(path, "rb") as file:
+            if kind == ".npz":
+                return _read_archive(file, needed, wanted)
+            return {"X": np.lib.format.read_array(file, allow_pickle=False)}
+    except UNREADABLE as error:
+        why = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if isinstance(error, ValueError) and "allow_pickle=False" in why:
+            what = " or ".join(dict.fromkeys((*needed, *wanted))) or "it"
+            why = f"{what} holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
+        raise ValueError(f"{option} {path!r} can't be read as {kind}: {why}") from error
+
+
+def _read_archive(file: BinaryIO, needed: Sequence[str], wanted: Sequence[str]) -> dict[str, Array]:
     with open_members(file, deflated=True) as members:
         for name in needed:
             if name not in members:
                 raise ValueError(f"it has no member {name!r}, only {list(members)}")
-        return {name: members[name]() for name in ("X", "y") if name in members}
+        return {name: members[name]() for name in dict.fromkeys((*needed, *wanted)) if name in members}
 
 
 def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> None:

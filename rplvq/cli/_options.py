@@ -9,18 +9,19 @@ from typing import Any, NoReturn
 from rplvq.cli._data import DATASETS
 from rplvq.cli._streams import say
 from rplvq.costs import COSTS
-from rplvq.evaluation import METRICS
+from rplvq.evaluation import BASELINES, METRICS, TESTS
 from rplvq.manifolds import MANIFOLDS
 
 EXAMPLES = {
     "compare": """\
 examples:
   python -m rplvq compare
-      three metrics and their class-mean baselines on SynI; about a minute on two cores
-  python -m rplvq compare --data digits --out report
-      the same on real data; also writes report/comparison.csv, folds.csv, comparison.md and comparison.png
-  python -m rplvq compare --data mine.npz --metrics affine_invariant,log_euclidean --costs rslvq,plvq
-      your own: numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,)
+      two metrics, each trained and with its class means, on 900 images of digits; about a minute on two cores
+  python -m rplvq compare --out report figure.pdf
+      the same; also writes tables and a picture into the folder report, and the picture as figure.pdf
+  python -m rplvq compare --data mine.npz --groups subject --metrics riemann,logeuclid,euclid --baselines mdm
+      your own: numpy.savez("mine.npz", X=X, y=y, subject=subject) with X of shape (N, n, n), and y and subject of
+      shape (N,); all samples of a subject are in one fold
 
 Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
 training starts from. Seconds are wall time; several processes share the cores.
@@ -92,20 +93,28 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     if name in ("compare", "fit"):
-        names = f"{', '.join(DATASETS)}, or a file with X and y (default: syn1)"
-        parser.add_argument("--data", default="syn1", metavar="NAME|FILE.npz", help=names)
+        names = f"{', '.join(DATASETS)}, or a file with X and y (default: digits)"
+        parser.add_argument("--data", default="digits", metavar="NAME|FILE.npz", help=names)
     return parser
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
-    add, folder = command.add_argument, "folder for CSV, Markdown and PNG files, which are overwritten (default: none)"
-    add("--out", metavar="DIR", help=folder)
-    for option, known, default in (("--metrics", MANIFOLDS, list(METRICS)), ("--costs", COSTS, ["rslvq"])):
-        names = f"separated by commas or spaces: {', '.join(known)} (default: {','.join(default)})"
+    add, known_groups = command.add_argument, "array of the data file, or a .npy file, with the group of each sample, "
+    known_groups += "such as its subject; a group is never split between training and test (default: none)"
+    files = "folder for tables and a picture, or files .txt .csv .md .tex .html .png .svg .pdf; old ones are replaced"
+    add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
+    lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
+    for option, (known, default) in lists.items():
+        names = f"separated by commas or spaces: {', '.join(known)} (default: {','.join(default) or 'none'})"
+        names += "; baselines are pyRiemann's" if option == "--baselines" else ""
         add(option, type=_one_of(known), nargs="+", action=_Flat, default=default, metavar="NAME", help=names)
     _add_model_options(command)
-    add("--splits", type=_integer(2), default=10, metavar="F", help="folds, stratified by class (default: 10)")
-    add("--repeats", type=_integer(1), default=1, metavar="R", help="repetitions with other folds (default: 1)")
+    samples = "draw N samples with the shares of the classes (default: 900 of a bundled set, all of a file)"
+    add("--samples", type=_integer(4), metavar="N", help=samples)
+    add("--groups", metavar="NAME|FILE.npy", help=known_groups)
+    add("--splits", type=_integer(2), default=5, metavar="F", help="folds, stratified by class (default: 5)")
+    add("--repeats", type=_integer(1), default=2, metavar="R", help="divisions into folds (default: 2)")
+    add("--test", choices=TESTS, default=TESTS[0], help=f"test of the differences (default: {TESTS[0]})")
     add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
     _add_seed_and_quiet(command, "seed of data, folds and training (default: 0)")
 

@@ -1,73 +1,21 @@
 """The function ``compare``, which scores classifiers on the same folds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from rplvq.arrays import check_groups
-from rplvq.estimators import RiemannianLVQ
 from rplvq.evaluation import _cross_validation
+from rplvq.evaluation._about import describe_run, settings_of
+from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
-
-METRICS = ("affine_invariant", "log_euclidean", "euclidean")
-
-
-def default_estimators(
-    metrics: Iterable[Any] = METRICS,
-    costs: Iterable[Any] = ("rslvq",),
-    *,
-    prototypes_per_class: Any = 1,
-    max_epochs: int = 20,
-    sigma2: Any = "auto",
-    random_state: Any = None,
-) -> dict[str, Any]:
-    """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and a baseline.
-
-    Parameters
-    ----------
-    metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean", "euclidean")
-        Metrics, as the parameter ``manifold`` of :class:`rplvq.RiemannianLVQ`.
-    costs : iterable of str or Cost, default=("rslvq",)
-        Costs, as its parameter ``cost``.
-    prototypes_per_class : int or dict, default=1
-        Number of prototypes per class of the trained classifiers; a baseline has one per class.
-    max_epochs : int, default=20
-        Number of sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
-    sigma2 : float, Schedule or "auto", default="auto"
-        Variance of all trained classifiers. A number seldom suits all, because squared distances differ between
-        metrics.
-    random_state : int, RandomState or None, default=None
-        Seed of each estimator.
-
-    Returns
-    -------
-    dict of str to RiemannianLVQ
-        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
-        minimum distance to the class means, without training.
-
-    Examples
-    --------
-    >>> from rplvq.evaluation import default_estimators
-    >>> list(default_estimators(["affine_invariant", "euclidean"]))
-    ['affine_invariant rslvq', 'affine_invariant MDM', 'euclidean rslvq', 'euclidean MDM']
-    """
-    costs, named = list(costs), []
-    trained: Any = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class, "max_epochs": max_epochs}
-    for metric in metrics:
-        for cost in costs:
-            model = RiemannianLVQ(metric, cost, random_state=random_state, **trained)
-            named.append((f"{_cross_validation.short_name(metric)} {_cross_validation.short_name(cost)}", model))
-        named.append(
-            (
-                f"{_cross_validation.short_name(metric)} MDM",
-                RiemannianLVQ(metric, max_epochs=0, random_state=random_state),
-            )
-        )
-    return _cross_validation.unique_names(named)
+from rplvq.evaluation._differences import check_test
+from rplvq.evaluation._questions import find_questions
 
 
 def compare(
@@ -75,9 +23,12 @@ def compare(
     y: Any,
     estimators: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
+    metrics: Iterable[Any] | None = None,
     cv: Any = 10,
+    repeats: int = 1,
     scoring: Any = ("accuracy", "kappa"),
     groups: Any = None,
+    test: Literal["corrected_t", "wilcoxon"] = "corrected_t",
     n_jobs: int | None = None,
     verbose: int = 0,
     random_state: Any = None,
@@ -91,18 +42,25 @@ def compare(
     y : array-like of shape (N,) or (N, C)
         Labels, or soft labels. Estimators are trained on them; folds are stratified and scored by the most probable
         class.
-    estimators : mapping of str to estimator, sequence of estimators, or None, default=None
+    estimators : mapping of str to estimator, sequence of estimators or str, or None, default=None
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
-        a number where that is ambiguous. None uses :func:`default_estimators`.
+        a number where that is ambiguous, and the name of a metric such as "riemann" stands for the trained classifier
+        and the class means under this metric. None uses :func:`default_estimators`.
+    metrics : iterable of str or Manifold, optional
+        Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
         A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
-        scikit-learn; or row indices. With fewer than six folds, Wilcoxon's p cannot be below 0.05. The 15 pairs of the
-        default estimators need ten folds because of Holm's correction.
+        scikit-learn; or row indices.
+    repeats : int, default=1
+        Number of times that the samples are divided into ``cv`` folds, each time anew. Small differences need more
+        folds to be found.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
         Subjects or sessions that must not be split, passed to the splitter, and to the methods of the estimators that
         request them in scikit-learn's metadata routing.
+    test : {"corrected_t", "wilcoxon"}, default="corrected_t"
+        The test of the differences, see :meth:`Comparison.p_values`.
     n_jobs : int or None, default=None
         Number of processes over folds and estimators, as in joblib; -1 uses all cores.
     verbose : int, default=0
@@ -115,8 +73,9 @@ def compare(
     Returns
     -------
     Comparison
-        It prints as a table, and has ``rows``, ``p_values()``, ``to_frame()``, ``to_csv()`` and ``to_markdown()``;
-        :func:`rplvq.plotting.plot_comparison` draws it.
+        It prints as a report that ends with its conclusions, and has ``rows``, ``differences()``, ``to_frame()``,
+        ``to_csv()``, ``to_markdown()``, ``to_latex()`` and ``to_html()``; :func:`rplvq.plotting.plot_comparison` draws
+        it.
 
     Raises
     ------
@@ -131,26 +90,31 @@ def compare(
     Seconds are the wall time of ``fit`` on the training part and of one ``predict`` on the test part. With ``n_jobs``
     above 1 the processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
 
-    Folds share training data, so tests of the differences are optimistic, see :meth:`Comparison.p_values`.
+    Libraries of linear algebra (BLAS) use one thread while this runs, because small matrices do not gain by more.
 
     Examples
     --------
     >>> from rplvq.evaluation import compare, default_estimators
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
-    >>> models = default_estimators(["affine_invariant", "log_euclidean"], max_epochs=2)
-    >>> result = compare(X, y, models, cv=3, random_state=0)
+    >>> result = compare(X, y, metrics=["riemann", "logeuclid"], cv=3, random_state=0)
     >>> result.names
-    ('affine_invariant rslvq', 'affine_invariant MDM', 'log_euclidean rslvq', 'log_euclidean MDM')
+    ('riemann rslvq', 'riemann MDM', 'logeuclid rslvq', 'logeuclid MDM')
     >>> result.scores.shape  # estimators, metrics, folds
     (4, 2, 3)
     """
-    named = default_estimators() if estimators is None else _cross_validation.named_estimators(estimators)
-    scorers = _cross_validation.resolve_scorers(scoring)
+    if metrics is not None and estimators is not None:
+        raise ValueError("pass either estimators or metrics: metrics are those of the default estimators")
+    if estimators is None:
+        named = named_estimators(default_estimators() if metrics is None else default_estimators(metrics))
+    else:
+        named = named_estimators(estimators)
+    check_test(test)
+    questions, scorers = find_questions(named), _cross_validation.resolve_scorers(scoring)
     X, y, hard = _cross_validation.check_data(X, y)
     rng = check_random_state(random_state)
     groups = None if groups is None else check_groups(groups, len(y))
-    folds = _cross_validation.resolve_folds(cv, X, hard, groups, rng)
+    folds, named_folds = _cross_validation.resolve_folds(cv, repeats, X, hard, groups, rng)
     seeds = [None] * len(folds)
     if random_state is not None:
         seeds = rng.randint(_cross_validation.MAX_SEED, size=len(folds)).tolist()
@@ -159,9 +123,23 @@ def compare(
         for f in range(len(folds))
         for name, estimator in named.items()
     )
-    # The results come in the order of the calls, whatever the number of processes.
-    progress = tqdm(calls, total=len(folds) * len(named), disable=not verbose, unit="fit", leave=False)
-    cells = Parallel(n_jobs=n_jobs)(progress)
-    table = np.array([cells[e :: len(named)] for e in range(len(named))])  # estimators, folds, metrics and seconds
     sizes = [(len(train), len(test)) for train, test in folds]
-    return Comparison(list(named), list(scorers), sizes, table[..., :-2].swapaxes(1, 2), table[..., -2], table[..., -1])
+    progress = {"total": len(folds) * len(named), "disable": not verbose, "unit": "fit", "desc": "compare"}
+    # The results come in the order of the calls, whatever the number of processes.
+    with threadpool_limits(1, user_api="blas"):
+        cells = Parallel(n_jobs=n_jobs)(tqdm(calls, leave=False, **progress))
+    table = np.array([cells[e :: len(named)] for e in range(len(named))])  # estimators, folds, metrics and the rest
+    call = f"rplvq.compare(X, y, ..., cv={' '.join(repr(cv).split())}, repeats={repeats}, random_state={random_state})"
+    return Comparison(
+        list(named),
+        list(scorers),
+        sizes,
+        table[..., :-3].swapaxes(1, 2),
+        table[..., -3],
+        table[..., -2],
+        sigma2=table[..., -1],
+        settings=settings_of(named),
+        questions=questions,
+        about=describe_run(X, hard, sizes, named_folds, random_state, call),
+        test=test,
+    )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 from os import PathLike
 from typing import Any
@@ -12,14 +10,20 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._report import as_markdown, as_text
-from rplvq.evaluation._significance import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation._differences import check_test, difference_rows, p_values_of, turned
+from rplvq.evaluation._formats import as_csv, as_html, as_latex, as_markdown, as_text
+from rplvq.evaluation._questions import Question, answer
+from rplvq.evaluation._report import make_report
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
 
 def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((int(n_train), int(n_test)) for n_train, n_test in values)
+
+
+def _texts(values: Mapping[str, str]) -> dict[str, str]:
+    return {str(name): str(value) for name, value in values.items()}
 
 
 def _read_only(values: Any) -> Array:
@@ -51,6 +55,18 @@ class Comparison:
         Score of each estimator by each metric in each fold.
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
+    sigma2 : ndarray of shape (E, F), optional
+        The variance ``sigma2_`` of each fitted estimator; NaN, the default, where it has none.
+    settings : sequence of str, optional
+        Each estimator with its parameters, as text.
+    questions : sequence of Question, optional
+        What :meth:`conclusions` answers, and with it the pairs of estimators that are tested; by default every pair is
+        tested.
+    about : mapping of str to str, optional
+        Facts about the run, such as data, chance level, folds, seed, versions and command. They are part of every
+        output.
+    test : {"corrected_t", "wilcoxon"}, default="corrected_t"
+        The test that all outputs use, see :meth:`p_values`.
 
     Notes
     -----
@@ -58,6 +74,10 @@ class Comparison:
 
     metric : str
         One of ``metrics``, by default the first. They raise ValueError if it was not scored.
+    test : {"corrected_t", "wilcoxon"}
+        See :meth:`p_values`; by default the attribute ``test``.
+    all_pairs : bool, default=False
+        Whether to test every pair of estimators, as one family, and not only those of ``questions``.
     folds : bool, default=False
         Whether to use ``fold_rows``, which are all scores, in place of ``rows``, which are the summary.
 
@@ -67,17 +87,20 @@ class Comparison:
     >>> seconds = np.full((2, 3), 0.5)
     >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
     >>> print(result)
-    2 estimators, 3 folds: mean +- standard deviation of the scores, mean seconds per fold
+    2 estimators, 3 folds: mean +- standard deviation of the scores, median seconds per fold
     <BLANKLINE>
-       estimator          accuracy  fit [s]  predict [s]
-    1  a          0.9000 +- 0.1000      0.5          0.5
-    2  b          0.7500 +- 0.0866      0.5          0.5
+       estimator          accuracy  sigma2  fit [s]  predict [s]
+    1  a          0.9000 +- 0.1000              0.5          0.5
+    2  b          0.7500 +- 0.0866              0.5          0.5
     <BLANKLINE>
-    accuracy: p-values of Wilcoxon's signed-rank test, with Holm's correction for 1 pair
-           1
-    2  0.250
-    Folds share training data, so these p-values are optimistic; test="corrected_t" allows for that.
-    With so few folds none of them can be below 0.25, whatever the scores.
+    accuracy: difference of each pair; corrected resampled t-test of Nadeau and Bengio; 95% confidence
+    interval (CI) of each pair alone; p after Holm's correction for 1 pair
+    <BLANKLINE>
+    question    first  second  difference  95% CI              better      p
+    every pair  a      b          +0.1500  -0.0464 to +0.3464  first   0.081
+    <BLANKLINE>
+    The best mean is not significantly above any other: accuracy 0.9000 of a against 0.7500 of b,
+    difference +0.1500 (95% confidence interval -0.0464 to +0.3464, p = 0.081).
     >>> result.rows[0]["accuracy_mean"], result.p_values(test="wilcoxon")
     (0.9, {('a', 'b'): 0.25})
     """
@@ -88,12 +111,35 @@ class Comparison:
     scores: Array = attrs.field(converter=_read_only, validator=_in_shape)
     fit_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
     predict_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
+    sigma2: Array = attrs.field(converter=_read_only, validator=_in_shape, kw_only=True)
+    settings: tuple[str, ...] = attrs.field(converter=tuple[str, ...], default=(), kw_only=True)
+    questions: tuple[Question, ...] = attrs.field(converter=tuple[Question, ...], default=(), kw_only=True)
+    about: dict[str, str] = attrs.field(converter=_texts, factory=dict, kw_only=True)
+    test: str = attrs.field(converter=check_test, default="corrected_t", kw_only=True)
+
+    @sigma2.default
+    def _no_sigma2(self) -> Array:
+        return np.full((len(self.names), len(self.folds)), np.nan)
+
+    @settings.validator
+    def _one_per_name(self, _: Any, settings: tuple[str, ...]) -> None:
+        if settings and len(settings) != len(self.names):
+            raise ValueError(f"settings must have one entry per estimator, {len(self.names)}, got {len(settings)}")
+
+    @questions.validator
+    def _about_names(self, _: Any, questions: tuple[Question, ...]) -> None:
+        for name in (name for question in questions for pair in question.pairs for name in pair):
+            if name not in self.names:
+                raise ValueError(f"questions name {name!r}, which is not one of {list(self.names)}")
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} by {', '.join(self.metrics)} in {len(self.folds)} folds>"
 
     def __str__(self) -> str:
-        return as_text(self)
+        return as_text(make_report(self, self.metrics[:1]))
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
 
     def of(self, metric: str) -> Array:
         """Return the scores (E, F) by one metric, with one row per estimator and one column per fold."""
@@ -103,9 +149,11 @@ class Comparison:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, fit_seconds, predict_seconds.
+        """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, sigma2, fit_seconds, predict_seconds.
 
-        The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. Seconds are means.
+        The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
+        Seconds are medians, because the first fit of a process can take long: it compiles and loads code. If
+        ``settings`` were given, they are the last entry.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)
@@ -113,55 +161,113 @@ class Comparison:
         for e, row in enumerate(rows):
             for m, metric in enumerate(self.metrics):
                 row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
+            row["sigma2"] = float(self.sigma2[e].mean())
             for key, seconds in (("fit_seconds", self.fit_seconds), ("predict_seconds", self.predict_seconds)):
-                row[key] = float(seconds[e].mean())
+                row[key] = float(np.median(seconds[e]))
+            row |= {"settings": self.settings[e]} if self.settings else {}
         return rows
 
     @property
     def fold_rows(self) -> list[dict[str, Any]]:
-        """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, seconds."""
+        """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, sigma2, seconds."""
         return [
             {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
             | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
-            | {"fit_seconds": float(self.fit_seconds[e, f]), "predict_seconds": float(self.predict_seconds[e, f])}
+            | {"sigma2": float(self.sigma2[e, f]), "fit_seconds": float(self.fit_seconds[e, f])}
+            | {"predict_seconds": float(self.predict_seconds[e, f])}
             for e, name in enumerate(self.names)
             for f, (n_train, n_test) in enumerate(self.folds)
         ]
 
-    def p_values(
-        self, metric: str | None = None, *, test: str = "wilcoxon", correct: bool = True
-    ) -> dict[tuple[str, str], float]:
-        """Test every pair of estimators for a difference.
+    def _families(self, all_pairs: bool) -> tuple[Question, ...]:
+        """Return the families of pairs that are corrected together: the questions, or every pair if there are none."""
+        every = Question("every pair", tuple(combinations(self.names, 2)))
+        return (every,) if all_pairs or not self.questions else self.questions
 
-        The folds of a cross-validation share training data. Wilcoxon's test assumes that they are independent, so its
-        p-values are too small; the corrected t-test of Nadeau and Bengio accounts for the overlap. Neither test says
-        anything about other data sets.
+    def p_values(
+        self, metric: str | None = None, *, test: str | None = None, correct: bool = True, all_pairs: bool = False
+    ) -> dict[tuple[str, str], float]:
+        """Test the pairs of estimators for a difference.
+
+        The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
+        accounts for the overlap. Wilcoxon's test assumes that folds are independent, so its p-values are too small.
+        Neither test says anything about other data sets.
 
         Parameters
         ----------
-        test : {"wilcoxon", "corrected_t"}, default="wilcoxon"
-            See ``wilcoxon_p_value`` and ``corrected_t_p_value`` in :mod:`rplvq.evaluation`.
+        test : {"corrected_t", "wilcoxon"}, optional
+            See ``corrected_t_p_value`` and ``wilcoxon_p_value`` in :mod:`rplvq.evaluation`.
         correct : bool, default=True
-            Whether to apply Holm's correction for the number of pairs, :func:`rplvq.evaluation.holm`.
+            Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
+            question, or of all pairs.
 
         Returns
         -------
         dict of (str, str) to float
-            p-value of each pair of names, in the order of ``names``.
+            p-value of each pair of names; of a pair of several questions, that of the first of them.
 
         Raises
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
-        if test not in ("wilcoxon", "corrected_t"):
-            raise ValueError(f"test must be 'wilcoxon' or 'corrected_t', got {test!r}")
-        scores = self.of(self.metrics[0] if metric is None else metric)
-        ratio = float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
-        pairs = combinations(scores, 2)
-        raw = [wilcoxon_p_value(a, b) if test == "wilcoxon" else corrected_t_p_value(a, b, ratio) for a, b in pairs]
-        final = holm(raw) if correct else raw
-        return {pair: float(p) for pair, p in zip(combinations(self.names, 2), final, strict=True)}
+        scores, test = self._scores(metric), check_test(self.test if test is None else test)
+        found: dict[tuple[str, str], float] = {}
+        for _, pairs in self._families(all_pairs):
+            p_values = p_values_of(pairs, scores, self._test_to_train, test, correct=correct)
+            found = dict(zip(pairs, p_values, strict=True)) | found
+        return found
+
+    def _scores(self, metric: str | None) -> dict[str, Array]:
+        return dict(zip(self.names, self.of(self.metrics[0] if metric is None else metric), strict=True))
+
+    @property
+    def _test_to_train(self) -> float:
+        return float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
+
+    def differences(
+        self, metric: str | None = None, *, test: str | None = None, all_pairs: bool = False
+    ) -> list[dict[str, Any]]:
+        """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
+
+        Returns
+        -------
+        list of dict
+            question, metric, first, second, first_mean, second_mean; difference is the first mean minus the second one;
+            ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone; better
+            is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the
+            same question.
+
+        Raises
+        ------
+        ValueError
+            If the metric was not scored, the test is unknown, or there is only one fold.
+        """
+        metric, test = self.metrics[0] if metric is None else metric, self.test if test is None else test
+        return [
+            {"question": topic, "metric": metric} | row
+            for topic, pairs in self._families(all_pairs)
+            for row in difference_rows(pairs, self._scores(metric), self._test_to_train, test)
+        ]
+
+    def conclusions(self, metric: str | None = None, *, test: str | None = None) -> list[str]:
+        """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
+
+        Returns
+        -------
+        list of str
+            Without questions, one sentence compares the best mean with all others. Without a second estimator or a
+            second fold there is no answer, and the list is empty.
+        """
+        if min(len(self.names), len(self.folds)) < 2:
+            return []
+        rows = self.differences(metric, test=test)
+        if self.questions:
+            return [answer(topic, [rows.pop(0) for _ in pairs]) for topic, pairs in self.questions]
+        scores = self._scores(metric)
+        best = max(scores, key=lambda name: float(scores[name].mean()))
+        rows = [row if row["first"] == best else turned(row) for row in rows if best in (row["first"], row["second"])]
+        return [answer("best", rows)]
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""
@@ -172,20 +278,36 @@ class Comparison:
         return pandas.DataFrame(self.fold_rows if folds else self.rows)
 
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
-        """Write the rows to a CSV file in UTF-8 with a header.
+        """Write the rows to a CSV file in UTF-8 with a header; each row ends with the facts of ``about``.
 
         Parameters
         ----------
         path : path-like
             File to write; an old file is replaced. An OSError is raised if it cannot be written.
         """
-        rows = self.fold_rows if folds else self.rows
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-        replace_file(path, text.getvalue().encode())
+        replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
+
+    def differences_to_csv(self, path: str | PathLike[str], *, test: str | None = None) -> None:
+        """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv` does; none for a single fold.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write; an old file is replaced. An OSError is raised if it cannot be written.
+        """
+        testable = len(self.folds) > 1
+        rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
+        used = {"test": self.test if test is None else test}
+        replace_file(path, as_csv([row | used for row in rows], self.about))
 
     def to_markdown(self) -> str:
-        """Return the rows and the p-values of every metric as Markdown; p-values need two estimators and two folds."""
-        return as_markdown(self)
+        """Return facts, rows, the differences by every metric, and the conclusions by the first one, as Markdown."""
+        return as_markdown(make_report(self, self.metrics))
+
+    def to_latex(self) -> str:
+        """Return the same as LaTeX, with tables that need no package."""
+        return as_latex(make_report(self, self.metrics))
+
+    def to_html(self) -> str:
+        """Return the same as HTML; notebooks show it."""
+        return as_html(make_report(self, self.metrics))

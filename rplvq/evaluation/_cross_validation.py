@@ -4,7 +4,7 @@ The functions that take arguments of users raise ValueError if these are invalid
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial, update_wrapper
 from typing import Any
@@ -18,8 +18,10 @@ from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_s
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from threadpoolctl import threadpool_limits
 
 from rplvq.arrays import check_soft_labels, hard_targets, one_type, unmasked
+from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.protocols import Array
 
@@ -28,40 +30,6 @@ METHODS = ("fit", "predict", "predict_proba", "predict_log_proba", "decision_fun
 
 Fold = tuple[Array, Array]
 Scorer = Callable[[Any, Any, Any], float]
-
-
-def short_name(part: Any) -> str:
-    """Return the name of a part that is given by its name or as an object."""
-    return part if isinstance(part, str) else type(part).__name__
-
-
-def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
-    names = [name for name, _ in named]
-    return {
-        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name: estimator
-        for i, (name, estimator) in enumerate(named)
-    }
-
-
-def named_estimators(estimators: Any) -> dict[str, Any]:
-    """Turn a mapping or a sequence of estimators into a mapping from names to estimators."""
-    if isinstance(estimators, Mapping):
-        named = dict(estimators)
-    elif isinstance(estimators, (list, tuple)):
-        named = unique_names([(type(estimator).__name__, estimator) for estimator in estimators])
-    else:
-        raise ValueError(f"estimators must be a mapping name -> estimator, a list of them or None, got {estimators!r}")
-    if not named:
-        raise ValueError("estimators is empty: give at least one, or None for the default")
-    for name, estimator in named.items():
-        if not isinstance(name, str):
-            raise ValueError(f"estimators has the name {name!r}: names must be strings")
-        missing = [method for method in ("fit", "predict", "get_params") if not hasattr(estimator, method)]
-        if isinstance(estimator, type) or missing:
-            why = "is a class, pass an instance" if isinstance(estimator, type) else f"lacks {', '.join(missing)}"
-            raise ValueError(f"estimators[{name!r}]={estimator!r} is not a classifier: it {why}")
-    return named
 
 
 def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
@@ -116,22 +84,43 @@ def take_rows(X: Any, rows: Array) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def resolve_folds(cv: Any, X: Any, y: Array, groups: Any, rng: np.random.RandomState) -> list[Fold]:
-    """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test)."""
+def resolve_folds(
+    cv: Any, repeats: int, X: Any, y: Array, groups: Any, rng: np.random.RandomState
+) -> tuple[list[Fold], str]:
+    """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test), and name them."""
+    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
+        raise ValueError(f"repeats must be an integer above 0, got {repeats!r}")
     if isinstance(cv, (int, np.integer)):
-        if isinstance(cv, bool) or cv < 2:
-            raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        cv = kind(int(cv), shuffle=True, random_state=rng.randint(MAX_SEED))
+        splitters, named = _stratified(int(cv), repeats, groups, rng), _name_of_folds(int(cv), repeats, groups)
     elif not (hasattr(cv, "split") or hasattr(cv, "__iter__")) or isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a splitter or an iterable of splits, got {cv!r}")
-    folds = [(_rows(train), _rows(test)) for train, test in check_cv(cv).split(X, y, groups)]
+    elif repeats > 1:
+        raise ValueError(f"repeats={repeats} needs a number of folds as cv; give the repetitions in cv={cv!r}")
+    else:
+        splitters = [check_cv(cv)]
+        named = " ".join(repr(cv).split()) if hasattr(cv, "split") else "splits that were given as rows"
+    folds = [(_rows(a), _rows(b)) for splitter in splitters for a, b in splitter.split(X, y, groups)]
     for number, (train, test) in enumerate(folds):
         if not len(train) or not len(test):
             raise ValueError(f"cv gives {len(train)} training and {len(test)} test samples in fold {number}")
     if not folds:
         raise ValueError("cv gives no fold")
-    return folds
+    return folds, named
+
+
+def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) -> list[Any]:
+    if isinstance(cv, bool) or cv < 2:
+        raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
+    if groups is not None and (count := len(np.unique(groups))) < cv:
+        raise ValueError(f"cv={cv} folds need as many groups, but groups has {count}: lower cv")
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    return [kind(cv, shuffle=True, random_state=rng.randint(MAX_SEED)) for _ in range(repeats)]
+
+
+def _name_of_folds(cv: int, repeats: int, groups: Any) -> str:
+    together = "" if groups is None else f", with the samples of each of {len(np.unique(groups))} groups together"
+    again = "" if repeats == 1 else f", in {repeats} repetitions"
+    return f"{cv} folds stratified by class{together}{again}"
 
 
 def _rows(part: Any) -> Array:
@@ -155,13 +144,14 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 def run_fold(
     name: str, estimator: Any, data: Any, number: int, fold: Fold, seed: int | None, scorers: dict[str, Scorer]
 ) -> list[float]:
-    """Fit a clone of an estimator on the training part of a fold, and return its scores, fit and predict seconds.
+    """Fit a clone of an estimator in one fold; return its scores, fit seconds, predict seconds and sigma2.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
-    every ``random_state``.
+    every ``random_state``. The sigma2 of an estimator that has none is NaN.
     """
     (X, y, hard, groups), (train, test) = data, fold
-    with _errors_named(name, number, train):
+    # Threads inside BLAS do not speed up small matrices, and they compete with the other processes for the cores.
+    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, train):
         model = clone(estimator)
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
@@ -171,7 +161,7 @@ def run_fold(
         with interrupts_raised():
             model.fit(X_train, y_train, **given.get("fit", {}))
         fit_seconds = time.perf_counter() - began
-    with _errors_named(name, number, test):
+    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, test):
         X_test = take_rows(X, test)
         for key, given in _requested(model, groups, test).items():
             if given and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call
@@ -181,7 +171,8 @@ def run_fold(
         predict_seconds = time.perf_counter() - began
         # One scorer for all metrics computes the predictions once.
         found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
-        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds]
+        sigma2 = float(model.sigma2_) if hasattr(model, "sigma2_") else np.nan
+        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2]
 
 
 def _requested(model: Any, groups: Array | None, rows: Array) -> Any:

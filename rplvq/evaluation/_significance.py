@@ -96,14 +96,61 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     >>> round(corrected_t_p_value([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69], 0.25), 4)
     0.2152
     """
-    if not test_to_train > 0:
-        raise ValueError(f"test_to_train must be positive, got {test_to_train!r}")
+    _check_ratio(test_to_train)
     differences = _differences(a, b)
     mean, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance == 0:
         return 1.0 if mean == 0 else 0.0
     t = mean / math.sqrt((1 / len(differences) + test_to_train) * variance)
     return float(2 * stats.t.sf(abs(t), len(differences) - 1))
+
+
+def corrected_t_interval(
+    a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float, *, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Compute the confidence interval of the mean difference ``a - b`` that belongs to the corrected t-test.
+
+    It is ``mean(d) +- q sqrt((1 / F + n_test / n_train) var(d))`` with the quantile q of Student's t distribution with
+    F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (F,)
+        Scores of two estimators in the same F folds.
+    test_to_train : float
+        Size of the test part over that of the training part.
+    confidence : float, default=0.95
+        Probability with which such intervals contain the expected difference.
+
+    Returns
+    -------
+    low, high : float
+        Both are NaN if a score is NaN.
+
+    Raises
+    ------
+    ValueError
+        If the scores are not paired, there are fewer than two folds, the ratio is not positive, or ``confidence`` is
+        not between 0 and 1.
+
+    Examples
+    --------
+    >>> low, high = corrected_t_interval([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69], 0.25)
+    >>> round(low, 3), round(high, 3)
+    (-0.067, 0.219)
+    """
+    _check_ratio(test_to_train)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}")
+    _differences(a, b)  # checks that the scores are paired
+    d = np.asarray(a, dtype=float) - np.asarray(b, dtype=float)
+    half = stats.t.ppf((1 + confidence) / 2, len(d) - 1) * math.sqrt((1 / len(d) + test_to_train) * d.var(ddof=1))
+    return float(d.mean() - half), float(d.mean() + half)
+
+
+def _check_ratio(test_to_train: float) -> None:
+    if not test_to_train > 0:
+        raise ValueError(f"test_to_train must be positive, got {test_to_train!r}")
 
 
 def holm(p_values: npt.ArrayLike) -> Array:

@@ -1,6 +1,7 @@
 """Pictures of evaluations: comparisons, and the certainty of predictions."""
 
 import io
+import textwrap
 from os import PathLike
 from pathlib import PurePath
 
@@ -11,7 +12,10 @@ from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
 
-ROW_HEIGHT, FRAME_HEIGHT, WIDTH = 0.55, 1.3, 8.0  # inches
+ROW_HEIGHT, FRAME_HEIGHT, LINE_HEIGHT, WIDTH = 0.55, 1.3, 0.13, 8.0  # inches
+LINE_LENGTH = 170  # characters of the smallest text in a line
+
+TESTS = {"corrected_t": "corrected resampled t-test", "wilcoxon": "Wilcoxon's test"}
 
 AXIS_LABELS = {
     "accuracy": "accuracy (share of test samples)",
@@ -25,7 +29,7 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 
     A dot is a fold. Each fold has the same height within all rows, so that it can be followed from row to row. The
     diamond is the mean, and the bar one standard deviation to each side. On the right are both as numbers, and the
-    Holm-corrected Wilcoxon p-value of the difference to the best.
+    p-value of the difference to the best, by the test of the comparison with Holm's correction, if it tests this pair.
 
     Parameters
     ----------
@@ -80,14 +84,15 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
     p_values = comparison.p_values(metric) if testable else {}
     best, labels = comparison.names[order[0]], []
     key = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
-    tail = "; p: Wilcoxon against the best, Holm-corrected" if testable else ""
+    tail = f"; p: {TESTS[comparison.test]} against the best, Holm-corrected" if testable else ""
     ax.set_title(key + tail, fontsize="small", color=GREY)
     for e in order:
         name = comparison.names[e]
         text = mean_and_deviation(rows[e], metric, "±", digits=3)
         if testable:
             p = p_values.get((best, name), p_values.get((name, best)))
-            text += "   best" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
+            tested = "" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
+            text += "   best" if name == best else tested
         labels.append(text)
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(order)), labels)
@@ -96,14 +101,16 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 
 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
-    """Write the picture of :func:`plot_comparison` to an image file; this needs no display.
+    """Write the picture of :func:`plot_comparison` to an image file, with facts and conclusions below it.
+
+    The facts are those of ``about``; without them there is nothing below the picture. This needs no display.
 
     Parameters
     ----------
     comparison : Comparison
         From :func:`rplvq.evaluation.compare`.
     path : path-like
-        File to write; its suffix determines the format.
+        File to write; its suffix determines the format, such as .png, .svg or .pdf.
     metric : str, optional
         One of its metrics; the first by default.
 
@@ -122,12 +129,27 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
     """
     module = part_of_matplotlib("figure")
     require_writable(path)
-    height = FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names)
+    facts = [line for fact in _facts(comparison, metric) for line in textwrap.wrap(fact, LINE_LENGTH)]
+    height = FRAME_HEIGHT + ROW_HEIGHT * len(comparison.names) + LINE_HEIGHT * len(facts)
     figure = module.Figure(figsize=(WIDTH, height), layout="constrained")
     plot_comparison(comparison, metric, figure.subplots())
+    if facts:
+        lines = "\n".join(facts).replace("$", r"\$")  # a pair of dollars would begin a formula
+        figure.supxlabel(lines, x=0.01, ha="left", color=GREY, fontsize="xx-small")
     picture = io.BytesIO()
     figure.savefig(picture, dpi=150, format=PurePath(path).suffix[1:] or None)
     replace_file(path, picture.getvalue())
+
+
+def _facts(comparison: Comparison, metric: str | None) -> list[str]:
+    """Return what is known about the run and each estimator, and the conclusions, in one text each."""
+    if not comparison.about:
+        return []
+    facts = [f"{name}: {value}" for name, value in comparison.about.items()]
+    for row in comparison.rows if comparison.settings else ():
+        sigma2 = "" if np.isnan(row["sigma2"]) else f", mean sigma2 {row['sigma2']:.3g}"
+        facts.append(f"{row['estimator']}: {row['settings']}{sigma2}")
+    return facts + comparison.conclusions(metric)
 
 
 def plot_accuracy_reject(

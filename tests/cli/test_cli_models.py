@@ -101,13 +101,17 @@ def test_info_as_text_and_json_say_the_same(model, capsys):
 
 def test_compare_as_json(data, capsys):
     arguments = ["compare", "--data", str(data / "data.npz"), "--metrics", "euclid", "--epochs", "1", "--splits", "3"]
-    assert main([*arguments, "--jobs", "1", "--quiet", "--json", "--out", str(data / "report")]) == 0
+    assert main([*arguments, "--repeats", "1", "--jobs", "1", "--quiet", "--json", "--out", str(data / "report")]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [row["estimator"] for row in found["rows"]] == ["euclid rslvq", "euclid MDM"]
     assert len(found["folds"]) == 6
-    (test,) = found["p_values"]
-    assert (test["first"], test["second"]) == ("euclid rslvq", "euclid MDM")
-    assert 0 < test["p"] <= 1
+    accuracy, kappa = found["differences"]
+    assert (accuracy["metric"], kappa["metric"]) == ("accuracy", "kappa")
+    assert (accuracy["first"], accuracy["second"]) == ("euclid rslvq", "euclid MDM")
+    assert 0 < accuracy["p"] <= 1
+    (sentence,) = found["conclusions"]
+    assert "euclid MDM" in sentence
+    assert found["about"]["data"] == str(data / "data.npz")
 
 
 def test_soft_labels_of_a_file_count_by_their_largest(tmp_path, capsys):

@@ -73,7 +73,7 @@ def test_a_target_that_cannot_be_written_is_found_before_training(folder, capsys
     assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("name", ["comparison.csv", "folds.csv", "comparison.md", "comparison.png"])
+@pytest.mark.parametrize("name", ["comparison.csv", "folds.csv", "comparison.tex", "comparison.png"])
 def test_a_file_of_a_report_that_cannot_be_written_is_found_before_training(folder, capsys, monkeypatch, name):
     (folder / "report" / name).mkdir(parents=True)
     monkeypatch.setattr(RiemannianLVQ, "fit", never)
@@ -110,7 +110,6 @@ def test_a_full_disk_leaves_the_old_files(folder, capsys, monkeypatch, option):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    monkeypatch.setattr("rplvq.cli._command.save_comparison", full)
     assert main(writing(folder, option, str(target))) == 2
     assert "No space left on device" in capsys.readouterr().err
     assert contents(folder) == before

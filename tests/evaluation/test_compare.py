@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import chain
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import PLVQ, AffineInvariant, LogEuclidean, RiemannianLVQ
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import compare, default_estimators
+from rplvq.evaluation import baseline_estimators, compare, default_estimators
+from rplvq.evaluation._questions import find_questions
 from tests.recorders import Recorder, numbered
 
 
@@ -121,12 +126,12 @@ def test_real_seconds_are_positive(matrices):
 def test_defaults_differ_in_the_metric_only():
     models = default_estimators(prototypes_per_class=2, max_epochs=7, sigma2=0.5, random_state=4)
     assert list(models) == [
-        f"{metric} {kind}" for metric in ("affine_invariant", "log_euclidean", "euclidean") for kind in ("rslvq", "MDM")
+        f"{metric} {kind}" for metric in ("affine_invariant", "log_euclidean") for kind in ("rslvq", "MDM")
     ]
     for name, model in models.items():
         other = model.get_params() | {"manifold": None}
         trained = name.endswith("rslvq")
-        twin = models["euclidean rslvq" if trained else "euclidean MDM"].get_params() | {"manifold": None}
+        twin = models["log_euclidean rslvq" if trained else "log_euclidean MDM"].get_params() | {"manifold": None}
         assert other == twin
         assert model.manifold == name.split()[0]
         assert (model.max_epochs, model.prototypes_per_class) == ((7, 2) if trained else (0, 1))
@@ -145,6 +150,126 @@ def test_compare_without_estimators_compares_the_defaults(matrices):
     assert result.names == tuple(default_estimators())
     assert result.metrics == ("accuracy", "kappa")
     assert (result.of("accuracy").mean(axis=1) > 0.5).all()  # chance is 0.25
+
+
+@pytest.mark.parametrize("how", ["metrics", "list", "objects"])
+def test_metrics_can_be_named(matrices, how):
+    X, y = matrices
+    settings = {"cv": 2, "random_state": 0}
+    if how == "metrics":
+        result = compare(X, y, metrics=["riemann", "logeuclid"], **settings)
+    elif how == "list":
+        result = compare(X, y, ["riemann", "logeuclid"], **settings)
+    else:
+        result = compare(X, y, metrics=[AffineInvariant(), LogEuclidean()], **settings)
+    wanted = compare(X, y, default_estimators(["affine_invariant", "log_euclidean"]), **settings)
+    assert_array_equal(result.scores, wanted.scores)
+    short = ("AffineInvariant", "LogEuclidean") if how == "objects" else ("riemann", "logeuclid")
+    assert result.names == tuple(f"{metric} {kind}" for metric in short for kind in ("rslvq", "MDM"))
+    assert [question.topic for question in result.questions] == ["training", "metric"]
+
+
+def test_names_of_metrics_and_estimators_may_be_mixed(matrices):
+    X, y = matrices
+    result = compare(X, y, ["logeuclid", make_pipeline(FunctionTransformer(flat), KNeighborsClassifier())], cv=2)
+    assert result.names == ("logeuclid rslvq", "logeuclid MDM", "Pipeline")
+    pairs = {question.topic: question.pairs for question in result.questions}
+    assert pairs == {"training": (("logeuclid rslvq", "logeuclid MDM"),), "other": (("logeuclid rslvq", "Pipeline"),)}
+
+
+def test_questions_are_found_in_the_parameters():
+    models = {
+        "a": RiemannianLVQ("riemann", max_epochs=3),
+        "a means": RiemannianLVQ("affine_invariant", max_epochs=0),  # another name of the same metric
+        "a twice": RiemannianLVQ("riemann", max_epochs=3, prototypes_per_class=2),
+        "b": RiemannianLVQ(LogEuclidean(), max_epochs=5),
+        "b plvq": RiemannianLVQ("logeuclid", "plvq"),
+    }
+    training, metric = find_questions(models)
+    assert training == ("training", (("a", "a means"), ("a twice", "a means")))
+    assert metric == ("metric", (("a", "b"),))  # the other pairs differ in more than the metric
+    assert find_questions({"guess": DummyClassifier(), "nn": KNeighborsClassifier()}) == ()
+
+
+def test_the_result_says_what_was_run(matrices):
+    X, y = matrices
+    result = compare(X, y, metrics=["logeuclid"], cv=3, repeats=2, random_state=7)
+    assert result.about["samples"] == "48 of shape (4, 4)"
+    assert result.about["classes"] == "4 (0: 12, 1: 12, 2: 12, 3: 12)"
+    assert result.about["chance"].startswith("accuracy 0.2500 ")
+    assert result.about["splits"] == "3 folds stratified by class, in 2 repetitions; 32 training and 16 test samples"
+    assert result.about["seed"] == "7"
+    for name in ("rplvq 0", "numpy 2", "scipy 1", "scikit-learn 1", "Python 3", "numba "):
+        assert name in result.about["versions"]
+    assert result.settings[1] == "RiemannianLVQ(manifold='logeuclid', max_epochs=0)"
+    assert_allclose(result.sigma2[0, 0], result.fold_rows[0]["sigma2"])
+    assert (result.sigma2 > 0).all()
+
+
+def test_sizes_of_many_classes_are_summed_up():
+    y = np.repeat(np.arange(40), 2)
+    y = np.append(y, [0, 0])
+    about = compare(np.ones((82, 2)), y, [Recorder()], cv=2).about
+    assert about["classes"] == "40 (of 2 to 4 samples)"
+    assert about["chance"].startswith("accuracy 0.0488 ")
+
+
+def test_numba_is_said_to_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    X, y = numbered()
+    assert "numba not installed" in compare(X, y, [Recorder()], cv=2).about["versions"]
+
+
+def test_sigma2_is_missing_where_an_estimator_has_none():
+    X, y = numbered()
+    result = compare(X, y, [Recorder()], cv=2)
+    assert np.isnan(result.sigma2).all()
+    assert "nan" not in str(result)
+
+
+def test_repeats_divide_anew(log):
+    X, y = numbered()
+    compare(X, y, [Recorder()], cv=3, repeats=2, scoring="accuracy", random_state=0)
+    asked = [rows for _, what, _, rows in log if what == "predict"][::2]
+    assert len(asked) == 6
+    assert sorted(chain(*asked[:3])) == sorted(chain(*asked[3:])) == list(range(24))
+    assert sorted(asked[:3]) != sorted(asked[3:])
+
+
+def test_blas_uses_one_thread(matrices):
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    seen = []
+
+    class Looking(Recorder):
+        def note(self, what, X):
+            seen.extend(pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas")
+
+    before = threadpoolctl.threadpool_info()
+    compare(*numbered(), [Looking()], cv=2)
+    assert seen
+    assert set(seen) == {1}
+    assert threadpoolctl.threadpool_info() == before
+
+
+def test_baselines_score_as_pyriemann_itself(matrices):
+    classification = pytest.importorskip("pyriemann.classification")
+    tangentspace = pytest.importorskip("pyriemann.tangentspace")
+    X, y = matrices
+    splitter = StratifiedKFold(3, shuffle=True, random_state=1)
+    models = baseline_estimators(["mdm", "tangent_space"])
+    result = compare(X, y, models | default_estimators(["riemann"], max_epochs=1), cv=splitter)
+    own = make_pipeline(tangentspace.TangentSpace("riemann"), LogisticRegression(max_iter=1000))
+    assert_array_equal(result.of("accuracy")[0], cross_val_score(classification.MDM("riemann"), X, y, cv=splitter))
+    assert_array_equal(result.of("accuracy")[1], cross_val_score(own, X, y, cv=splitter))
+    assert [question.topic for question in result.questions] == ["training", "other"]
+
+
+def test_baselines_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyriemann.classification", None)
+    with pytest.raises(ImportError, match=r"the baselines 'mdm' need pyRiemann: pip install \"rplvq\[paper\]\""):
+        baseline_estimators(["mdm"])
+    with pytest.raises(ValueError, match="baselines must be of mdm, tangent_space, got 'lda'"):
+        baseline_estimators(["mdm", "lda"])
 
 
 def test_progress_goes_to_standard_error(capsys):

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from rplvq.evaluation import corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
 
 
 def enumerated_p_value(differences):
@@ -113,3 +113,58 @@ def test_scores_must_be_paired(p_value):
 def test_corrected_t_refuses_a_wrong_ratio():
     with pytest.raises(ValueError, match="test_to_train must be positive, got 0"):
         corrected_t_p_value([0.1, 0.2], [0.2, 0.4], 0)
+
+
+def test_the_interval_agrees_with_its_formula_and_with_the_test():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        a, b = rng.normal(0.1, 0.1, 8), rng.normal(0.0, 0.1, 8)
+        d, ratio = a - b, rng.uniform(0.05, 1.0)
+        half = stats.t.isf(0.025, 7) * np.sqrt((1 / 8 + ratio) * np.sum((d - d.mean()) ** 2) / 7)
+        low, high = corrected_t_interval(a, b, ratio)
+        assert_allclose([low, high], [d.mean() - half, d.mean() + half], rtol=1e-9)
+        p = corrected_t_p_value(a, b, ratio)
+        assert (low > 0 or high < 0) == (p < 0.05)
+        edge = corrected_t_interval(a, b, ratio, confidence=1 - p)  # one of its bounds is 0
+        assert_allclose(min(np.abs(edge)), 0, atol=1e-9)
+
+
+def coverage(n_folds, ratio, confidence, n_runs=3000):
+    """Share of intervals that contain the true mean of differences that are correlated as Nadeau and Bengio assume.
+
+    They assume the correlation r of two folds with ``r / (1 - r) = n_test / n_train``. A part that all folds share has
+    the variance ratio, and the part of each fold has the variance 1.
+    """
+    rng = np.random.default_rng(0)
+    shared = np.sqrt(ratio) * rng.standard_normal((n_runs, 1))
+    differences = 0.3 + shared + rng.standard_normal((n_runs, n_folds))
+    zeros = np.zeros(n_folds)
+    bounds = [corrected_t_interval(row, zeros, ratio, confidence=confidence) for row in differences]
+    return np.mean([low <= 0.3 <= high for low, high in bounds])
+
+
+@pytest.mark.parametrize(("n_folds", "ratio"), [(10, 1 / 9), (10, 0.25), (20, 0.25), (3, 0.5)])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_intervals_contain_the_truth_at_their_rate(n_folds, ratio, confidence):
+    error = np.sqrt(confidence * (1 - confidence) / 3000)
+    assert abs(coverage(n_folds, ratio, confidence) - confidence) < 3.5 * error
+
+
+def test_the_ordinary_interval_would_contain_the_truth_too_seldom():
+    """The simulation can fail: without the correction it does."""
+    rng = np.random.default_rng(0)
+    differences = 0.3 + 0.5 * rng.standard_normal((2000, 1)) + rng.standard_normal((2000, 20))
+    bounds = [corrected_t_interval(row, np.zeros(20), 1e-12) for row in differences]
+    assert np.mean([low <= 0.3 <= high for low, high in bounds]) < 0.7
+
+
+def test_the_interval_of_equal_differences_is_a_point():
+    assert_allclose(corrected_t_interval([0.75, 1.0], [0.5, 0.75], 0.25), [0.25, 0.25])
+    assert np.isnan(corrected_t_interval([0.5, np.nan], [0.1, 0.2], 0.5)).all()
+
+
+def test_the_interval_refuses_wrong_arguments():
+    with pytest.raises(ValueError, match=r"confidence must be between 0 and 1, got 1\.5"):
+        corrected_t_interval([0.1, 0.2], [0.2, 0.4], 0.5, confidence=1.5)
+    with pytest.raises(ValueError, match="test_to_train must be positive"):
+        corrected_t_interval([0.1, 0.2], [0.2, 0.4], -1)

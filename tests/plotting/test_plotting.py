@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
+import re
 import sys
 
+import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -69,14 +72,15 @@ def test_dots_are_the_folds_and_diamonds_the_means():
 
 
 def test_numbers_stand_at_the_right():
-    result = comparison()
+    result = comparison(n_folds=3)  # so few that p can be read
     ax = plot_comparison(result)
     best, middle, worst = right_labels(ax)
     assert best.endswith("best")
     assert best.startswith(f"{result.rows[1]['accuracy_mean']:.3f} ± {result.rows[1]['accuracy_std']:.3f}")
     assert middle.endswith(f"p = {result.p_values()['middle', 'best']:.3f}")
     assert worst.endswith(f"p = {result.p_values()['best', 'worst']:.3f}")
-    assert "Wilcoxon" in ax.get_title()
+    assert "corrected resampled t-test against the best, Holm-corrected" in ax.get_title()
+    assert "Wilcoxon" in plot_comparison(attrs.evolve(result, test="wilcoxon")).get_title()
 
 
 def test_tiny_p_values_are_not_drawn_as_zero():
@@ -86,7 +90,7 @@ def test_tiny_p_values_are_not_drawn_as_zero():
 @pytest.mark.parametrize("result", [comparison(n_folds=1), comparison(names=["alone"])])
 def test_nothing_is_tested_without_folds_or_rivals(result):
     ax = plot_comparison(result)
-    assert "Wilcoxon" not in ax.get_title()
+    assert "test" not in ax.get_title()
     means = sorted((f"{row['accuracy_mean']:.3f}" for row in result.rows), reverse=True)
     for label, mean in zip(right_labels(ax), means, strict=True):
         assert label.split()[0] == mean
@@ -119,6 +123,23 @@ def test_saved_pictures_are_as_large_as_promised_and_not_empty(tmp_path):
     ink = pixels[..., :3].min(axis=2) < 0.9
     assert 0.005 < ink.mean() < 0.5
     assert plt.get_fignums() == figures  # no window is left behind
+
+
+def test_saved_pictures_say_what_was_run(tmp_path):
+    about = {"classes": "2 (<a>: 40, b: 60)", "command": "compare $x$ " + "--option " * 30}
+    result = attrs.evolve(comparison(), about=about, settings=["M()", "N()", "O(k=1)"], sigma2=np.full((3, 10), 0.25))
+    with plt.rc_context({"svg.fonttype": "none"}):
+        save_comparison(result, tmp_path / "picture.svg")
+    text = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", (tmp_path / "picture.svg").read_text())).split())
+    for fact in (
+        "classes: 2 (<a>: 40, b: 60)",
+        "command: compare $x$ --option",
+        "worst: O(k=1), mean sigma2 0.25",
+        "The best mean is",
+    ):
+        assert fact in text
+    save_comparison(result, tmp_path / "picture.pdf")
+    assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_text_stays_inside_the_saved_picture():

@@ -1,0 +1,124 @@
+"""The command that compares methods: it reads data, calls the library, and writes reports."""
+
+import argparse
+import os
+import shlex
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+from joblib import parallel_config
+
+from rplvq.cli._data import check_samples, draw, load_data, load_groups
+from rplvq.cli._models import write_json
+from rplvq.cli._options import UsageError
+from rplvq.cli._streams import say
+from rplvq.evaluation import Comparison, baseline_estimators, compare, default_estimators
+from rplvq.io import replace_file, require_writable
+from rplvq.plotting import save_comparison
+
+BUNDLED_SAMPLES = 900  # with the other defaults, they take about a minute on two cores
+Writer = Callable[[Comparison, Path], None]
+
+
+def _text(make: Callable[[Comparison], str]) -> Writer:
+    return lambda result, path: replace_file(path, make(result).encode())
+
+
+FORMATS: dict[str, Writer] = {
+    ".txt": _text(lambda result: f"{result}\n"),
+    ".csv": lambda result, path: result.to_csv(path),
+    ".md": _text(Comparison.to_markdown),
+    ".tex": _text(Comparison.to_latex),
+    ".html": _text(Comparison.to_html),
+    ".png": save_comparison,
+    ".svg": save_comparison,
+    ".pdf": save_comparison,
+}
+"""What writes a file, by its suffix."""
+
+REPORT: dict[str, Writer] = {
+    **{f"comparison{suffix}": FORMATS[suffix] for suffix in (".txt", ".csv", ".md", ".tex", ".png")},
+    "folds.csv": lambda result, path: result.to_csv(path, folds=True),
+    "differences.csv": lambda result, path: result.differences_to_csv(path),
+}
+"""What writes the files of a folder, by their names."""
+
+
+def compare_methods(arguments: argparse.Namespace) -> None:
+    """Compare metrics and costs with the class means and with baselines, print a report, and write files."""
+    targets = [target for name in arguments.out for target in _targets(name)]
+    baselines = baseline_estimators(arguments.baselines) if arguments.baselines else {}
+    X, y = load_data(arguments.data, arguments.seed)
+    groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, len(X))
+    n_samples = len(X)
+    X, y, groups = draw(X, y, groups, _wanted(arguments, n_samples), arguments.seed)
+    check_samples(X, y, arguments.metrics, arguments.splits)
+    model = {"prototypes_per_class": arguments.prototypes, "max_epochs": arguments.epochs, "sigma2": arguments.sigma2}
+    estimators = default_estimators(arguments.metrics, arguments.costs, **model) | baselines
+    folds: Any = {"cv": arguments.splits, "repeats": arguments.repeats, "groups": groups}
+    run: Any = {"n_jobs": arguments.jobs, "verbose": not arguments.quiet, "random_state": arguments.seed}
+    with parallel_config("loky", inner_max_num_threads=1):
+        result = compare(X, y, estimators, test=arguments.test, **folds, **run)
+    drawn = "" if len(X) == n_samples else f", {len(X)} of {n_samples} samples, drawn by class"
+    about = {"data": f"{arguments.data}{drawn}", **result.about}
+    result = attrs.evolve(result, about=about | {"command": shlex.join(["python", "-m", "rplvq", *arguments.given])})
+    written = _write(result, targets)
+    if arguments.json:
+        write_json(_plain_result(result))
+    else:
+        say((f"written: {', '.join(written)}\n\n" if written else "") + f"{result}\n")
+
+
+def _wanted(arguments: argparse.Namespace, n_samples: int) -> int:
+    """Return the number of samples to draw: by default at most BUNDLED_SAMPLES of a bundled set, and all of a file."""
+    if arguments.samples is not None:
+        return int(arguments.samples)
+    return n_samples if Path(arguments.data).is_file() else min(BUNDLED_SAMPLES, n_samples)
+
+
+def _plain_result(result: Comparison) -> dict[str, Any]:
+    testable = min(len(result.names), len(result.folds)) > 1
+    differences = [row for metric in result.metrics if testable for row in result.differences(metric)]
+    tables = {"rows": result.rows, "folds": result.fold_rows, "differences": differences}
+    return {"about": result.about, **tables, "test": result.test, "conclusions": result.conclusions()}
+
+
+def _targets(name: str) -> list[tuple[Path, Writer]]:
+    """Return the files that an ``--out`` stands for; check before training that they can be written."""
+    path = Path(name)
+    writer = FORMATS.get(path.suffix.lower())
+    if not name or (path.suffix and writer is None and not path.exists()):
+        raise UsageError(f"--out {name!r} is no folder, and its suffix is not one of {', '.join(FORMATS)}")
+    if writer is not None and not path.is_dir():
+        require_writable(path)
+        return [(path, writer)]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise UsageError(f"--out {name!r} is a file, not a folder, and not one of {', '.join(FORMATS)}") from error
+    for file in REPORT:
+        require_writable(path / file)
+    return [(path / file, write) for file, write in REPORT.items()]
+
+
+def _write(result: Comparison, targets: list[tuple[Path, Writer]]) -> list[str]:
+    """Write all files beside the old ones before any of these is replaced; return their names."""
+    written = []
+    with ExitStack() as stack:
+        beside = {
+            parent: Path(stack.enter_context(TemporaryDirectory(prefix=".rplvq-", dir=parent)))
+            for parent in {path.parent for path, _ in targets}
+        }
+        for path, write in targets:
+            try:
+                write(result, beside[path.parent] / path.name)
+                written.append(path)
+            except ImportError as error:
+                say(f"rplvq: no {path.name}: {error}\n", is_error=True)
+        for path in written:
+            os.replace(beside[path.parent] / path.name, path)
+    return [str(path) for path in written]

@@ -1,0 +1,165 @@
+"""The classifiers that a comparison takes: by metric and cost, by object, and baselines of other libraries."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
+
+METRICS = ("affine_invariant", "log_euclidean")
+BASELINES = ("mdm", "tangent_space")
+
+
+def default_estimators(
+    metrics: Iterable[Any] = METRICS,
+    costs: Iterable[Any] = ("rslvq",),
+    *,
+    prototypes_per_class: Any = 1,
+    max_epochs: int = 20,
+    sigma2: Any = "auto",
+    random_state: Any = None,
+) -> dict[str, Any]:
+    """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and its class means.
+
+    Parameters
+    ----------
+    metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean")
+        Metrics, as the parameter ``manifold`` of :class:`rplvq.RiemannianLVQ`.
+    costs : iterable of str or Cost, default=("rslvq",)
+        Costs, as its parameter ``cost``.
+    prototypes_per_class : int or dict, default=1
+        Number of prototypes per class of the trained classifiers; the class means are one per class.
+    max_epochs : int, default=20
+        Number of sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
+    sigma2 : float, Schedule or "auto", default="auto"
+        Variance of all trained classifiers. A number seldom suits all, because squared distances differ between
+        metrics.
+    random_state : int, RandomState or None, default=None
+        Seed of each estimator.
+
+    Returns
+    -------
+    dict of str to RiemannianLVQ
+        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
+        minimum distance to the class means, without training.
+
+    Raises
+    ------
+    ValueError
+        If a metric or a cost is not known.
+
+    Examples
+    --------
+    >>> from rplvq.evaluation import default_estimators
+    >>> list(default_estimators(["riemann", "euclid"]))
+    ['riemann rslvq', 'riemann MDM', 'euclid rslvq', 'euclid MDM']
+    """
+    metrics, costs, named = _parts(metrics, "metrics"), _parts(costs, "costs"), []
+    trained: Any = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class, "max_epochs": max_epochs}
+    for metric in metrics:
+        for cost in costs:
+            model = RiemannianLVQ(metric, cost, random_state=random_state, **trained)
+            named.append((f"{short_name(metric)} {short_name(cost)}", model))
+        named.append((f"{short_name(metric)} MDM", RiemannianLVQ(metric, max_epochs=0, random_state=random_state)))
+    return unique_names(named)
+
+
+def _parts(values: Any, argument: str) -> list[Any]:
+    """Return metrics or costs as a list; ValueError names the first that is not known."""
+    parts = [values] if isinstance(values, str) else list(values)
+    for index, part in enumerate(parts):
+        try:
+            (resolve_manifold if argument == "metrics" else resolve_cost)(part)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{argument}[{index}]: {error}") from error
+    return parts
+
+
+def baseline_estimators(names: Iterable[str] = BASELINES) -> dict[str, Any]:
+    """Return classifiers of pyRiemann (extra ``paper``) to compare with.
+
+    Parameters
+    ----------
+    names : iterable of str, default=("mdm", "tangent_space")
+        "mdm" is pyRiemann's minimum distance to mean under the affine-invariant metric. "tangent_space" is logistic
+        regression on the tangent vectors at the Riemannian mean of the training samples.
+
+    Returns
+    -------
+    dict of str to estimator
+        Unfitted estimators, ``"pyRiemann MDM"`` and ``"tangent space + logistic regression"``.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known.
+    ImportError
+        If pyRiemann is not installed.
+
+    Examples
+    --------
+    >>> from rplvq.evaluation import baseline_estimators
+    >>> list(baseline_estimators(["mdm"]))
+    ['pyRiemann MDM']
+    """
+    names = [names] if isinstance(names, str) else list(names)
+    if unknown := [name for name in names if name not in BASELINES]:
+        raise ValueError(f"baselines must be of {', '.join(BASELINES)}, got {unknown[0]!r}")
+    try:
+        from pyriemann.classification import MDM, TSClassifier
+    except ImportError as error:
+        what = " and ".join(map(repr, names))
+        raise ImportError(f'the baselines {what} need pyRiemann: pip install "rplvq[paper]"') from error
+    from sklearn.linear_model import LogisticRegression
+
+    made = {
+        "mdm": ("pyRiemann MDM", MDM("riemann")),
+        "tangent_space": (
+            "tangent space + logistic regression",
+            TSClassifier("riemann", clf=LogisticRegression(max_iter=1000)),
+        ),
+    }
+    return dict(made[name] for name in names)
+
+
+def short_name(part: Any) -> str:
+    """Return the name of a part that is given by its name or as an object."""
+    return part if isinstance(part, str) else type(part).__name__
+
+
+def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
+    names = [name for name, _ in named]
+    return {
+        f"{name} {names[: i + 1].count(name)}" if names.count(name) > 1 else name: estimator
+        for i, (name, estimator) in enumerate(named)
+    }
+
+
+def named_estimators(estimators: Any) -> dict[str, Any]:
+    """Turn a mapping of estimators, or a sequence of estimators and names of metrics, into a mapping by name."""
+    if isinstance(estimators, Mapping):
+        named = dict(estimators)
+    elif isinstance(estimators, (list, tuple)):
+        pairs: list[tuple[str, Any]] = []
+        for index, entry in enumerate(estimators):
+            if isinstance(entry, str):
+                try:
+                    pairs += default_estimators([entry]).items()
+                except ValueError as error:
+                    raise ValueError(f"estimators[{index}]={entry!r} is no metric: {error}") from error
+            else:
+                pairs.append((type(entry).__name__, entry))
+        named = unique_names(pairs)
+    else:
+        what = "a mapping name -> estimator, a list of estimators and names of metrics, or None"
+        raise ValueError(f"estimators must be {what}, got {estimators!r}")
+    if not named:
+        raise ValueError("estimators is empty: give at least one, or None for the default")
+    for name, estimator in named.items():
+        if not isinstance(name, str):
+            raise ValueError(f"estimators has the name {name!r}: names must be strings")
+        missing = [method for method in ("fit", "predict", "get_params") if not hasattr(estimator, method)]
+        if isinstance(estimator, type) or missing:
+            why = "is a class, pass an instance" if isinstance(estimator, type) else f"lacks {', '.join(missing)}"
+            raise ValueError(f"estimators[{name!r}]={estimator!r} is not a classifier: it {why}")
+    return named

@@ -1,0 +1,60 @@
+"""The differences of pairs of estimators: p-values, confidence intervals and signs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.protocols import Array
+
+Pair = tuple[str, str]
+TESTS = ("corrected_t", "wilcoxon")
+
+
+def check_test(test: str) -> str:
+    """Return the name of a test of differences; raise ValueError if there is no such test."""
+    if test not in TESTS:
+        raise ValueError(f"test must be {' or '.join(map(repr, TESTS))}, got {test!r}")
+    return test
+
+
+def p_values_of(
+    pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: str, *, correct: bool = True
+) -> list[float]:
+    """Return the p-value of each pair of names, by default after Holm's correction for the number of pairs.
+
+    ``scores`` are those of all folds (F,) by name, and ``ratio`` is the number of test samples over that of training
+    samples.
+    """
+    raw = [
+        wilcoxon_p_value(scores[first], scores[second])
+        if check_test(test) == "wilcoxon"
+        else corrected_t_p_value(scores[first], scores[second], ratio)
+        for first, second in pairs
+    ]
+    return [float(p) for p in holm(raw)] if correct else raw
+
+
+def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: str) -> list[Any]:
+    """Return one dict per pair of names, as :meth:`Comparison.differences` describes them."""
+    rows = []
+    for (first, second), p in zip(pairs, p_values_of(pairs, scores, ratio, test), strict=True):
+        a, b = scores[first], scores[second]
+        difference, (low, high) = float((a - b).mean()), corrected_t_interval(a, b, ratio)
+        better = "first" if difference > 0 else "second" if difference < 0 else "neither"
+        names = {"first": first, "second": second, "first_mean": float(a.mean()), "second_mean": float(b.mean())}
+        rows.append(names | {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p})
+    return rows
+
+
+def turned(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a pair in the opposite order."""
+    return dict(row) | {
+        "first": row["second"],
+        "second": row["first"],
+        "first_mean": row["second_mean"],
+        "second_mean": row["first_mean"],
+        "difference": -row["difference"],
+        "ci_low": -row["ci_high"],
+        "ci_high": -row["ci_low"],
+        "better": {"first": "second", "second": "first"}.get(row["better"], "neither"),
+    }

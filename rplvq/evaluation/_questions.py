@@ -1,0 +1,107 @@
+"""What a comparison was made to find out: which pairs of estimators answer it, and the answer as a sentence."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+from rplvq.estimators import resolve_manifold
+
+LEVEL = 0.05
+MOST_CLAUSES = 3
+
+
+class Question(NamedTuple):
+    """A topic and the pairs of estimators, each as (first, second), whose differences answer it.
+
+    Parameters
+    ----------
+    topic : {"training", "metric", "other"}
+        Trained prototypes against the class means of the same metric, metrics against each other, or trained prototypes
+        against classifiers of other kinds.
+    pairs : tuple of (str, str)
+        Names of the estimators.
+    """
+
+    topic: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+ANSWERS = {
+    "training": (
+        "Training helped over the class means (MDM)",
+        "Training harmed compared with the class means (MDM)",
+        "Whether training helped over the class means (MDM) remains open, because no difference is significant",
+        "Training helped over the class means (MDM) in {better} of {all} cases, harmed in {worse}, and the others are "
+        "not significant",
+    ),
+    "metric": (
+        "The metrics differ",
+        "The metrics differ",
+        "No difference between the metrics was found",
+        "The metrics differ significantly in {different} of {all} pairs",
+    ),
+    "other": (
+        "The trained prototypes are better than the other classifiers",
+        "The trained prototypes are worse than the other classifiers",
+        "No difference between the trained prototypes and the other classifiers was found",
+        "Against the other classifiers the trained prototypes are better in {better} of {all} pairs, worse in {worse}, "
+        "and the others are not significant",
+    ),
+    "best": (
+        "The best mean is significantly above all others",
+        "",
+        "The best mean is not significantly above any other",
+        "The best mean is significantly above {better} of {all} others",
+    ),
+}
+"""Beginnings of the sentences if all first estimators are significantly better, all worse, none different, or mixed."""
+
+
+def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
+    """Find the questions that estimators by name can answer, from their parameters ``manifold`` and ``max_epochs``."""
+    params = {name: estimator.get_params(deep=False) for name, estimator in named.items()}
+    ours = {name: own for name, own in params.items() if {"manifold", "cost", "max_epochs"} <= own.keys()}
+    metric = {name: _metric(own["manifold"]) for name, own in ours.items()}
+    trained = [name for name, own in ours.items() if own["max_epochs"] != 0]
+    means = [name for name in ours if name not in trained]
+    alike = {name: [repr(ours[name].get(key)) for key in ("cost", "prototypes_per_class")] for name in trained}
+    pairs = {
+        "training": [(a, b) for a, b in product(trained, means) if metric[a] == metric[b]],
+        "metric": [(a, b) for a, b in combinations(trained, 2) if metric[a] != metric[b] and alike[a] == alike[b]],
+        "other": list(product(trained, [name for name in named if name not in ours])),
+    }
+    return tuple(Question(topic, tuple(found)) for topic, found in pairs.items() if found)
+
+
+def _metric(value: Any) -> str:
+    """Return one text for all names of a metric; ``fit`` refuses a value that is none."""
+    try:
+        return repr(resolve_manifold(value))
+    except (ValueError, TypeError):
+        return repr(value)
+
+
+def answer(topic: str, differences: Sequence[Mapping[str, Any]], digits: int = 4) -> str:
+    """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named."""
+    better = sum(row["p"] < LEVEL and row["difference"] > 0 for row in differences)
+    worse = sum(row["p"] < LEVEL and row["difference"] < 0 for row in differences)
+    cases = {(len(differences), 0): 0, (0, len(differences)): 1, (0, 0): 2}
+    counts = {"better": better, "worse": worse, "different": better + worse, "all": len(differences)}
+    begin = ANSWERS[topic][cases.get((better, worse), 3)].format(**counts)
+    if len(differences) <= MOST_CLAUSES:
+        return f"{begin}: {'; '.join(_clause(row, digits) for row in differences)}."
+    largest = max(differences, key=lambda row: abs(row["difference"]))
+    return f"{begin}. The largest of the {len(differences)} differences: {_clause(largest, digits)}."
+
+
+def _clause(row: Mapping[str, Any], digits: int) -> str:
+    first = f"{row['metric']} {row['first_mean']:.{digits}f} of {row['first']}"
+    scores = f"{first} against {row['second_mean']:.{digits}f} of {row['second']}"
+    interval = f"95% confidence interval {row['ci_low']:+.{digits}f} to {row['ci_high']:+.{digits}f}"
+    return f"{scores}, difference {row['difference']:+.{digits}f} ({interval}, {p_text(row['p'], 'p')})"
+
+
+def p_text(p: float, name: str = "") -> str:
+    """Return a p-value with three digits, never as zero, as ``p = 0.012`` if a name is given."""
+    number, sign = ("0.001", "<") if p < 0.001 else (f"{p:.3f}", "=")
+    return f"{name} {sign} {number}" if name else number if sign == "=" else f"<{number}"
