@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
+from rplvq.costs._evaluate import evaluate
 from rplvq.costs._glvq import GLVQ
 from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
@@ -13,8 +14,8 @@ from rplvq.costs._spread import SpreadRSLVQ
 
 __all__ = [
     "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability", "RiemannianGaussian",
-    "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups", "likeliest_variance",
-    "log_proba_of", "restrict_to_classes",
+    "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups", "evaluate",
+    "likeliest_variance", "log_proba_of", "restrict_to_classes",
 ]  # fmt: skip
 
 COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}

@@ -105,7 +105,7 @@ class Trainer:
         ------
         ValueError
             If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
-            of positive numbers.
+            of such numbers. A schedule of the step size may also give 0.
         """
         return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
@@ -143,7 +143,7 @@ class Trainer:
         sigma2 = resolve_sigma2(self.sigma2, evidence)
 
         def starts() -> tuple[float, float]:
-            return default_starts(self.manifold, sigma2(0, self.max_epochs), len(labels), n_classes, samples)
+            return default_starts(self.manifold, sigma2(0, max(self.max_epochs, 1)), len(labels), n_classes, samples)
 
         step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), starts)
         memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
@@ -175,7 +175,7 @@ class Trainer:
         return float(getattr(self.manifold, "max_step_length", np.inf))
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Visit all samples in random order.
+        """Visit all samples in random order; if the step size is 0, only measure cost and error.
 
         Parameters
         ----------
@@ -200,6 +200,8 @@ class Trainer:
         FloatingPointError
             If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
+        if state.rests:
+            return state, measure(self.manifold, self.cost, state, samples).score(), 0
         meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
         rows, weights = visits(len(samples), samples.weights)
         try:
