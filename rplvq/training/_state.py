@@ -173,10 +173,10 @@ class EpochReport(NamedTuple):
     --------
     >>> from rplvq import RiemannianLVQ
     >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]
-    >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=0.1, max_epochs=2, callbacks=[print])
-    >>> model = model.fit(X, y)
-    epoch 1 of 2: cost 0.00547, training error 0, sigma2 1, step size 0.01, 2 prototypes
-    epoch 2 of 2: cost 0.00546, training error 0, sigma2 1, step size 0.001, 2 prototypes
+    >>> settings = {"sigma2": 1.0, "step_size": 0.1, "max_epochs": 2, "random_state": 0}
+    >>> model = RiemannianLVQ("euclidean_vectors", callbacks=[print], **settings).fit(X, y)
+    epoch 1 of 2: cost 0.00504, training error 0, sigma2 1, step size 0.1, 2 prototypes
+    epoch 2 of 2: cost 0.00503, training error 0, sigma2 1, step size 0.1, 2 prototypes
     """
 
     state: State
@@ -195,7 +195,8 @@ class EpochReport(NamedTuple):
         """Return one line: the epoch, and the values of its row without the time."""
         row = {name.replace("_", " "): value for name, value in self.row.items()}
         shown = [f"{name} {value:.3g}" for name, value in row.items() if name not in UNTOLD]
-        shown.append(f"{len(self.state.labels)} prototypes")
+        count = len(self.state.labels)
+        shown.append(f"{count} prototype{'s' * (count != 1)}")
         return f"epoch {self.epoch} of {self.n_epochs}: {', '.join(shown)}"
 
 

@@ -263,13 +263,11 @@ def test_a_printed_report_is_one_line_with_its_epoch(capsys):
     assert epochs == [1, 2, 3]
     assert len(lines) == 3
     cost, error = model.history_["cost"][1], model.history_["training_error"][1]
-    assert lines[1].startswith(
-        f"epoch 2 of 3: cost {cost:.3g}, training error {error:.3g}, sigma2 1, step size 0.00464"
-    )
+    assert lines[1].startswith(f"epoch 2 of 3: cost {cost:.3g}, training error {error:.3g}, sigma2 1, step size 0.1")
     assert "validation cost" in lines[1]
     assert lines[1].endswith(", 2 prototypes")
 
 
 def test_a_report_made_by_hand_can_be_printed():
     state = begun(np.random.default_rng(0)).state
-    assert str(EpochReport(state, 3, {})) == "epoch 0 of 3: 1 prototypes"
+    assert str(EpochReport(state, 3, {})) == "epoch 0 of 3: 1 prototype"
