@@ -18,6 +18,7 @@ from rplvq.schedules._schedules import (
     resolve,
     resolve_step_size,
     shared_step,
+    wants_default,
 )
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
@@ -33,4 +34,5 @@ __all__ = [
     "AUTO", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence",
     "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_starts", "free_numbers", "half_median",
     "initial_evidence", "is_auto", "likeliest_sigma2", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
+    "wants_default",
 ]  # fmt: skip
