@@ -49,6 +49,9 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: it computes distances and moves prototypes along weighted logarithms.
 
+    A divergence, which is no squared distance, also has a place here: its ``move`` then follows the vectors
+    ``-grad_w d(x, w) / 2`` in place of the logarithms, and ``check_manifold(..., divergence=True)`` checks it.
+
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
     small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled` and :class:`Bounded`.
     """

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
-from rplvq.costs._evaluate import evaluate
 from rplvq.costs._glvq import GLVQ
-from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of
+from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, evaluate, log_proba_of
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ

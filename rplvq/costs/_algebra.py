@@ -7,8 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.costs._evaluate import evaluate
-from rplvq.costs._mixture import log_proba_of
+from rplvq.costs._mixture import evaluate, log_proba_of
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 

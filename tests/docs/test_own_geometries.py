@@ -1,4 +1,4 @@
-"""The curved metric and the divergence of the examples keep their promises, by formulas that the examples do not use."""
+"""The curved metric and the divergence of the examples, against formulas that the examples do not use."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pymanopt.manifolds import Grassmann, Sphere
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
 from rplvq.testing import check_manifold
+from tests.problems import spd, spd_classes
 
 AI, LE, EV = AffineInvariant(), LogEuclidean(), EuclideanVectors()
 
@@ -277,6 +278,33 @@ class KullbackLeibler:
 
 
 POSITIVE = np.random.default_rng(0).uniform(2.0, 3.0, (7, 3))
+
+
+class Wishart:
+    """d = 2 (tr A - log det A - n) with A = W^-1 X, and straight steps along V = X - W."""
+
+    encode, decode = AI.encode, AI.decode
+
+    def sqdist(self, prototypes, samples):
+        ratio = np.linalg.solve(np.asarray(prototypes), samples[:, None])
+        return 2 * (np.trace(ratio, axis1=2, axis2=3).real - np.linalg.slogdet(ratio)[1] - ratio.shape[-1])
+
+    def connect(self, prototypes, samples):
+        return EV.connect(np.asarray(prototypes), samples)._replace(sqdist=self.sqdist(prototypes, samples))
+
+    def move(self, geodesics, weights):
+        pulled = np.einsum("bk,bkij->kij", weights, geodesics.samples[:, None] - geodesics.prototypes)
+        return geodesics.prototypes + pulled
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_wishart_divergence_passes_with_straight_steps(dtype):
+    points = spd(np.random.default_rng(0), 8, 3, dtype=dtype)
+    check_manifold(Wishart(), points, divergence=True)
+    X, y = spd_classes(dtype=dtype)
+    assert (
+        RiemannianLVQ(Wishart(), sigma2=1.0, step_size=0.02, max_epochs=5, random_state=0).fit(X, y).score(X, y) > 0.9
+    )
 
 
 def test_a_divergence_that_is_not_symmetric_passes_as_one_only():
