@@ -320,8 +320,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         model as it was before the call.
 
         The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
-        comes: calls only gather samples, at most the latest 1000, and every sample is predicted to be of the first
-        class. The call that brings a second class begins with all gathered samples, as if it were the first one.
+        comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until
+        then sigma2 is half the median squared distance to its prototypes, unless it is given. The call that brings a
+        second class begins with all gathered samples, as if they had come in this call.
 
         A class that appears late gets prototypes by ``init`` (at its mean, if ``init`` is prototypes) from its samples
         in the call. It gets as many as ``prototypes_per_class``, or as it has samples; one sample is enough. Until 10

@@ -26,7 +26,7 @@ SETTLED = 10
 OTHERS = 200
 """Number of samples of the other classes that are kept until then."""
 GATHERED = 1000
-"""Number of samples that are kept while all are of one class."""
+"""Number of samples that are kept while all are of one class; if more come, chance decides which ones."""
 
 
 @library_part

@@ -50,7 +50,7 @@ def trial_covariances(
     -----
     Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", use
     ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of ``center``. The
-    Ledoit-Wolf estimates of other libraries divide by ``n_samples``.
+    shrinkage estimators of other libraries divide by ``n_samples``.
 
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
     channel is flat or if the channels have an average reference. Drop such a channel first; a small shrinkage always

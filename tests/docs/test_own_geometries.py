@@ -106,6 +106,15 @@ def test_its_mean_has_no_gradient_and_all_parts_work_with_it(stein):
         assert_allclose(model.transform(X) ** 2, stein.sqdist(model.prototypes_, X), rtol=1e-6, atol=1e-9)
 
 
+def test_a_stream_with_it_begins_with_one_class_and_meets_another_late(stein):
+    X, y = spd_classes(n_classes=3, per_class=12)
+    model = RiemannianLVQ(stein, random_state=0)
+    for label in (2, 0, 1, 2, 0):
+        model.partial_fit(X[y == label], y[y == label], classes=[0, 1, 2])
+    assert model.score(X, y) > 0.9
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
 def test_the_metric_of_fisher_and_rao_has_its_known_distances(curved):
     metric = curved["FisherRao"]()
     points = np.array([[0.3, 1.0], [0.3, 2.5], [-1.0, 0.2], [4.0, 0.7]])
