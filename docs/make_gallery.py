@@ -32,7 +32,14 @@ TOPICS = {
         "sigma2_sensitivity",
         "pyriemann_drop_in",
     ],
-    "Extend": ["custom_metric", "custom_cost", "custom_schedule", "sphere_and_grassmann"],
+    "Extend": [
+        "custom_metric",
+        "curved_metric",
+        "divergence",
+        "custom_cost",
+        "custom_schedule",
+        "sphere_and_grassmann",
+    ],
     "Use": ["time_series", "soft_labels", "rejection", "streaming"],
     "Real data": ["eeg_sessions", "dimension_reduction", "polsar", "radar_scene", "distributed_radar"],
 }

@@ -6,7 +6,7 @@ registry of the classes that model files may name.
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any, Self, TypeVar
 
@@ -164,14 +164,34 @@ def require_jobs(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer other than 0, or None, got {value!r}")
 
 
-MANIFOLD_METHODS = ("encode", "decode", "sqdist", "connect", "move")
+MANIFOLD_METHODS = {
+    "encode": "checks points and changes their coordinates",
+    "decode": "changes codes back to points",
+    "sqdist": "gives squared distances of shape (B, K)",
+    "connect": "gives an object with the field sqdist and what move needs",
+    "move": "moves prototypes by weights of shape (B, K)",
+}
+"""The methods of a manifold, and what each of them is for."""
 
 
-def require_methods(name: str, value: Any, methods: Sequence[str], kind: str) -> None:
-    """Raise ValueError unless ``value`` is an instance with these methods; ``kind`` says what it should be."""
+def what_lacks(value: Any, methods: Iterable[str]) -> str:
+    """Return why ``value`` is no instance with these methods, or "" if it is one.
+
+    Examples
+    --------
+    >>> what_lacks(1.0, ["encode", "is_integer", "near"])
+    'it lacks encode (checks points and changes their coordinates), near'
+    """
+    if isinstance(value, type):
+        return "it is a class, pass an instance"
     missing = [method for method in methods if not callable(getattr(value, method, None))]
-    if isinstance(value, type) or missing:
-        why = "it is a class, pass an instance" if isinstance(value, type) else f"it lacks {', '.join(missing)}"
+    told = [f"{name} ({MANIFOLD_METHODS[name]})" if name in MANIFOLD_METHODS else name for name in missing]
+    return f"it lacks {', '.join(told)}" if told else ""
+
+
+def require_methods(name: str, value: Any, methods: Iterable[str], kind: str) -> None:
+    """Raise ValueError unless ``value`` is an instance with these methods; ``kind`` says what it should be."""
+    if why := what_lacks(value, methods):
         raise ValueError(f"{name}={value!r} is not {kind}: {why}")
 
 

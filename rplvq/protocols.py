@@ -49,6 +49,9 @@ GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
 class Manifold(Protocol[GeodesicsT]):
     """A geometry: it computes distances and moves prototypes along weighted logarithms.
 
+    A divergence, which is no squared distance, also has a place here: its ``move`` then follows the vectors
+    ``-grad_w d(x, w) / 2`` in place of the logarithms, and ``check_manifold(..., divergence=True)`` checks it.
+
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
     small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled` and :class:`Bounded`.
     """
@@ -168,20 +171,28 @@ class Cost(Protocol):
         Returns
         -------
         Evaluation
-            Loss (B,) and slope (B, K).
+            Loss (B,) and slope (B, K). A plain tuple of both will do.
+
+        Raises
+        ------
+        ValueError
+            If the cost needs class indices, and gets class probabilities.
         """
 
 
 @runtime_checkable
 class Schedule(Protocol):
-    """A positive number per epoch; a schedule is pure, picklable and comparable.
+    """A finite number per epoch; a schedule is pure, picklable and comparable.
+
+    A value of sigma2 is positive. A step size may also be 0, for example while it warms up: nothing moves in such an
+    epoch.
 
     An attrs class with a field ``start`` that is None starts at the default of the parameter for which it is used: a
     copy gets this default as its ``start``. Objects of other classes are called as they are.
     """
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
-        """Return the value in ``epoch`` 1..n_epochs; epoch 0 is before training, and ``n_epochs`` may be 0."""
+        """Return the value in ``epoch`` 0..n_epochs, where epoch 0 is before training; ``n_epochs`` is at least 1."""
 
 
 class StepRule(Schedule, Protocol):

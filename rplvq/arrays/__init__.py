@@ -16,6 +16,7 @@ from rplvq.arrays._labels import (
     index_labels,
     one_type,
     same_type,
+    weigh_classes,
 )
 from rplvq.arrays._linalg import (
     adjoint,
@@ -70,5 +71,5 @@ __all__ = [
     "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "mixed_units", "one_type",
     "parts_of", "parts_of_batch", "positive_inverse", "powm", "precision_of", "rank_tolerance", "reads_parts",
     "repeats", "require_finite", "row_slices", "same_type", "spectral_map", "sqrtm", "squared_roots", "subset",
-    "unmasked", "visits",
+    "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip

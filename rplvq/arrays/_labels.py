@@ -1,6 +1,7 @@
 """Checks of the labels and sample weights that users pass, and their conversion to class indices."""
 
-from numbers import Number
+from collections.abc import Mapping
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,79 @@ def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
     if not weights.any():
         raise ValueError("sample_weight is zero for every sample")
     return weights
+
+
+def weigh_classes(
+    class_weight: Any, classes: Array, targets: Array, weights: Array | None, *, in_stream: bool, is_open: bool = False
+) -> Array | None:
+    """Multiply sample weights (N,) by the weight of each sample's class; None for both stays None.
+
+    "balanced" weights are ``n / (n_classes n_c)`` for a class with n_c of n samples, where a sample of weight w counts
+    as w samples. Without sample weights they are those of :func:`sklearn.utils.class_weight.compute_sample_weight`.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or mapping from labels to numbers
+        A class that the mapping lacks has weight 1.
+    classes : ndarray of shape (C,)
+        Sorted labels.
+    targets : ndarray of int of shape (N,), or of float of shape (N, C)
+        Class indices; class probabilities are refused.
+    weights : ndarray of shape (N,) or None
+        Checked sample weights.
+    in_stream : bool
+        Whether the samples are a batch of a stream, which does not tell how frequent classes are.
+    is_open : bool, default=False
+        Whether classes that are not known yet may come.
+
+    Raises
+    ------
+    ValueError
+        If ``class_weight`` has another form, holds a value that is negative or not finite, or has a key that is no
+        class while it lacks a class; if targets are class probabilities; if a stream is to be balanced.
+
+    Examples
+    --------
+    >>> classes, targets = np.array(["a", "b"]), np.array([0, 1, 1, 1])
+    >>> weigh_classes("balanced", classes, targets, None, in_stream=False)
+    array([2.        , 0.66666667, 0.66666667, 0.66666667])
+    """
+    if class_weight is None:
+        return weights
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (balanced or isinstance(class_weight, Mapping)):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict of label to number, got {class_weight!r}")
+    if targets.ndim == 2:
+        raise ValueError(
+            f"class_weight={class_weight!r} needs one class per sample, and y holds soft labels: pass sample_weight"
+        )
+    if balanced and in_stream:
+        raise ValueError(
+            "class_weight='balanced' is not supported by partial_fit, because a batch does not tell how frequent each "
+            "class is: pass a dict, which compute_class_weight of sklearn.utils.class_weight gives for known labels"
+        )
+    given = np.ones(len(targets)) if weights is None else weights
+    if balanced:
+        sizes = np.bincount(targets, given, minlength=len(classes))
+        by_class = sizes.sum() / (np.count_nonzero(sizes) * np.where(sizes > 0, sizes, np.inf))
+    else:
+        by_class = _weights_by_label(class_weight, classes.tolist(), is_open=is_open)
+    return np.asarray(given * by_class[targets])
+
+
+def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_open: bool) -> Array:
+    """Return the weight (C,) of each label; raise ValueError at an invalid value, or at a key that seems mistyped."""
+    for label, value in class_weight.items():
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
+            raise ValueError(f"class_weight[{label!r}] must be a finite number of at least 0, got {value!r}")
+    extra = [label for label in class_weight if label not in labels]
+    missing = [label for label in labels if label not in class_weight]
+    if extra and missing and not is_open:
+        raise ValueError(
+            f"class_weight has the key {extra[0]!r}, which is not among the classes {labels}, but none for "
+            f"{missing[0]!r}"
+        )
+    return np.array([float(class_weight.get(label, 1.0)) for label in labels])
 
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:

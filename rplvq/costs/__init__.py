@@ -1,21 +1,23 @@
 """Costs see squared distances and labels, never a point. Each meets :class:`rplvq.protocols.Cost`; sums are costs."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
 from rplvq.costs._glvq import GLVQ
-from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, log_proba_of, sample_losses
+from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, evaluate, log_proba_of, sample_losses
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
 
 __all__ = [
-    "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability", "RiemannianGaussian",
-    "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups", "likeliest_variance",
-    "log_proba_of", "restrict_to_classes", "sample_losses",
+    "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
+    "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups",
+    "evaluate", "likeliest_variance", "log_proba_of", "restrict_to_classes", "sample_losses",
 ]  # fmt: skip
 
+CostName = Literal["rslvq", "plvq", "glvq"]
+"""The keys of :data:`COSTS` as a type, so that editors complete them."""
 COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
 """Costs by name."""

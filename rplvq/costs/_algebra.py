@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.costs._mixture import log_proba_of
+from rplvq.costs._mixture import evaluate, log_proba_of
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
@@ -86,7 +86,7 @@ class ScaledCost(Combinable):
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at targets that the scaled cost accepts."""
-        loss, slope = self.cost(sqdist, targets, labels, sigma2)
+        loss, slope = evaluate(self.cost, sqdist, targets, labels, sigma2)
         return Evaluation(self.factor * loss, self.factor * slope)
 
     @property
@@ -137,8 +137,9 @@ class SummedCost(Combinable):
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at targets that every term accepts."""
-        found = [term(sqdist, targets, labels, sigma2) for term in self.terms]
-        return Evaluation(sum(loss for loss, _ in found), sum(slope for _, slope in found))
+        found = [evaluate(term, sqdist, targets, labels, sigma2) for term in self.terms]
+        losses, slopes = zip(*found, strict=True)
+        return Evaluation(np.sum(losses, axis=0), np.sum(slopes, axis=0))
 
     def restrict_to_classes(self, classes: Array) -> SummedCost:
         """Return the same cost for the classes with these indices (M,) only."""

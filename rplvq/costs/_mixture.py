@@ -3,6 +3,8 @@
 Component k has the logit ``log pi_k - d_k / (2 sigma2)``; the normaliser of a shared sigma2 cancels. Everything is
 computed in logarithms: the sum over a class is divided by its own largest term, so that a class whose probability
 underflows still has an exact logarithm and an exact slope.
+
+Also here are the calls of any cost: :func:`evaluate` for its loss, and :func:`log_proba_of` for its posterior.
 """
 
 from functools import lru_cache
@@ -12,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from rplvq.arrays import by_block
-from rplvq.protocols import Array, Cost
+from rplvq.protocols import Array, Cost, Evaluation
 
 SPAN = np.log(1e4)
 """The calibrated sigma2 is searched within this distance of the given one, in logarithms."""
@@ -86,6 +88,67 @@ def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Arr
     logits = mixture_logits(sqdist, sigma2, log_priors)
     by_class = class_log_sum_exp(logits, class_groups(labels))
     return np.asarray(by_class - log_sum_exp(by_class))
+
+
+def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+    """Return loss (B,) and slope (B, K) of any cost, which may return them as a plain tuple.
+
+    Parameters
+    ----------
+    cost : Cost
+        The cost.
+    sqdist, targets, labels, sigma2
+        As for :class:`rplvq.protocols.Cost`.
+
+    Returns
+    -------
+    Evaluation
+        Loss and slope.
+
+    Raises
+    ------
+    TypeError
+        If the cost does not return two arrays of these shapes.
+    ValueError
+        If the cost reads class probabilities (B, C) as if they were class indices (B,), and fails at that. Other
+        exceptions of the cost are not changed.
+
+    Examples
+    --------
+    >>> def pull(sqdist, targets, labels, sigma2):
+    ...     own = labels == targets[:, None]
+    ...     return (own * sqdist).sum(axis=1), own.astype(float)
+    >>> evaluate(pull, np.array([[1.0, 3.0]]), np.array([1]), np.array([0, 1]), 1.0)
+    Evaluation(loss=array([3.]), slope=array([[0., 1.]]))
+    """
+    try:
+        found = cost(sqdist, targets, labels, sigma2)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        # A cost that refuses class probabilities says so by a ValueError. NumPy's ValueErrors are about broadcasting.
+        if targets.ndim == 1 or (isinstance(error, ValueError) and "broadcast" not in str(error)):
+            raise
+        raise _needs_indices(cost, targets, f"raised {type(error).__name__}") from error
+    # The usual answer leaves by the first return, because this function runs in every step of training.
+    if isinstance(found, Evaluation) and isinstance(found.loss, np.ndarray) and isinstance(found.slope, np.ndarray):
+        if found.slope.shape == sqdist.shape and found.loss.shape == sqdist.shape[:1]:
+            return found
+    elif not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(f"cost {cost!r} must return (loss, slope), got {type(found)}")
+    for name, value, wanted in zip(("loss", "slope"), found, (sqdist.shape[:1], sqdist.shape), strict=True):
+        if (got := np.shape(value)) != wanted:
+            if targets.ndim == 2:
+                raise _needs_indices(cost, targets, f"returned a {name} of shape {got} instead of {wanted}")
+            raise TypeError(f"cost {cost!r}: {name} must have shape {wanted}, got {got}")
+    return Evaluation(*map(np.asarray, found))
+
+
+def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
+    """Return the error for a cost that failed at class probabilities (B, C); ``what`` says how."""
+    return ValueError(
+        f"cost {cost!r} {what} for soft labels, targets of shape {targets.shape}: it seems to read one class index per "
+        "sample. Pass y.argmax(axis=1), use a cost for soft labels such as cost='plvq', or let the cost read "
+        "targets[:, labels], the probability of the class of each prototype"
+    )
 
 
 def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:

@@ -15,11 +15,11 @@ from rplvq.estimators import (
     RiemannianLVQ,
     begin_training,
     make_trainer,
+    manifold_of,
     new_or_resumed,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
-    resolve_manifold,
     resolve_step_size,
     store,
 )
@@ -52,8 +52,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     estimator : RiemannianLVQ, optional
         Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches. A
         number draws mini-batches over all partitions, from one permutation per epoch that the caller holds (8 bytes per
-        sample). Early stopping, ``growth``, adaptive step sizes, initializers of your own and manifolds without
-        ``pull`` and ``exp`` are not supported.
+        sample). Early stopping, ``growth``, ``class_weight``, adaptive step sizes, initializers of your own and
+        manifolds without ``pull`` and ``exp`` are not supported.
     persist : bool, default=True
         Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
         encodes them again in every step.
@@ -222,7 +222,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         """Return the manifold; refuse parameters that this estimator does not support."""
-        manifold = resolve_manifold(model.manifold)
+        manifold = manifold_of(model)
         if not is_additive(manifold):
             raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
         if resolve_early_stopping(model.early_stopping) is not None:
@@ -231,6 +231,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
+        if model.class_weight is not None:
+            raise ValueError(f"class_weight={model.class_weight!r} is not supported by DistributedLVQ: pass None")
         return manifold
 
 

@@ -9,11 +9,11 @@ from rplvq.arrays import Samples, canonical_order
 from rplvq.distributed._partitions import Partitions, partition
 from rplvq.estimators import resolve_manifold
 from rplvq.initializers import Assignment, choose_by_class, prototype_counts
-from rplvq.manifolds import Look, descend
+from rplvq.manifolds import Look, MetricName, descend
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 
 
-def distributed_mean(manifold: str | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
+def distributed_mean(manifold: MetricName | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
     """Riemannian mean of a Dask array, by one pass over the workers per step of Karcher's iteration.
 
     Each worker returns the sum of its squared distances and the sum of its logarithms. The formula and its source are

@@ -80,6 +80,8 @@ class DistributedTrainer:
 
     def sweep(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Visit every sample once, as :meth:`rplvq.Trainer.sweep` does."""
+        if state.rests:
+            return state, self.score(state), 0
         cost, wrong, n_capped = 0.0, 0.0, 0
         try:
             for rows in self._batches(rng):

@@ -3,6 +3,7 @@
 from rplvq.estimators._classifier import RiemannianLVQ
 from rplvq.estimators._fitting import begin_training, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
+    manifold_of,
     resolve_cost,
     resolve_counts,
     resolve_early_stopping,
@@ -13,7 +14,7 @@ from rplvq.estimators._names import (
 )
 
 __all__ = [
-    "RiemannianLVQ", "begin_training", "make_trainer", "new_or_resumed", "resolve_cost", "resolve_counts",
-    "resolve_early_stopping", "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size",
-    "store",
+    "RiemannianLVQ", "begin_training", "make_trainer", "manifold_of", "new_or_resumed", "resolve_cost",
+    "resolve_counts", "resolve_early_stopping", "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule",
+    "resolve_step_size", "store",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -10,29 +11,37 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded
+from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, weigh_classes
+from rplvq.costs import CostName
 from rplvq.estimators._fitting import begin_training, draw_seed, make_trainer, new_or_resumed, store
 from rplvq.estimators._names import (
+    DEFAULT_MANIFOLD,
+    InitName,
     by_posterior,
+    manifold_of,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
-    resolve_manifold,
     takes_vectors,
 )
 from rplvq.estimators._online import (
+    GATHERED,
     Stream,
+    alone_state,
     buffered,
     cost_of_classes,
+    gathered,
     known_classes,
     next_epoch,
     prepare_partial_fit,
     present_classes,
     recent_samples,
+    short_of_samples,
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import save_model
+from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
@@ -40,10 +49,12 @@ from rplvq.training import (
     Callback,
     EarlyStopping,
     Growth,
+    Score,
     State,
     Trainer,
     append_columns,
     edge_trouble,
+    history_row,
     measure,
     split_classes,
     step_trouble,
@@ -69,6 +80,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         "learned_log_euclidean", "euclidean_vectors" for plain vectors, or an object.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.
+    metric : str, Manifold, pymanopt manifold or None, default=None
+        Another name of ``manifold``, which other libraries of this field use. Give only one of them: two different
+        values are an error.
     sigma2 : float, Schedule, HeldOut, "auto" or "half_median", default="auto"
         Variance of the mixture, in squared distances.
 
@@ -90,6 +104,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         - :class:`rplvq.schedules.StepSize` also sets the cap on weights.
     prototypes_per_class : int or dict, default=1
         Number of prototypes per class, for all classes or by label.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class by label, 1 for a label that is missing. The weights of samples are multiplied by it.
+        "balanced" gives all classes the same sum of weights; ``partial_fit`` does not support it.
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, an object, or K points with their labels.
     max_epochs : int, default=100
@@ -172,16 +189,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __init__(
         self,
-        manifold: str | Manifold[Any] | Any = "affine_invariant",
-        cost: str | Cost = "rslvq",
+        manifold: MetricName | Manifold[Any] | Any = DEFAULT_MANIFOLD,
+        cost: CostName | Cost = "rslvq",
         *,
+        metric: MetricName | Manifold[Any] | Any = None,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
         step_size: float | Schedule | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
         prototypes_per_class: int | Mapping[Any, int] = 1,
-        init: str | Initializer | tuple[Any, Any] = "mean",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        init: InitName | Initializer | tuple[Any, Any] = "mean",
         max_epochs: int = 100,
         batch_size: int | None = 1,
-        decision: str = "nearest",
+        decision: Literal["nearest", "posterior"] = "nearest",
         early_stopping: bool | EarlyStopping = False,
         growth: Sequence[Growth] = (),
         callbacks: Sequence[Callback] = (),
@@ -191,9 +210,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     ) -> None:
         self.manifold = manifold
         self.cost = cost
+        self.metric = metric
         self.sigma2 = sigma2
         self.step_size = step_size
         self.prototypes_per_class = prototypes_per_class
+        self.class_weight = class_weight
         self.init = init
         self.max_epochs = max_epochs
         self.batch_size = batch_size
@@ -252,7 +273,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         DivergenceWarning
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
         """
-        manifold, classes, samples = self._check(X, y, sample_weight, shares=True)
+        manifold, classes, samples = self._check(X, y, sample_weight, in_stream=False)
         progress, origin = new_or_resumed(self, resume, classes, samples)
         rng, validation = np.random.default_rng(origin.seed), None
         if stopping := resolve_early_stopping(self.early_stopping):
@@ -292,6 +313,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         latest samples, including those of this call, before the sweep. Callbacks are not called. Ctrl-C leaves the
         model as it was before the call.
 
+        The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
+        comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until
+        then sigma2 is half the median squared distance to its prototypes, unless it is given. The call that brings a
+        second class begins with all gathered samples, as if they had come in this call.
+
         A class that appears late gets prototypes by ``init`` (at its mean, if ``init`` is prototypes) from its samples
         in the call. It gets as many as ``prototypes_per_class``, or as it has samples; one sample is enough. Until 10
         samples per prototype have come, its prototypes are initialized anew from all of them in each call. The class is
@@ -318,7 +344,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ------
         ValueError
             As for fit. Also if a label is not among the classes that were named, or has another type; if the first
-            batch holds one class only; if there are soft labels while a class waits for its first sample.
+            batch holds one class only and ``classes`` is not given; if there are soft labels while a class waits for
+            its first sample.
         FloatingPointError
             As for fit.
 
@@ -344,40 +371,49 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
         known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
         manifold, known, samples = self._check(X, y, sample_weight, known, more=more)
-        if first:
-            rng = np.random.default_rng(draw_seed(self))
-            met, trainer, state = self._begin_stream(manifold, known, samples, rng)
-            recent = recent_samples(trainer.growth, None, lambda: buffered(samples, known))
-            stream = stream._replace(cost=trainer.cost, recent=recent)
-            trainer = attrs.evolve(trainer, cost=cost_of_classes(trainer.cost, met, known))
-        else:
+        if not first:
             validate_data(self, X, skip_check_array=True, reset=False)
             self._require_same_shape(samples.codes)
+        if first or stream.alone is not None:
+            samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
+            rng = np.random.default_rng(draw_seed(self))
+            met, trainer, state, stream = self._begin_stream(manifold, known, samples, stream, rng)
+        else:
             rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
             rng.bit_generator.state = self._rng.bit_generator.state
             met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
-        state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+        if stream.alone is None:
+            state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+        else:
+            row = history_row(state, Score(0.0, 0.0), 0, 0.0)
         history = append_columns({} if first else self.history_, row)
         store(self, X if first else None, trainer, state, known, rng, history, known[met], stream)
         return self
 
     def _begin_stream(
-        self, manifold: Manifold[Any], known: Array, samples: Samples, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State]:
-        """Choose the prototypes in the first call of a stream.
+        self, manifold: Manifold[Any], known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
+    ) -> tuple[Array, Trainer, State, Stream]:
+        """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
-        Return the indices (M,) of the classes in the batch, the trainer with the cost for all classes, and the state.
+        Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, and
+        the stream for the next call.
         """
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
-        if len(met) < 2:
-            raise ValueError(
-                f"the first call holds samples of one class only, {known[met].tolist()}: two are needed to begin"
-            )
-        within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
+        few = len(met) < 2 or stream.alone is not None
+        within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met, few))
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
-        first = trainer.first_prototypes(within, len(met), rng)
-        return met, whole, begin_training(self, trainer, *first, within, len(met), rng, in_stream=True).state
+        call = cache(lambda: buffered(samples, known))
+        stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
+        if len(met) < 2:
+            state, stream = alone_state(trainer, within, rng), stream._replace(alone=call().latest(GATHERED))
+        else:
+            first = trainer.first_prototypes(within, len(met), rng)
+            state = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True).state
+        if few:
+            counts = resolve_counts(self.prototypes_per_class, known)
+            stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))
+        return met, trainer, state, stream
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.
@@ -413,26 +449,37 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        vectors = takes_vectors(self.manifold)
+        vectors = takes_vectors(self)
         tags.input_tags.two_d_array, tags.input_tags.three_d_array = vectors, not vectors
         return tags
 
     def _check(
-        self, X: Any, y: Any, weights: Any, classes: Array | None = None, *, more: bool = False, shares: bool = False
+        self, X: Any, y: Any, weights: Any, classes: Array | None = None, *, more: bool = False, in_stream: bool = True
     ) -> tuple[Manifold[Any], Array, Samples]:
-        """Check the data before anything is changed; return manifold, classes, and samples in canonical order."""
+        """Check the data before anything is changed; return manifold, classes, and samples in canonical order.
+
+        ``classes`` are known before, and ``more`` says whether others are accepted.
+        """
         by_posterior(self.decision)
-        manifold = resolve_manifold(self.manifold)
+        manifold = manifold_of(self)
         codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes, more=more)
-        samples = Samples(codes, targets, check_weights(weights, len(codes)))
-        return manifold, found, samples.canonical(shares=shares)
+        given, is_open = check_weights(weights, len(codes)), in_stream and (more or classes is None)
+        weighed = weigh_classes(self.class_weight, found, targets, given, in_stream=in_stream, is_open=is_open)
+        return manifold, found, Samples(codes, targets, weighed).canonical(shares=not in_stream)
 
-    def _initializer(self, classes: Array, samples: Samples, met: Array | None = None) -> Initializer:
-        """Return an initializer for all classes, or for those with the indices ``met`` (M,) only."""
+    def _initializer(
+        self, classes: Array, samples: Samples, met: Array | None = None, few: bool = False
+    ) -> Initializer:
+        """Return an initializer for all classes, or for those with the indices ``met`` (M,) only.
+
+        If there may be ``few`` samples of a class, it gets at most as many prototypes as it has samples.
+        """
         counts = resolve_counts(self.prototypes_per_class, classes)
         if met is not None:
             counts, classes, samples = tuple(counts[i] for i in met), classes[met], _within(samples, met)
+        if few:
+            counts = tuple(np.minimum(counts, np.bincount(samples.classes)).tolist())
         if not isinstance(self.init, (tuple, list)):
             check_class_sizes(samples.targets, samples.weights, counts, classes)
         return resolve_initializer(self.init, counts, classes)

@@ -13,9 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples
 from rplvq.estimators._names import (
+    manifold_of,
     resolve_cost,
     resolve_early_stopping,
-    resolve_manifold,
     resolve_sigma2_rule,
     resolve_step_size,
 )
@@ -72,7 +72,7 @@ def new_or_resumed(
     else:
         seed = int(loaded.origin["seed"])  # any other random_state cannot be repeated
     origin = Origin(parameters, seed, classes, samples)
-    require_same_origin(resume, loaded, origin, resolve_manifold(model.manifold))
+    require_same_origin(resume, loaded, origin, manifold_of(model))
     return loaded.progress, origin
 
 

@@ -4,7 +4,7 @@ Each ``resolve_`` function raises ValueError if a parameter has an invalid value
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -19,6 +19,9 @@ from rplvq.protocols import Array, Cost, Initializer, Manifold
 from rplvq.schedules import AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
 
+DEFAULT_MANIFOLD: Literal["affine_invariant"] = "affine_invariant"
+InitName = Literal["mean", "kmeans"]
+"""The keys of :data:`INITIALIZERS` as a type, so that editors complete them."""
 INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
 
 
@@ -28,14 +31,32 @@ def _by_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
     return table[value]
 
 
-def resolve_manifold(value: Any) -> Manifold[Any]:
-    """Turn a name, a Manifold or a pymanopt manifold into a Manifold."""
+def resolve_manifold(value: Any, argument: str = "manifold") -> Manifold[Any]:
+    """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
-        return _by_name(value, MANIFOLDS, "manifold")()  # type: ignore[no-any-return]
+        return _by_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
     if isinstance(value, PymanoptManifold):
         return FromPymanopt(value)
-    require_methods("manifold", value, MANIFOLD_METHODS, "a Manifold")
+    require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
     return value  # type: ignore[no-any-return]
+
+
+def manifold_of(model: Any) -> Manifold[Any]:
+    """Return the Manifold of an estimator, from its parameter ``manifold`` or the other name of it, ``metric``.
+
+    ValueError is raised if both are given and differ. The default of ``manifold`` counts as not given.
+    """
+    if model.metric is None:
+        return resolve_manifold(model.manifold)
+    found = resolve_manifold(model.metric, "metric")
+    if not (isinstance(model.manifold, str) and model.manifold == DEFAULT_MANIFOLD):
+        other = resolve_manifold(model.manifold)
+        if found is not other and not bool(found == other):
+            raise ValueError(
+                f"manifold={model.manifold!r} and metric={model.metric!r} are two names of one parameter, and differ: "
+                "give only one of them"
+            )
+    return found
 
 
 def resolve_cost(value: Any) -> Cost:
@@ -107,6 +128,7 @@ def by_posterior(decision: Any) -> bool:
     return bool(decision == "posterior")
 
 
-def takes_vectors(manifold: Any) -> bool:
-    """Whether a value of the parameter ``manifold`` means vectors instead of matrices."""
-    return manifold == "euclidean_vectors" or isinstance(manifold, EuclideanVectors)
+def takes_vectors(model: Any) -> bool:
+    """Whether the metric of an estimator is one of vectors instead of matrices."""
+    value = model.manifold if model.metric is None else model.metric
+    return isinstance(value, EuclideanVectors) or (isinstance(value, str) and value == "euclidean_vectors")

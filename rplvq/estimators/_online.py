@@ -18,12 +18,15 @@ from rplvq.estimators._names import resolve_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
 from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.schedules import initial_evidence, wants_default
 from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
 
 SETTLED = 10
 """Number of samples per prototype from which on a late class is no longer initialized anew."""
 OTHERS = 200
 """Number of samples of the other classes that are kept until then."""
+GATHERED = 1000
+"""Number of samples that are kept while all are of one class; if more come, chance decides which ones."""
 
 
 @library_part
@@ -43,13 +46,15 @@ class Stream(NamedTuple):
 
     ``is_open`` says whether labels that were not announced are accepted. ``cost`` is the cost for all classes, whereas
     that of the trainer is for the classes that have prototypes. ``recent`` holds the latest samples with their labels,
-    for rules of growth, and ``pending`` the late classes that do not have enough samples yet.
+    for rules of growth, and ``pending`` the late classes that do not have enough samples yet. ``alone`` holds the
+    samples with their labels as long as all are of one class, and is None from the second class on.
     """
 
     is_open: bool = False
     cost: Any = None
     recent: Samples | None = None
     pending: PendingClasses | None = None
+    alone: Samples | None = None
 
 
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
@@ -112,6 +117,39 @@ def next_epoch(trainer: Trainer, state: State) -> State:
     if state.epoch < last or in_stream is None:
         return began
     return began._replace(step_size=in_stream(began.step_size, began.sigma2, len(state.labels)))
+
+
+def gathered(alone: Samples, call: Samples, known: Array) -> Samples:
+    """Return the samples of one class that were gathered, and those of a call, as if all had come in this call.
+
+    ``alone`` has labels as targets, and ``call`` and the result have indices among the sorted labels ``known`` (C,).
+    """
+    if call.targets.ndim == 2:
+        waiting = np.setdiff1d(known, alone.targets).tolist()[0]
+        raise ValueError(f"soft labels need prototypes of every class, and class {waiting!r} has none yet")
+    indexed = Samples(alone.codes, np.searchsorted(known, alone.targets), alone.weights)
+    return indexed.followed_by(call).canonical()
+
+
+def alone_state(trainer: Trainer, samples: Samples, rng: np.random.Generator) -> State:
+    """Return the state for samples of a single class, from which nothing is trained.
+
+    A rule for sigma2 gives half the median squared distance to the prototypes, or 1 if most samples coincide with them.
+    Predictions do not depend on it, and the call that brings a second class chooses it anew.
+    """
+    prototypes, labels = trainer.first_prototypes(samples, 1, rng)
+    if isinstance(trainer.sigma2, str) or wants_default(trainer.sigma2):
+        try:
+            initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples).half_median  # noqa: B018
+        except ValueError:
+            trainer = attrs.evolve(trainer, sigma2=1.0)
+    return trainer.start(prototypes, labels, samples, 1)
+
+
+def short_of_samples(call: Samples, met: Array, counts: Array) -> PendingClasses | None:
+    """Return the classes ``met`` (M,) that have fewer samples than they should have prototypes, ``counts`` (M,)."""
+    labels = met[[np.count_nonzero(call.targets == label) < count for label, count in zip(met, counts, strict=True)]]
+    return PendingClasses(labels, _bounded(call, labels)) if len(labels) else None
 
 
 def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import accuracy, row_slices, unmasked
@@ -20,7 +20,7 @@ from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
 
 
-class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin):
+class PrototypePredictor(TransformerMixin, ClassifierMixin):
     """The methods of :class:`rplvq.RiemannianLVQ` that predict; its Notes say what they take and raise.
 
     Where they return an array of shape (N, ...), an image of matrices gives one of shape (rows, columns, ...).
@@ -118,6 +118,32 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
 
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the columns of :meth:`transform`: the class of each prototype and its number within it.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored, because a distance depends on all features.
+
+        Returns
+        -------
+        ndarray of str objects of shape (K,)
+            Lower-case name of the estimator's class, label and number, joined by "_".
+
+        Examples
+        --------
+        >>> from rplvq import RiemannianLVQ
+        >>> X, y = [[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]
+        >>> model = RiemannianLVQ("euclidean_vectors", prototypes_per_class={"low": 2, "high": 1}, max_epochs=0)
+        >>> model.fit(X, y).get_feature_names_out().tolist()
+        ['riemannianlvq_high_0', 'riemannianlvq_low_0', 'riemannianlvq_low_1']
+        """
+        labels = self._snapshot().prototype_labels_.tolist()
+        numbered = [(label, labels[:k].count(label)) for k, label in enumerate(labels)]
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}_{label}_{number}" for label, number in numbered], dtype=object)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy.
 
@@ -138,10 +164,6 @@ class PrototypePredictor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clas
         """
         check_is_fitted(self)
         return copy.copy(self)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.prototype_labels_)
 
     def _require_same_shape(self, codes: Array) -> None:
         shape = np.shape(self.state_.prototypes)[1:]

@@ -48,8 +48,8 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
     labels, prototypes = state.labels, np.asarray(state.prototypes)
     in_order = labels.shape == prototypes.shape[:1] and (np.diff(labels) >= 0).all()
     _require(in_order and np.array_equal(np.unique(labels), np.arange(n_classes)), f"labels are {labels.tolist()}")
-    for name in ("sigma2", "step_size"):
-        _require(0 < getattr(state, name) < np.inf, f"{name} is {getattr(state, name)}")
+    _require(0 < state.sigma2 < np.inf, f"sigma2 is {state.sigma2}")
+    _require(0 <= state.step_size < np.inf, f"step_size is {state.step_size}")
     _require(callable(state.sigma2_schedule) and callable(state.step_schedule), "its schedules cannot be called")
     _require(np.isfinite(prototypes).all(), "its prototypes are not finite")
     points = np.asarray(manifold.decode(state.prototypes))

@@ -1,7 +1,7 @@
 """Manifolds see points, never the label of a sample. Each meets :class:`rplvq.protocols.Manifold`; all have means."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from rplvq.manifolds._affine_invariant import (
     EPS,
@@ -31,10 +31,15 @@ from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 __all__ = [
     "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
-    "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
+    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
 ]  # fmt: skip
 
+MetricName = Literal[
+    "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
+    "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean",
+]  # fmt: skip
+"""The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
     "affine_invariant": AffineInvariant,
     "riemann": AffineInvariant,

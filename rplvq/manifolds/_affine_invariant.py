@@ -1,6 +1,6 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
@@ -166,7 +166,7 @@ class AffineInvariant:
     """
 
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
-    compiled: bool | str = attrs.field(default="auto", validator=one_of("auto", True, False))
+    compiled: bool | Literal["auto"] = attrs.field(default="auto", validator=one_of("auto", True, False))
 
     def encode(self, points: Any) -> Array:
         """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite."""

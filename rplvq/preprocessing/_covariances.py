@@ -17,7 +17,7 @@ from rplvq.protocols import Array
 
 
 def trial_covariances(
-    X: npt.ArrayLike, *, center: bool = False, shrinkage: float | Literal["ledoit_wolf"] = 0.0
+    X: npt.ArrayLike, *, center: bool = False, shrinkage: float | Literal["ledoit_wolf", "oas"] = 0.0
 ) -> Array:
     r"""Compute the covariance matrix of every trial of a multichannel time series.
 
@@ -28,10 +28,12 @@ def trial_covariances(
     center : bool, default=False
         Whether to subtract each channel's mean over the trial. It is negligible for band-passed signals, and the paper
         does not subtract it.
-    shrinkage : float in [0, 1] or "ledoit_wolf", default=0.0
+    shrinkage : float in [0, 1], "ledoit_wolf" or "oas", default=0.0
         Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``, as in
-        :func:`sklearn.covariance.shrunk_covariance`. "ledoit_wolf" estimates s for each trial (Ledoit and Wolf 2004),
-        as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does, for complex signals too.
+        :func:`sklearn.covariance.shrunk_covariance`. The names estimate s for each trial, for complex signals too:
+        "ledoit_wolf" as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does (Ledoit and Wolf 2004), and "oas" as
+        :func:`sklearn.covariance.oas` does (oracle approximating shrinkage, Chen et al. 2010). The latter assumes
+        that signals are Gaussian, and complex ones circular, as the analytic signals of :func:`scipy.signal.hilbert`.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def trial_covariances(
     -----
     Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", use
     ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of ``center``. The
-    Ledoit-Wolf estimates of other libraries divide by ``n_samples``.
+    shrinkage estimators of other libraries divide by ``n_samples``.
 
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
     channel is flat or if the channels have an average reference. Drop such a channel first; a small shrinkage always
@@ -58,6 +60,9 @@ def trial_covariances(
     ----------
     O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
     J. Multivariate Analysis 88, 2004. https://doi.org/10.1016/S0047-259X(03)00096-4
+
+    Y. Chen, A. Wiesel, Y. C. Eldar, A. O. Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE Trans.
+    Signal Processing 58, 2010. https://doi.org/10.1109/TSP.2010.2053029
 
     Examples
     --------
@@ -78,8 +83,8 @@ def trial_covariances(
     (6, 3, 3)
     """
     signals = as_number_array(X, 3, "(n_trials, n_channels, n_samples)")
-    automatic = isinstance(shrinkage, str) and shrinkage == "ledoit_wolf"
-    strength = None if automatic else _strength(shrinkage, " or 'ledoit_wolf'")
+    estimator = ESTIMATORS.get(shrinkage) if isinstance(shrinkage, str) else None
+    strength = 0.0 if estimator else _strength(shrinkage, " or 'ledoit_wolf' or 'oas'")
     n_channels, n_samples = signals.shape[1:]
     if n_channels == 0:
         raise ValueError(f"X must hold at least one channel, got shape {signals.shape}")
@@ -90,14 +95,14 @@ def trial_covariances(
     if center:
         signals = signals - signals.mean(axis=2, keepdims=True)
     covariances = _second_moments(signals, n_samples - 1)
-    if strength is None:
-        return _shrink(covariances, _ledoit_wolf(signals))
+    if estimator is not None:
+        return _shrink(covariances, estimator(signals))
     return _shrink(covariances, np.full(len(covariances), strength))
 
 
 def region_covariances(
     images: npt.ArrayLike,
-    features: str | FeatureMap = "auto",
+    features: Literal["auto", "grey5", "rgb9"] | FeatureMap = "auto",
     *,
     shrinkage: float = 0.0,
     masks: npt.ArrayLike | None = None,
@@ -235,15 +240,43 @@ def _ledoit_wolf(signals: Array) -> Array:
     because fourth powers of signals in small units underflow.
     """
     n, n_samples = signals.shape[1:]
-    variance = np.mean(np.abs(signals) ** 2, axis=(1, 2))
-    relative = signals / np.sqrt(np.where(variance > 0, variance, 1.0))[:, None, None]
-    moments = _second_moments(relative, n_samples)
+    relative, moments = _relative_moments(signals)
     power = np.sum(np.abs(relative) ** 2, axis=1)
     scatter = np.sum(np.abs(moments - np.eye(n)) ** 2, axis=(1, 2))
     noise = np.mean(power**2, axis=1) - np.sum(np.abs(moments) ** 2, axis=(1, 2))
     noise = np.clip(noise / n_samples, 0.0, scatter)
     share: Array = noise / np.where(scatter > 0, scatter, 1.0)
     return share
+
+
+def _oas(signals: Array) -> Array:
+    """Estimate the oracle approximating shrinkage (N,) of each trial (N, n, l).
+
+    For ``a = tr(S^2)`` and ``b = tr(S)^2`` it is ``(a + b) / ((l + 1) (a - b / n))``, at most 1 (Chen et al. 2010,
+    equation 23, without terms of order 1 / n, as scikit-learn has it). For circular complex Gaussian signals
+    ``E tr(S^2)`` and the variance of ``tr(S)`` are smaller, and the same derivation gives ``b / (l (a - b / n))``.
+    """
+    n, n_samples = signals.shape[1:]
+    moments = _relative_moments(signals)[1]
+    a = np.sum(np.abs(moments) ** 2, axis=(1, 2))
+    b = np.trace(moments, axis1=1, axis2=2).real ** 2
+    spread = np.maximum(a - b / n, 0.0)
+    if np.iscomplexobj(signals):
+        share, scale = b, n_samples * spread
+    else:
+        share, scale = a + b, (n_samples + 1) * spread
+    return np.asarray(np.where(share < scale, share / np.where(scale > 0, scale, 1.0), 1.0))
+
+
+def _relative_moments(signals: Array) -> tuple[Array, Array]:
+    """Return signals (N, n, l) divided by the root of their mean variance, and the second moments of these."""
+    variance = np.mean(np.abs(signals) ** 2, axis=(1, 2))
+    relative = signals / np.sqrt(np.where(variance > 0, variance, 1.0))[:, None, None]
+    return relative, _second_moments(relative, signals.shape[2])
+
+
+ESTIMATORS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}
+"""Estimators of the shrinkage of each trial, by name."""
 
 
 def _strength(shrinkage: Any, alternative: str = "") -> float:

@@ -10,6 +10,7 @@ from pymanopt.manifolds import ComplexGrassmann, Grassmann
 from pymanopt.optimizers import ConjugateGradient
 
 from rplvq.arrays import adjoint, congruence, hermitian_part
+from rplvq.costs import evaluate
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array, Cost
 
@@ -50,7 +51,7 @@ class ProjectedCost:
         manifold = AffineInvariant()
         small = congruence(self.prototypes, basis)
         sqdist, logs, vectors, factors = manifold.connect(small, congruence(self.samples, basis))
-        loss, slope = self.cost(sqdist, self.targets, self.labels, self.sigma2)
+        loss, slope = evaluate(self.cost, sqdist, self.targets, self.labels, self.sigma2)
         vectors = adjoint(factors) @ vectors  # (N, K, p, p), the u_i in columns
         rates = 2.0 * slope[..., None] * logs / len(loss)  # (N, K, p)
         by_samples = ((vectors * (rates * np.exp(-logs))[..., None, :]) @ adjoint(vectors)).sum(axis=1)

@@ -10,6 +10,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import by_block, check_labels, congruence, encoded, hard_targets, index_labels, invsqrtm, logm, sqrtm
+from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
 from rplvq.manifolds import AffineInvariant, riemannian_mean
@@ -101,7 +102,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         self,
         n_components: int = 2,
         *,
-        cost: str | Cost = "rslvq",
+        cost: CostName | Cost = "rslvq",
         sigma2: float | str = "auto",
         n_alternations: int = 0,
         classifier: RiemannianLVQ | None = None,

@@ -19,6 +19,7 @@ from rplvq.schedules._schedules import (
     resolve,
     resolve_step_size,
     shared_step,
+    wants_default,
 )
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
@@ -34,4 +35,5 @@ __all__ = [
     "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence", "StepDecay",
     "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "free_numbers", "half_median", "initial_evidence",
     "is_auto", "likeliest_sigma2", "paper_start", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
+    "wants_default",
 ]  # fmt: skip

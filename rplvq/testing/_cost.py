@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rplvq.costs import evaluate
 from rplvq.protocols import Array, Cost, Evaluation
 from rplvq.testing._agreement import agree, pickled, require
 
@@ -20,10 +21,10 @@ class Case(NamedTuple):
     loss: Array  # (B,)
     slope: Array  # (B, K)
 
-    def at(self, sqdist: Array, targets: Array | None = None, labels: Array | None = None) -> Any:
+    def at(self, sqdist: Array, targets: Array | None = None, labels: Array | None = None) -> Evaluation:
         """Evaluate the cost at other distances, targets or labels."""
         targets = self.targets if targets is None else targets
-        return self.cost(sqdist, targets, self.labels if labels is None else labels, self.sigma2)
+        return as_promised(self.cost, sqdist, targets, self.labels if labels is None else labels, self.sigma2)
 
 
 def check_cost(
@@ -85,23 +86,28 @@ def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -
             sqdist = rng.uniform(0.1, 6.0, (len(hard), len(labels)))
             given = (sqdist.copy(), targets.copy(), labels.copy())
             try:
-                found = cost(*given, sigma2)
+                found = as_promised(cost, *given, sigma2)
             except ValueError:
                 if targets is soft:
                     continue
                 raise
             kept = all(map(np.array_equal, given, (sqdist, targets, labels)))
             require(kept, "a cost must not write into sqdist, targets or labels")
-            check_evaluation(found, sqdist.shape, "at ordinary distances")
+            check_evaluation(found, "at ordinary distances")
             yield Case(cost, sqdist, targets, labels, sigma2, found.loss, found.slope)
 
 
-def check_evaluation(found: Any, shape: tuple[int, ...], where: str) -> None:
-    """Require an Evaluation with finite loss (B,) and slope (B, K), given the shape (B, K)."""
-    require(isinstance(found, Evaluation), f"a cost must return an Evaluation, got {type(found)}")
-    for name, value, wanted in (("loss", found.loss, shape[:1]), ("slope", found.slope, shape)):
-        got = np.shape(value)
-        require(got == wanted, f"{name} must have shape {wanted} {where}, got {got}")
+def as_promised(cost: Cost, *arguments: Any) -> Evaluation:
+    """Evaluate a cost; require that it returns loss and slope, of the shapes (B,) and (B, K) at class indices."""
+    try:
+        return evaluate(cost, *arguments)
+    except TypeError as error:
+        raise AssertionError(str(error)) from error
+
+
+def check_evaluation(found: Evaluation, where: str) -> None:
+    """Require finite loss (B,) and slope (B, K)."""
+    for name, value in (("loss", found.loss), ("slope", found.slope)):
         bad = np.argwhere(~np.isfinite(value))
         if len(bad):
             at = tuple(int(i) for i in bad[0])
@@ -165,7 +171,7 @@ def finite_far_away(case: Case) -> None:
     for where, sqdist in places.items():
         with np.errstate(all="ignore"):
             found = case.at(sqdist)
-        check_evaluation(found, sqdist.shape, where)
+        check_evaluation(found, where)
 
 
 def log_proba_sums_to_one(case: Case) -> None:

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rplvq.parts import MANIFOLD_METHODS, what_lacks
 from rplvq.protocols import Array, Manifold
 from rplvq.testing._agreement import RTOL, accepted, agree, pickled, require, vanish
 
@@ -19,6 +20,7 @@ class Case(NamedTuple):
     d: Array  # (B, K), squared distances of the samples to the prototypes
     size: float  # the largest of them, with which errors are compared
     rng: np.random.Generator
+    divergence: bool = False  # whether sqdist need not be a squared distance
 
     def moved(self, weights: Array) -> Any:
         """Move the prototypes by weights (B, K)."""
@@ -35,7 +37,12 @@ class Case(NamedTuple):
 
 
 def check_manifold(
-    manifold: Manifold[Any], points: Any = None, *, pickling: bool = True, random_state: int = 0
+    manifold: Manifold[Any],
+    points: Any = None,
+    *,
+    divergence: bool = False,
+    pickling: bool = True,
+    random_state: int = 0,
 ) -> None:
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
@@ -52,6 +59,10 @@ def check_manifold(
         At least 4 points that are distinct, well-conditioned and so close together that geodesics between them can be
         prolonged by a fifth (no cut locus, no projection onto a floor). By default seven positive definite 3 x 3
         matrices or, if ``encode`` refuses them, seven vectors.
+    divergence : bool, default=False
+        Whether ``sqdist`` is a divergence, which need not be symmetric, and whose gradient is no logarithm. ``move``
+        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm: the rate of d(y, w) on the way to x
+        must be that of d(x, w) on the way to y, and a move with weight 1 must lower d.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
@@ -79,6 +90,8 @@ def check_manifold(
     ...         return np.exp(codes)
     >>> check_manifold(PositiveVectors(), np.arange(1.0, 13.0).reshape(4, 3), pickling=False)
     """
+    why = what_lacks(manifold, MANIFOLD_METHODS)
+    require(not why, f"{manifold!r} is not a Manifold: {why}")
     rng = np.random.default_rng(random_state)
     points = default_points(manifold, rng) if points is None else np.array(points)
     if len(points) < 4:
@@ -88,7 +101,7 @@ def check_manifold(
     prototypes, samples = codes[: min(3, half)], codes[half:][:4]
     d = distances(manifold, prototypes, samples)
     kept = codes.copy()
-    case = Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng)
+    case = Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng, divergence)
     for promise in PROMISES:
         promise(case)
         require(np.array_equal(codes, kept), "sqdist, connect and move must not write into codes")
@@ -146,6 +159,8 @@ def sqdist_is_symmetric(case: Case) -> None:
     """Require that the distance of a point to itself is zero, and that distances are symmetric."""
     table = case.manifold.sqdist(case.codes, case.codes)
     vanish(np.diagonal(table), case.size, "sqdist of a point to itself must be 0")
+    if case.divergence:
+        return
     agree(table, table.T, case.size, "sqdist must be symmetric")
 
 
@@ -187,11 +202,15 @@ def weight_zero_stays(case: Case) -> None:
 
 
 def weight_shortens_distance(case: Case) -> None:
-    """Require that ``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)``."""
+    """Require that ``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)``; a divergence must only fall, or rise for s < 0."""
     for i in range(len(case.samples)):
         for s in (1.0, 0.3, -0.2):
             moved = case.moved_alone(i, np.full(len(case.prototypes), s))
             left = case.manifold.sqdist(moved, case.samples[i : i + 1])[0]
+            if case.divergence:
+                nearer, word = left < case.d[i], "lower" if s > 0 else "raise"
+                require((nearer if s > 0 else ~nearer).all(), f"move with weight {s} must {word} the divergence")
+                continue
             if s == 1:
                 vanish(left, case.size, f"move with weight 1 must reach the sample, here {i}")
                 continue
@@ -234,7 +253,8 @@ def move_follows_gradient(case: Case) -> None:
     towards = [rate(row[:, None] * np.ones_like(case.d)) for row in np.eye(len(case.samples))]
     rates = np.moveaxis(np.array(towards), 2, 0)  # (K, B, B): towards i, of sqdist to j
     own = np.diagonal(rates, axis1=1, axis2=2).T
-    agree(own, -2 * case.d, case.size, "move by a small weight s must change sqdist by -2 s sqdist")
+    if not case.divergence:
+        agree(own, -2 * case.d, case.size, "move by a small weight s must change sqdist by -2 s sqdist")
     rule = (
         "move must follow the gradient of sqdist: the rate of sqdist to y on the way to x must be "
         "that of sqdist to x on the way to y"

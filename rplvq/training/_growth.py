@@ -6,6 +6,7 @@ geometry.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 import attrs
 import numpy as np
@@ -66,7 +67,7 @@ class Grow:
     at_most: int = attrs.field(default=4, validator=count_from(1))
     every: int = attrs.field(default=10, validator=count_from(1))
     gain: float | None = attrs.field(default=0.02, validator=number_in(high=1, closed=True, or_none=True))
-    at: str = attrs.field(default="mean", validator=one_of("mean", "sample"))
+    at: Literal["mean", "sample"] = attrs.field(default="mean", validator=one_of("mean", "sample"))
     min_samples: int = attrs.field(default=10, validator=count_from(1))
     window: int = attrs.field(default=200, validator=count_from(1))
 

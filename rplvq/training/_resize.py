@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import Samples
+from rplvq.costs import evaluate
 from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import State
@@ -197,11 +198,11 @@ class Window:
         return window
 
     def _loss(self, sqdist: Array, labels: Array) -> Array:
-        return np.asarray(self.weights * self.cost(sqdist, self.targets, labels, self.state.sigma2).loss)
+        return np.asarray(self.weights * evaluate(self.cost, sqdist, self.targets, labels, self.state.sigma2).loss)
 
     def _descent(self, chosen: Array) -> Callable[[float], Array]:
         """Return a function that gives the codes of the prototypes ``chosen`` (M,) after a step of a given length."""
-        slope = self.cost(self.sqdist, self.targets, self.labels, self.state.sigma2).slope[:, chosen]
+        slope = evaluate(self.cost, self.sqdist, self.targets, self.labels, self.state.sigma2).slope[:, chosen]
         slope = slope * self.weights[:, None]
         norms = np.abs(slope).sum(axis=0)
         share = slope / np.where(norms > 0, norms, 1.0)

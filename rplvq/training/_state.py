@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples, parts_of
+from rplvq.costs import evaluate
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 
@@ -42,17 +43,29 @@ class State(NamedTuple):
     memory: Any = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
-        """Return this state at ``epoch``; raise ValueError unless both schedules give positive finite values."""
-        sigma2 = _value("sigma2", self.sigma2_schedule, epoch, n_epochs)
-        step_size = _value("step_size", self.step_schedule, epoch, n_epochs)
+        """Return this state at ``epoch``, with the values of both schedules.
+
+        Schedules may divide by the number of epochs, so they are asked for one epoch if ``n_epochs`` is 0.
+
+        Raises
+        ------
+        ValueError
+            Unless sigma2 is positive and finite, and the step size is finite and at least 0.
+        """
+        sigma2 = float(self.sigma2_schedule(epoch, max(n_epochs, 1)))
+        step_size = float(self.step_schedule(epoch, max(n_epochs, 1)))
+        if not 0 < sigma2 < np.inf:
+            given = f"{sigma2} in epoch {epoch} from {self.sigma2_schedule!r}"
+            raise ValueError(f"sigma2 must be positive and finite, got {given}")
+        if not 0 <= step_size < np.inf:
+            given = f"{step_size} in epoch {epoch} from {self.step_schedule!r}"
+            raise ValueError(f"step_size must be finite and not negative, got {given}")
         return self._replace(epoch=epoch, sigma2=sigma2, step_size=step_size)
 
-
-def _value(name: str, schedule: Schedule, epoch: int, n_epochs: int) -> float:
-    value = float(schedule(epoch, n_epochs))
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value} in epoch {epoch} from {schedule!r}")
-    return value
+    @property
+    def rests(self) -> bool:
+        """Whether nothing moves in this epoch, because its step size is 0. A step rule decides for each step."""
+        return self.step_size == 0 and self.memory is None
 
 
 class Result(NamedTuple):
@@ -137,6 +150,10 @@ class Score(NamedTuple):
     error: float
 
 
+UNTOLD = ("epoch", "n capped", "seconds", "n prototypes")
+"""Columns of the history that a printed report leaves out or states otherwise."""
+
+
 class EpochReport(NamedTuple):
     """The argument of a callback, which is called after each epoch.
 
@@ -154,6 +171,15 @@ class EpochReport(NamedTuple):
         ``score()`` returns cost and error of the state on the training samples, at the price of one pass of distances.
     origin : rplvq.training.Origin, optional
         The input of the fit; None for a trainer without an estimator.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]
+    >>> settings = {"sigma2": 1.0, "step_size": 0.1, "max_epochs": 2, "random_state": 0}
+    >>> model = RiemannianLVQ("euclidean_vectors", callbacks=[print], **settings).fit(X, y)
+    epoch 1 of 2: cost 0.00504, training error 0, sigma2 1, step size 0.1, 2 prototypes
+    epoch 2 of 2: cost 0.00503, training error 0, sigma2 1, step size 0.1, 2 prototypes
     """
 
     state: State
@@ -162,6 +188,19 @@ class EpochReport(NamedTuple):
     progress: Any = None
     score: Callable[[], Score] | None = None
     origin: Any = None
+
+    @property
+    def epoch(self) -> int:
+        """Number of this epoch, from 1 to ``n_epochs``."""
+        return self.state.epoch
+
+    def __str__(self) -> str:
+        """Return one line: the epoch, and the values of its row without the time."""
+        row = {name.replace("_", " "): value for name, value in self.row.items()}
+        shown = [f"{name} {value:.3g}" for name, value in row.items() if name not in UNTOLD]
+        count = len(self.state.labels)
+        shown.append(f"{count} prototype{'s' * (count != 1)}")
+        return f"epoch {self.epoch} of {self.n_epochs}: {', '.join(shown)}"
 
 
 class Meter:
@@ -194,7 +233,7 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
     for rows in parts_of(codes, len(state.labels)):
         sqdist = manifold.sqdist(state.prototypes, codes[rows])
         nearest[rows] = sqdist.argmin(axis=1)
-        loss[rows] = cost(sqdist, samples.targets[rows], state.labels, state.sigma2).loss
+        loss[rows] = evaluate(cost, sqdist, samples.targets[rows], state.labels, state.sigma2).loss
     meter = Meter(state.labels)
     meter.count(nearest, loss, samples)
     return meter

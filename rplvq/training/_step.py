@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
+from rplvq.costs import evaluate
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
@@ -94,7 +95,7 @@ def contribution(
     """
     geodesics = (connect or manifold.connect)(state.prototypes, part.codes)
     sqdist = geodesics.sqdist
-    loss, slope = cost(sqdist, part.targets, state.labels, state.sigma2)
+    loss, slope = evaluate(cost, sqdist, part.targets, state.labels, state.sigma2)
     if part.weights is not None:
         slope = slope * part.weights[:, None]
     weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf)
@@ -161,7 +162,7 @@ class Stepper:
                     continue
                 geodesics = connect(prototypes, codes[start:stop])
                 sqdist = geodesics.sqdist
-                loss, slope = cost(sqdist, targets[start:stop], labels, sigma2)
+                loss, slope = evaluate(cost, sqdist, targets[start:stop], labels, sigma2)
                 if sample_weight is not None:
                     slope = slope * sample_weight[start:stop, None]
                 if memory is not None:

@@ -113,7 +113,7 @@ class Trainer:
         ------
         ValueError
             If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
-            of positive numbers.
+            of such numbers. A schedule of the step size may also give 0.
         """
         return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
@@ -169,7 +169,7 @@ class Trainer:
         def auto() -> float:
             n = n_samples or samples.total_weight
             first = default_shares(len(labels), n)[0] if share is None else share
-            return shared_step(sigma2(0, self.max_epochs), first, n, self.batch_size)
+            return shared_step(sigma2(0, max(self.max_epochs, 1)), first, n, self.batch_size)
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), auto, paper)
@@ -202,7 +202,7 @@ class Trainer:
         return float(getattr(self.manifold, "max_step_length", np.inf))
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Visit all samples in random order.
+        """Visit all samples in random order; if the step size is 0, only measure cost and error.
 
         Parameters
         ----------
@@ -227,6 +227,8 @@ class Trainer:
         FloatingPointError
             If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
+        if state.rests:
+            return state, measure(self.manifold, self.cost, state, samples).score(), 0
         meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
         rows, weights = visits(len(samples), samples.weights)
         try:

@@ -46,6 +46,7 @@ OTHER = {
         *("log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), AffineInvariant(compiled=False)),
         *(AffineInvariant(compiled=True), ProjectedEuclidean(tau=1e-3)),
     ],
+    "metric": ["riemann", "euclid", AffineInvariant(max_step_length=5)],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [
         *(2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None),
@@ -57,6 +58,7 @@ OTHER = {
         AdaptiveStep(0.1, max_weight=None),
     ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],
+    "class_weight": ["balanced", {0: 2.0, 1: 0.5}],
     "init": ["kmeans", ClassMeans(), ClassMeans(perturbation=0.1), ClassKMeans(max_iter=5)],
     "max_epochs": [7],
     "batch_size": [None, 5],
@@ -75,8 +77,18 @@ EVERY_CHANGE = pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{n}={v
 
 
 NAMES = [
-    *("manifold", "cost", "sigma2", "step_size", "prototypes_per_class", "init", "max_epochs", "batch_size"),
-    *("decision", "early_stopping", "growth", "callbacks", "n_jobs", "verbose", "random_state"),
+    *("manifold", "cost", "metric", "sigma2", "step_size", "prototypes_per_class", "class_weight", "init"),
+    *(
+        "max_epochs",
+        "batch_size",
+        "decision",
+        "early_stopping",
+        "growth",
+        "callbacks",
+        "n_jobs",
+        "verbose",
+        "random_state",
+    ),
 ]
 DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(RiemannianLVQ).parameters.items()}
 ELSEWHERE = [
@@ -85,8 +97,8 @@ ELSEWHERE = [
 ]
 
 
-def test_there_are_fifteen_parameters():
-    assert len(NAMES) == 15
+def test_there_are_seventeen_parameters():
+    assert len(NAMES) == 17
     assert list(DEFAULTS) == NAMES
     assert sorted(RiemannianLVQ().get_params()) == sorted(NAMES)
 

@@ -102,10 +102,10 @@ def test_more_jobs_give_the_same(model, problem):
 def test_transform_names_its_columns_and_fills_frames(model, problem):
     pd = pytest.importorskip("pandas")
     X, _ = problem
-    names = [f"riemannianlvq{k}" for k in range(6)]
+    names = [f"riemannianlvq_{label}_{k}" for label in range(3) for k in range(2)]
     assert model.get_feature_names_out().tolist() == names
     frame = RiemannianLVQ(max_epochs=1).set_output(transform="pandas").fit(*problem).transform(X)
     assert isinstance(frame, pd.DataFrame)
-    assert frame.columns.tolist() == names[:3]
+    assert frame.columns.tolist() == names[::2]
     fitted = RiemannianLVQ(max_epochs=1, random_state=0)
     assert_allclose(fitted.fit_transform(*problem), fitted.transform(X))

@@ -8,7 +8,7 @@ from rplvq import EuclideanVectors, RiemannianLVQ
 
 
 @parametrize_with_checks(
-    [RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(manifold="euclidean_vectors", max_epochs=10)]
+    [RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(metric="euclidean_vectors", sigma2="blended")]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

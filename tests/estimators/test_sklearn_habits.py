@@ -184,7 +184,7 @@ def test_transform_can_give_a_table_with_names(data):
     fitted = model().set_output(transform="pandas").fit(X, y)
     table = fitted.transform(X)
     assert isinstance(table, pandas.DataFrame)
-    names = [f"riemannianlvq{k}" for k in range(4)]
+    names = [f"riemannianlvq_{label}_0" for label in "abcd"]
     assert table.columns.tolist() == fitted.get_feature_names_out().tolist() == names
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.covariance import ledoit_wolf_shrinkage, shrunk_covariance
+from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import AffineInvariant
@@ -100,7 +100,43 @@ def test_ledoit_wolf_of_degenerate_trials():
     assert_allclose(covariances[2], 4 / 3 * np.eye(2))
 
 
-@given(SEEDS, st.floats(1e-9, 1e9), st.booleans(), st.sampled_from([0.0, 0.3, "ledoit_wolf"]))
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("shape", [(5, 6, 3), (5, 6, 30), (20, 4, 6), (2, 6, 300), (2, 1, 9)], ids=str)
+def test_oas_is_that_of_scikit_learn(center, shape):
+    x = signals(2, shape)
+    strengths = [oas(trial.T, assume_centered=not center)[1] for trial in x]
+    plain = trial_covariances(x, center=center, shrinkage=1e-9)
+    expected = [shrunk_covariance(c, shrinkage=s) for c, s in zip(plain, strengths, strict=True)]
+    assert_allclose(trial_covariances(x, center=center, shrinkage="oas"), expected, rtol=1e-6)
+
+
+def test_oas_of_complex_signals_is_nearly_the_best_shrinkage():
+    """Circular Gaussian signals need another strength than real ones: the mean squared error says so."""
+    rng = np.random.default_rng(3)
+    n, n_samples, scales = 16, 40, np.geomspace(0.5, 2.0, 16)
+    white = rng.standard_normal((400, n, n_samples)) + 1j * rng.standard_normal((400, n, n_samples))
+    x = np.sqrt(scales / 2)[:, None] * white
+
+    def error(shrinkage):
+        found = trial_covariances(x, shrinkage=shrinkage) * (n_samples - 1) / n_samples
+        return np.mean(np.abs(found - np.diag(scales)) ** 2)
+
+    best = min(error(s) for s in np.linspace(0, 1, 21))
+    assert error("oas") < 1.05 * best
+    assert error("oas") < 0.5 * error(0.0)
+
+
+def test_oas_of_degenerate_trials():
+    x = np.zeros((3, 2, 4))
+    x[1, 0] = 1.0
+    x[2] = [[1, 1, -1, -1], [1, -1, 1, -1]]  # exactly white: the target itself
+    covariances = trial_covariances(x, shrinkage="oas")
+    assert_array_equal(covariances[0], 0.0)
+    assert_allclose(covariances[1], np.diag([0.6, 0.4]) * 4 / 3)
+    assert_allclose(covariances[2], 4 / 3 * np.eye(2))
+
+
+@given(SEEDS, st.floats(1e-9, 1e9), st.booleans(), st.sampled_from([0.0, 0.3, "ledoit_wolf", "oas"]))
 def test_units_only_scale(seed, factor, is_complex, shrinkage):
     """Microvolts or volts: the shrinkage is the same, also where fourth powers would underflow."""
     x = signals(seed, is_complex=is_complex)
@@ -121,7 +157,7 @@ def test_linear_mixing_is_a_congruence(seed, is_complex, center):
     assert_allclose(mixed, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
-@given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.2, "ledoit_wolf"]))
+@given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.2, "ledoit_wolf", "oas"]))
 def test_results_are_hermitian_positive_definite_and_keep_the_trace(seed, is_complex, shrinkage):
     x = signals(seed, is_complex=is_complex)
     covariances = trial_covariances(x, shrinkage=shrinkage)
@@ -133,7 +169,7 @@ def test_results_are_hermitian_positive_definite_and_keep_the_trace(seed, is_com
 
 def test_fewer_samples_than_channels_need_shrinkage():
     x = signals(5, (2, 6, 4))
-    for shrinkage in (0.05, "ledoit_wolf"):
+    for shrinkage in (0.05, "ledoit_wolf", "oas"):
         spectrum = np.linalg.eigvalsh(trial_covariances(x, shrinkage=shrinkage))
         assert (spectrum[:, 0] > 1e-3 * spectrum[:, -1]).all()
     with pytest.raises(ValueError, match=r"X\[0\] is (singular|not positive definite).*shrinkage"):
@@ -194,7 +230,7 @@ def test_wrong_trials_are_refused(x, message):
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, np.nan, True, None, "lwf", 0.1j, [0.1], np.array([0.1, 0.2])])
 def test_wrong_shrinkage_is_refused(bad):
-    with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\] or 'ledoit_wolf'"):
+    with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\] or 'ledoit_wolf' or 'oas'"):
         trial_covariances(signals(10), shrinkage=bad)
     with pytest.raises(ValueError, match=r"shrinkage must be a number in \[0, 1\], got"):
         region_covariances(np.ones((1, 4, 4)), shrinkage=bad)

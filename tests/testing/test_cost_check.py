@@ -102,7 +102,8 @@ COST_FAULTS = {
     "no sigma2": (Wrapped(lambda e, d, t, c, s: e._replace(slope=s * e.slope)), "it is 0.7 times"),
     "only attracts": (Wrapped(own_class_only), r"derivative of loss by sqdist: at index \(\d, \d\)"),
     "wrong for soft": (Wrapped(wrong_for_soft), "everywhere it is 0.9 times"),
-    "a tuple": (Wrapped(lambda e, *_: tuple(e)), "must return an Evaluation, got <class 'tuple'>"),
+    "loss alone": (Wrapped(lambda e, *_: e.loss), r"must return \(loss, slope\), got <class 'numpy.ndarray'>"),
+    "three arrays": (Wrapped(lambda e, *_: (*e, 1)), r"must return \(loss, slope\), got <class 'tuple'>"),
     "summed": (Wrapped(lambda e, *_: e._replace(loss=e.loss.sum())), r"loss must have shape \(6,\)"),
     "slope of (K, B)": (Wrapped(lambda e, *_: e._replace(slope=e.slope.T)), r"slope must have shape \(6, 3\)"),
     "NaN": (
@@ -139,13 +140,20 @@ def test_a_faulty_cost_is_named(name):
         Cost(hard_only(generalized_lvq)),
         Cost(hard_only(RSLVQ()), RSLVQ().log_proba),
         Wrapped(lambda e, *_: e),
+        Wrapped(lambda e, *_: tuple(e)),
         Wrapped(lambda e, *_: Evaluation(3 * e.loss + 5, 3 * e.slope)),
     ],
-    ids=["generalized LVQ", "RSLVQ wrapped", "PLVQ wrapped", "affine"],
+    ids=["generalized LVQ", "RSLVQ wrapped", "PLVQ wrapped", "a plain tuple", "affine"],
 )
 def test_good_costs_of_ones_own_pass(cost):
     assert check_cost(cost, pickling=False) is None
     check_cost(cost, n_classes=2, sigma2=3.0, pickling=False, random_state=1)
+
+
+def test_a_cost_for_class_indices_that_does_not_look_at_its_targets_passes():
+    """The trainer turns its IndexErrors at soft labels into a sentence, which is what a cost has to promise."""
+    check_cost(Cost(generalized_lvq), pickling=False)
+    check_cost(Cost(RSLVQ().__call__), pickling=False)
 
 
 def test_an_unpicklable_cost_is_named():

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from pymanopt.manifolds import Grassmann, Sphere
 
-from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean
+from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
 from rplvq.testing import check_manifold
+from tests.problems import spd, spd_classes
 
 AI, LE, EV = AffineInvariant(), LogEuclidean(), EuclideanVectors()
 
@@ -229,6 +230,105 @@ def test_a_manifold_that_pickling_changes_is_named():
 def test_points_are_asked_for_where_the_defaults_do_not_fit(manifold):
     with pytest.raises(ValueError, match=r"pass points of the manifold.*X\[0\] is not a point of"):
         check_manifold(FromPymanopt(manifold))
+
+
+class Partial:
+    """A beginning of a manifold."""
+
+    def encode(self, points):
+        return np.asarray(points)
+
+    def sqdist(self, prototypes, samples):
+        return EV.sqdist(prototypes, samples)
+
+
+def test_methods_that_lack_are_named_with_what_they_are_for():
+    wanted = r"is not a Manifold: it lacks decode \(changes codes back to points\), connect \(.*\), move \(moves proto"
+    with pytest.raises(AssertionError, match=wanted):
+        check_manifold(Partial())
+    with pytest.raises(AssertionError, match="it is a class, pass an instance"):
+        check_manifold(EuclideanVectors)
+    with pytest.raises(ValueError, match=wanted):
+        RiemannianLVQ(Partial()).fit([[0.0], [1.0]], [0, 1])
+
+
+class KullbackLeibler:
+    """d(x, w) = sum_i x_i log(x_i / w_i) - x_i + w_i for positive vectors, whose gradient by w is 1 - x / w.
+
+    The steps are those of the metric 1 / w: ``V = -w (1 - x / w) / 2``, and straight lines.
+    """
+
+    def encode(self, points):
+        if not (np.asarray(points) > 0).all():
+            raise ValueError("X must be positive")
+        return np.array(points, dtype=float)
+
+    def decode(self, codes):
+        return np.array(codes)
+
+    def sqdist(self, prototypes, samples):
+        x, w = samples[:, None], np.asarray(prototypes)
+        return (x * np.log(x / w) - x + w).sum(axis=2)
+
+    def connect(self, prototypes, samples):
+        return EV.connect(prototypes, samples)._replace(sqdist=self.sqdist(prototypes, samples))
+
+    def move(self, geodesics, weights):
+        return EV.move(geodesics, 0.5 * weights)
+
+
+POSITIVE = np.random.default_rng(0).uniform(2.0, 3.0, (7, 3))
+
+
+class Wishart:
+    """d = 2 (tr A - log det A - n) with A = W^-1 X, and straight steps along V = X - W."""
+
+    encode, decode = AI.encode, AI.decode
+
+    def sqdist(self, prototypes, samples):
+        ratio = np.linalg.solve(np.asarray(prototypes), samples[:, None])
+        return 2 * (np.trace(ratio, axis1=2, axis2=3).real - np.linalg.slogdet(ratio)[1] - ratio.shape[-1])
+
+    def connect(self, prototypes, samples):
+        return EV.connect(np.asarray(prototypes), samples)._replace(sqdist=self.sqdist(prototypes, samples))
+
+    def move(self, geodesics, weights):
+        pulled = np.einsum("bk,bkij->kij", weights, geodesics.samples[:, None] - geodesics.prototypes)
+        return geodesics.prototypes + pulled
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_wishart_divergence_passes_with_straight_steps(dtype):
+    points = spd(np.random.default_rng(0), 8, 3, dtype=dtype)
+    check_manifold(Wishart(), points, divergence=True)
+    X, y = spd_classes(dtype=dtype)
+    assert (
+        RiemannianLVQ(Wishart(), sigma2=1.0, step_size=0.02, max_epochs=5, random_state=0).fit(X, y).score(X, y) > 0.9
+    )
+
+
+def test_a_divergence_that_is_not_symmetric_passes_as_one_only():
+    check_manifold(KullbackLeibler(), POSITIVE, divergence=True)
+    check_manifold(EV, divergence=True)
+    with pytest.raises(AssertionError, match="sqdist must be symmetric"):
+        check_manifold(KullbackLeibler(), POSITIVE)
+
+
+@pytest.mark.parametrize("factor", [-1.0, 4.5], ids=["runs away", "overshoots"])
+def test_a_faulty_divergence_is_named(factor):
+    faulty = with_weights(KullbackLeibler(), lambda s: factor * s)
+    with pytest.raises(AssertionError, match=r"weight 1\.0 must lower the divergence"):
+        check_manifold(faulty, POSITIVE, divergence=True, pickling=False)
+
+
+def test_a_divergence_whose_steps_are_no_gradient_is_named():
+    def crooked_move(geodesics, weights):
+        moved = EV.move(geodesics, 0.5 * weights)
+        return moved + 0.2 * np.roll(moved - geodesics.prototypes, 1, axis=1)
+
+    crooked = Faulty(KullbackLeibler(), move=crooked_move)
+    with pytest.raises(AssertionError, match="must follow the gradient of sqdist"):
+        check_manifold(crooked, POSITIVE, divergence=True, pickling=False)
 
 
 def test_too_few_points_are_refused():

@@ -63,17 +63,20 @@ class Given:
         return self.values[min(epoch, len(self.values) - 1)]
 
 
+def warm_up(epoch, n_epochs):
+    return epoch / n_epochs
+
+
 def module_level(epoch, n_epochs):
     return 2.0 ** -(epoch / max(n_epochs, 1))
 
 
 SCHEDULE_FAULTS = {
     "impure": (Counting(), "must be pure, the same value whenever"),
-    "zero": (Given((1.0, 0.0)), "positive and finite, but in epoch 1 of 1 it is 0.0"),
-    "negative": (Given((-1.0,)), "in epoch 0 of 0 it is -1.0"),
+    "negative": (Given((-1.0,)), "must be finite and not negative, but in epoch 0 of 1 it is -1.0"),
     "NaN": (Given((1.0, 1.0, float("nan"))), "in epoch 2 of 2 it is nan"),
     "infinite": (Given((float("inf"),)), "it is inf"),
-    "None": (Given((None,)), "must return a float, but in epoch 0 of 0 it is None"),
+    "None": (Given((None,)), "must return a float, but in epoch 0 of 1 it is None"),
     "bool": (Given((True,)), "must return a float"),
     "array": (Given((np.ones(1),)), "must return a float"),
     "lambda": (lambda epoch, n_epochs: 1.0, "a schedule must be picklable"),
@@ -94,6 +97,13 @@ def test_a_faulty_schedule_is_named(name):
 @pytest.mark.parametrize("schedule", [Given((3, 2, 1)), module_level, Annealed(), GeometricDecay()])
 def test_good_schedules_pass(schedule):
     assert check_schedule(schedule) is None
+
+
+def test_a_step_size_may_be_zero_and_sigma2_may_not():
+    """A warm-up begins at 0 and divides by the number of epochs, which is never 0."""
+    check_schedule(warm_up)
+    with pytest.raises(AssertionError, match=r"of sigma2 must be positive and finite, but in epoch 0 of 1 it is 0\.0"):
+        check_schedule(warm_up, positive=True)
 
 
 def test_a_schedule_is_checked_for_the_lengths_given():

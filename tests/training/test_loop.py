@@ -251,3 +251,23 @@ def test_parts_of_the_samples_are_measured_as_the_whole(monkeypatch):
     whole = measure(EuclideanVectors(), RSLVQ(), state, samples).score()
     monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1 << 11)
     assert measure(EuclideanVectors(), RSLVQ(), state, samples).score() == whole
+
+
+def test_a_printed_report_is_one_line_with_its_epoch(capsys):
+    X, y = spd_classes(per_class=20)
+    epochs = []
+    settings = {"sigma2": 1.0, "step_size": 0.1, "early_stopping": True, "max_epochs": 3, "random_state": 0}
+    report_epoch = lambda report: epochs.append(report.epoch)  # noqa: E731
+    model = RiemannianLVQ(callbacks=[print, report_epoch], **settings).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert epochs == [1, 2, 3]
+    assert len(lines) == 3
+    cost, error = model.history_["cost"][1], model.history_["training_error"][1]
+    assert lines[1].startswith(f"epoch 2 of 3: cost {cost:.3g}, training error {error:.3g}, sigma2 1, step size 0.1")
+    assert "validation cost" in lines[1]
+    assert lines[1].endswith(", 2 prototypes")
+
+
+def test_a_report_made_by_hand_can_be_printed():
+    state = begun(np.random.default_rng(0)).state
+    assert str(EpochReport(state, 3, {})) == "epoch 0 of 3: 1 prototype"

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples, block_slices, by_block, distances
+from rplvq.costs import evaluate
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training.solvers._stack import PrototypeStack
 
@@ -43,7 +44,9 @@ class Objective:
             except np.linalg.LinAlgError:  # a line search went too far
                 sqdist = np.full((len(self.codes), len(self.labels)), np.nan)
             if np.isfinite(sqdist).all():
-                loss = by_block(lambda d, t: self.cost(d, t, self.labels, self.sigma2).loss, sqdist, self.targets)
+                loss = by_block(
+                    lambda d, t: evaluate(self.cost, d, t, self.labels, self.sigma2).loss, sqdist, self.targets
+                )
                 value = float(loss.sum() if self.weight is None else self.weight @ loss) / self.total
             else:
                 loss, value = np.full(len(sqdist), np.inf), np.inf
@@ -59,7 +62,7 @@ class Objective:
         result: Array | None = None
         for rows in block_slices(len(self.codes), 4 * np.asarray(point).nbytes):
             geodesics = self.manifold.connect(point, self.codes[rows])
-            slope = self.cost(geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
+            slope = evaluate(self.cost, geodesics.sqdist, self.targets[rows], self.labels, self.sigma2).slope
             if self.weight is not None:
                 slope = slope * self.weight[rows, None]
             pulled = self.manifold.pull(geodesics, slope * (-2.0 / self.total))  # type: ignore[attr-defined]
