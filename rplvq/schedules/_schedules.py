@@ -217,8 +217,9 @@ class StepSize:
 
     The weight of the logarithm that pulls prototype k towards sample b is ``2 step_size slope_bk / B``. A weight of 1
     moves the prototype to the sample, and more is never useful. The paper's step exceeds this if its start is larger
-    than sigma2, and the prototypes then diverge. Weights are therefore capped at ``max_weight``; the presets of the
-    paper set ``max_weight=None``. The default schedule stays far below the cap.
+    than sigma2, and the prototypes then diverge. Weights are therefore capped at ``max_weight``, and in batches of B
+    samples at ``max_weight min(B, K) / B`` for K prototypes, so that the samples of a prototype move it at most to
+    their mean. The presets of the paper set ``max_weight=None``. The default schedule stays below the cap.
 
     Parameters
     ----------
@@ -255,18 +256,19 @@ BOLD = 0.1
 """Share of the larger of the two default steps."""
 
 
-def default_shares(n_prototypes: int, n_samples: float) -> list[float]:
+def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None = 1) -> list[float]:
     """Return the shares of both default steps: that of a sample in the mean of N / K samples, and :data:`BOLD`.
 
-    The second is left out unless it is larger.
+    The second is at most that in the mean of the B / K samples of a batch, and is left out unless it is the larger one.
 
     Examples
     --------
-    >>> default_shares(4, 200), default_shares(4, 20)
-    ([0.02, 0.1], [0.2])
+    >>> default_shares(4, 200), default_shares(4, 20), default_shares(4, 200, batch_size=None)
+    ([0.02, 0.1], [0.2], [0.02])
     """
     careful = n_prototypes / n_samples
-    return [careful, BOLD] if careful < BOLD else [careful]
+    bold = careful if batch_size is None else min(BOLD, n_prototypes / batch_size)
+    return [careful, bold] if careful < bold else [careful]
 
 
 def shared_step(sigma2: float, share: float, n_samples: float = 1.0, batch_size: int | None = 1) -> float:

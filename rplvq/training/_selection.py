@@ -1,9 +1,10 @@
 """Chooses sigma2, or not to train, by trials: short training runs on folds, judged by the samples held out."""
 
+import contextlib
 import copy
 import time
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, cast
 
 import attrs
@@ -20,7 +21,6 @@ from rplvq.schedules import (
     is_auto,
     likeliest_sigma2,
     resolve_sigma2,
-    shared_step,
 )
 from rplvq.training._folds import FOLDS, deal_folds
 from rplvq.training._trainer import Trainer
@@ -177,7 +177,8 @@ class Judge:
     trainer: Trainer
     folds: Sequence[Fold]
     n_epochs: int
-    n_samples: float  # sum of the weights of all samples
+    samples: Samples  # of the fit, or a part of them
+    n_samples: float  # sum of the weights of all samples of the fit
 
     @cached_property
     def held(self) -> Samples:
@@ -205,23 +206,22 @@ class Judge:
         loss = self.mean(losses)
         size = n_epochs, len(self.folds), n_epochs * sum(fold.kept.n_visits for fold in self.folds)
         seconds = time.perf_counter() - began
-        found = Trial(sigma2, self.first_step(plan, sigma2), *size, calibration, loss, 0.0, error, seconds)
+        found = Trial(sigma2, self.first_step(plan), *size, calibration, loss, 0.0, error, seconds)
         return found._replace(loss=loss if np.isfinite(loss) else np.inf), losses
 
-    def first_step(self, plan: Plan, sigma2: float) -> float:
+    def first_step(self, plan: Plan) -> float:
         """Return the first step size of a fit with this candidate."""
         if plan.schedule is None:
             return 0.0
-        if plan.share is not None:
-            return shared_step(sigma2, plan.share, self.n_samples, self.trainer.batch_size)
-        fold = self.folds[0]
-        return fold.trainer.start(*fold.first, fold.kept, fold.n_classes).step_size
+        fold, fit = self.folds[0], attrs.evolve(self.trainer, sigma2=plan.schedule)
+        start = partial(fit.start, *fold.first, self.samples, fold.n_classes)
+        return start(share=plan.share, n_samples=self.n_samples).step_size
 
     def margin(self, losses: Array, best: Array) -> float:
         """Return the standard error of the mean difference between two losses (M,) of the same samples."""
-        difference = losses - best
-        if not np.isfinite(difference).all():
+        if not (np.isfinite(losses).all() and np.isfinite(best).all()):
             return 0.0
+        difference = losses - best
         variance = self.mean((difference - self.mean(difference)) ** 2)
         return float(np.sqrt(variance / self.held.total_weight))
 
@@ -309,13 +309,27 @@ def choose_sigma2(
     n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
     folds = [Fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows]
-    judge = Judge(trainer, folds, n_epochs, n)
-    if len(judge.held) < FEWEST or len(np.unique(judge.held.classes)) < 2:
+    judge = Judge(trainer, comparable(folds), n_epochs, samples, n)
+    if not judge.folds or len(judge.held) < FEWEST or len(np.unique(judge.held.classes)) < 2:
         return untried if len(training) == len(plans) else means._replace(trains=False)
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
     winner, trials = judge.choose(plans, firsts)
     won = plans[winner]
     return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, trials, winner)
+
+
+def comparable(folds: Sequence[Fold]) -> list[Fold]:
+    """Return the folds whose initial prototypes have the same labels as those of the first such fold.
+
+    An initializer of the user's own may give other labels, or raise ValueError, because a fold has fewer samples.
+    """
+    found: list[Fold] = []
+    for fold in folds:
+        with contextlib.suppress(ValueError):
+            labels = fold.first[1]
+            if not found or np.array_equal(labels, found[0].first[1]):
+                found.append(fold)
+    return found
 
 
 def plans_of(
@@ -324,7 +338,7 @@ def plans_of(
     """Return what the candidates stand for: if the step size is the default, each is tried with both default steps."""
     step, shares = trainer.step_size, cast("list[float | None]", [None])
     if is_auto(getattr(step, "schedule", step)):
-        shares = [*default_shares(len(evidence.labels), n_samples)]
+        shares = [*default_shares(len(evidence.labels), n_samples, trainer.batch_size)]
     plans = []
     for value in rule.candidates:
         if not (isinstance(value, str) and value == "untrained"):

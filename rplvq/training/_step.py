@@ -48,16 +48,26 @@ def step_lengths(weights: Array, sqdist: Array) -> Array:
 
 
 def pair_weights(
-    slope: Array, sqdist: Array, step_size: float, max_weight: float | None, max_length: float
+    slope: Array,
+    sqdist: Array,
+    step_size: float,
+    max_weight: float | None,
+    max_length: float,
+    n_batch: int | None = None,
 ) -> tuple[Array, int]:
-    """Turn slopes (B, K) into the weights ``2 step_size slope / B`` of the logarithms, with two caps.
+    """Turn slopes (M, K) into the weights ``2 step_size slope / B`` of the logarithms, with two caps.
 
-    A weight of 1 moves a prototype to the sample, and more is never useful. Weights are therefore cut to ``max_weight``
-    (before they are divided by B). Then the weights of each prototype are scaled so that the sum of
-    ``|weight| distance``, which bounds the length of its step, is at most ``max_length``. Returns the weights (B, K),
-    and the number of weights that were cut plus the number of prototypes whose step was shortened.
+    M is B, unless the samples are a part of a batch of ``n_batch`` samples. A weight of 1 moves a prototype to the
+    sample, and more is never useful. Weights are therefore cut to ``max_weight min(B, K) / B``: about B / K samples of
+    a batch are those of one prototype, and together they then move it at most to their mean. After that the weights of
+    each prototype are scaled so that the sum of ``|weight| distance``, which bounds the length of its step, is at most
+    ``max_length``. Returns the weights (M, K), and the number of weights that were cut plus the number of prototypes
+    whose step was shortened.
     """
+    n_batch = n_batch or len(slope)
     weights = slope * (2.0 * step_size)
+    if n_batch > 1 and max_weight is not None:
+        max_weight *= min(n_batch, slope.shape[1])
     n_capped = 0
     # Two cheap upper bounds show that most steps need neither cap; only otherwise the exact values are computed.
     norm = np.vdot(weights, weights)
@@ -65,8 +75,8 @@ def pair_weights(
     if max_weight is not None and norm > max_weight * max_weight:
         n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
         weights = np.clip(weights, -max_weight, max_weight)
-    if len(weights) > 1:
-        weights = weights / len(weights)
+    if n_batch > 1:
+        weights = weights / n_batch
     if reach > max_length * max_length:
         lengths = step_lengths(weights, sqdist)
         n_capped += int(np.count_nonzero(lengths > max_length))
@@ -98,8 +108,7 @@ def contribution(
     loss, slope = evaluate(cost, sqdist, part.targets, state.labels, state.sigma2)
     if part.weights is not None:
         slope = slope * part.weights[:, None]
-    weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf)
-    weights = weights * (len(weights) / n_batch)  # pair_weights takes the mean over the part, a step over the batch
+    weights, n_capped = pair_weights(slope, sqdist, state.step_size, max_weight, np.inf, n_batch)
     return Contribution(manifold.pull(geodesics, weights), step_lengths(weights, sqdist), n_capped, sqdist, loss)
 
 

@@ -60,7 +60,7 @@ def test_a_fit_takes_its_threads_from_n_jobs(monkeypatch):
     monkeypatch.setattr(_batches, "ThreadPoolExecutor", Pool)
     X, y = matrices(3)
     one, three = (
-        RiemannianLVQ(batch_size=16, max_epochs=2, random_state=0, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3)
+        RiemannianLVQ(sigma2=1.0, batch_size=16, max_epochs=2, random_state=0, n_jobs=jobs).fit(X, y) for jobs in (1, 3)
     )
     assert started == [2, 2]  # beside the calling thread, in each epoch
     assert_array_equal(one.prototypes_, three.prototypes_)

@@ -21,6 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import rplvq.training.compiled
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, StepSize, Trainer
 from rplvq.arrays import Samples
+from rplvq.datasets import load_digits_covariances
 from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_known, is_worthwhile
 from rplvq.training.compiled._blocks import from_lanes, into_lanes, lane_width
 from rplvq.training.compiled._build import _build, source_hash
@@ -90,11 +91,28 @@ def test_a_sweep_is_the_same_compiled(kernel, way, n, imaginary, weighted, setti
 def test_a_fit_is_the_same_compiled(kernel, way):
     X, y = matrices(5)
     plain, fast = (
-        RiemannianLVQ(AffineInvariant(compiled=compiled), max_epochs=3, random_state=0).fit(X, y)
+        RiemannianLVQ(AffineInvariant(compiled=compiled), sigma2=1.0, max_epochs=3, random_state=0).fit(X, y)
         for compiled in (False, True)
     )
     assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-8, atol=1e-10)
     assert_array_equal(fast.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("compiled", KERNELS[1:])
+def test_the_first_model_of_the_readme_is_the_same_compiled(compiled):
+    """Ten epochs with the defaults; its steps are small enough to damp differences by rounding."""
+    X, y = load_digits_covariances()
+    plain, fast = (
+        RiemannianLVQ(AffineInvariant(compiled=way), prototypes_per_class=2, max_epochs=10, random_state=0)
+        for way in (False, True)
+    )
+    plain.fit(X[:1000], y[:1000])
+    fast.fit(X[:1000], y[:1000])
+    assert fast.n_epochs_ == plain.n_epochs_ == 10
+    assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-6, atol=1e-6 * np.abs(plain.prototypes_).max())
+    assert_array_equal(fast.predict(X[1000:]), plain.predict(X[1000:]))
+    for name in ("n_visits", "chosen"):
+        assert_array_equal(fast.trials_[name], plain.trials_[name])
 
 
 def test_the_initial_prototypes_are_not_written_to(kernel, way):

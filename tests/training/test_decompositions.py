@@ -13,7 +13,7 @@ def decompositions_per_epoch(manifold, X, y, **settings):
     counts = []
     for epochs in (2, 3):
         with counted_decompositions() as counter:
-            RiemannianLVQ(manifold, max_epochs=epochs, random_state=0, **settings).fit(X, y)
+            RiemannianLVQ(manifold, sigma2=1.0, max_epochs=epochs, random_state=0, **settings).fit(X, y)
         counts.append(sum(counter.values()))
     return counts[1] - counts[0]
 
@@ -45,14 +45,14 @@ def test_log_euclidean_training_decomposes_nothing(settings):
 def test_log_euclidean_takes_each_logarithm_once():
     X, y = spd_classes(per_class=10)
     with counted_decompositions() as counter:
-        RiemannianLVQ("log_euclidean", max_epochs=3).fit(X, y)
+        RiemannianLVQ("log_euclidean", sigma2=1.0, max_epochs=3).fit(X, y)
     # The logarithms of the samples, and the exponentials of two prototypes.
     assert counter == {"eigh": len(X) + 2, "eigvalsh": 0}
 
 
 def test_predicting_needs_eigenvalues_only():
     X, y = spd_classes(per_class=10)
-    model = RiemannianLVQ(max_epochs=1).fit(X, y)
+    model = RiemannianLVQ(sigma2=1.0, max_epochs=1).fit(X, y)
     with counted_decompositions() as counter:
         model.predict(X)
     assert counter == {"eigh": 0, "eigvalsh": len(X) * 2}  # every pair: with two prototypes nothing can be saved
@@ -60,7 +60,7 @@ def test_predicting_needs_eigenvalues_only():
 
 def test_log_euclidean_prediction_takes_logarithms_alone():
     X, y = spd_classes(per_class=10)
-    model = RiemannianLVQ("log_euclidean", prototypes_per_class=4, max_epochs=1).fit(X, y)
+    model = RiemannianLVQ("log_euclidean", sigma2=1.0, prototypes_per_class=4, max_epochs=1).fit(X, y)
     with counted_decompositions() as counter:
         model.predict(X.tolist())
     assert counter == {"eigh": len(X), "eigvalsh": 0}
@@ -69,5 +69,5 @@ def test_log_euclidean_prediction_takes_logarithms_alone():
 def test_vectors_need_none():
     X, y = vector_classes()
     with counted_decompositions() as counter:
-        RiemannianLVQ("euclidean_vectors", max_epochs=3).fit(X, y)
+        RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=3).fit(X, y)
     assert sum(counter.values()) == 0

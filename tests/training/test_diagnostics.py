@@ -13,6 +13,7 @@ from rplvq import (
     AffineInvariant,
     BuresWasserstein,
     EuclideanVectors,
+    HeldOut,
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
@@ -73,7 +74,10 @@ def test_a_flat_metric_is_quiet_where_its_distances_are_exact(n, turn):
     mixing = (np.eye(n) + 0.3 * rng.normal(size=(2, n, n)))[y] * np.exp(rng.uniform(-4, 3, (24, 1, n)))
     trials = mixing @ (rng.normal(size=(24, n, 40)) + turn * rng.normal(size=(24, n, 40)))
     samples = trials @ trials.conj().swapaxes(1, 2) / 40 + 1e-9 * np.eye(n)
-    model = RiemannianLVQ("log_euclidean", step_size="adaptive", max_epochs=60, random_state=0).fit(samples, y)
+    model = RiemannianLVQ(
+        "log_euclidean", sigma2=HeldOut(["auto"]), step_size="adaptive", max_epochs=60, random_state=0
+    )
+    model.fit(samples, y)
     with pytest.raises(PointError):
         LogEuclidean().encode(model.prototypes_)
     logs = np.asarray(model.state_.prototypes)
@@ -112,7 +116,7 @@ def test_a_fit_that_ends_at_the_edge_warns():
 def test_steps_that_are_mostly_cut_are_named_with_the_cure(batch_size):
     V, y = vector_classes(shift=0.3)
     settings = {"sigma2": 0.01, "step_size": 50.0, "max_epochs": 3, "random_state": 0, "batch_size": batch_size}
-    with pytest.warns(DivergenceWarning, match=r"steps were cut \d+ times in 48 visits: .*lower step_size"):
+    with pytest.warns(DivergenceWarning, match=r"\d+ of 32 steps of epoch \d were cut: .*lower step_size"):
         model = RiemannianLVQ("euclidean_vectors", **settings).fit(V, y)
     assert model.history_["n_capped"].sum() > 24
 
@@ -131,19 +135,23 @@ def test_a_warning_is_given_once_a_fit_and_after_it():
     assert np.array_equal(again.prototypes_, model.prototypes_)
 
 
-def test_half_the_visits_are_too_many():
-    V, y = vector_classes()
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=2).fit(V, y)
-    history = {"epoch": np.array([0, 1, 2]), "n_capped": np.array([0, 10, 6])}
-    assert step_trouble(model.state_, history, 16) is None
-    assert "17 times in 32 visits" in step_trouble(model.state_, history | {"n_capped": np.array([0, 10, 7])}, 16)
-    assert step_trouble(model.state_, {}, 16) is None
+def test_a_tenth_of_the_weights_of_an_epoch_are_too_many():
+    """16 visits of samples with 2 or 5 prototypes are 32 or 80 weights."""
+    history = {"epoch": np.array([1, 2]), "step_size": np.array([3.0, 2.0]), "sigma2": np.array([0.5, 0.25])}
+    history |= {"n_prototypes": np.array([2, 5]), "n_capped": np.array([3, 8])}
+    assert step_trouble(history, 16) is None
+    found = step_trouble(history | {"n_capped": np.array([3, 9])}, 16)
+    assert found.startswith("9 of 80 steps of epoch 2 were cut")
+    assert "step_size (then 2) is too large for sigma2 (then 0.25)" in found
+    found = step_trouble(history | {"n_capped": np.array([31, 9])}, 16)
+    assert found.startswith("31 of 32 steps of epoch 1 were cut")  # the epoch with the largest share
+    assert step_trouble({}, 16) is None
 
 
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "euclidean"])
 @pytest.mark.parametrize("scale", [1e-12, 1e12])
 def test_units_are_no_trouble(manifold, scale):
-    RiemannianLVQ(manifold, max_epochs=2, random_state=0).fit(scale * X, Y)
+    RiemannianLVQ(manifold, sigma2=HeldOut(["auto"]), max_epochs=2, random_state=0).fit(scale * X, Y)
 
 
 def test_a_geometry_without_an_edge_has_no_trouble():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import RSLVQ, Annealed, Constant, EarlyStopping, EuclideanVectors, RiemannianLVQ, Trainer
+from rplvq import RSLVQ, Annealed, Constant, EarlyStopping, EuclideanVectors, HeldOut, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
 from rplvq.protocols import Evaluation
 from rplvq.training import Progress, State
@@ -154,7 +154,8 @@ def test_fields_have_their_defaults_and_limits():
 
 
 def stopping(**settings):
-    return RiemannianLVQ(**({"early_stopping": EarlyStopping(0.25, patience=2), "random_state": 0} | settings))
+    given = {"early_stopping": EarlyStopping(0.25, patience=2), "sigma2": HeldOut(["auto"]), "random_state": 0}
+    return RiemannianLVQ(**(given | settings))
 
 
 def test_a_model_keeps_prototypes_sigma2_and_history_of_the_best_epoch():

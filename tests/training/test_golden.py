@@ -84,5 +84,5 @@ def test_the_preset_is_the_plain_classifier_where_no_weight_is_capped(golden, su
     # Two epochs of each: the same seed visits the same samples, and every weight is far below 1.
     X, y, _, _ = subject1
     short = {"sigma2": 9.5, "max_epochs": 2, "random_state": 0}
-    plain, preset = RiemannianLVQ(**short).fit(X, y), plrsq_const(**short).fit(X, y)
+    plain, preset = RiemannianLVQ(step_size="paper", **short).fit(X, y), plrsq_const(**short).fit(X, y)
     np.testing.assert_array_equal(plain.prototypes_, preset.prototypes_)

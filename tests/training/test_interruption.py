@@ -56,7 +56,7 @@ def test_the_last_whole_epoch_is_kept(manifold, epochs):
 
 def test_before_the_first_whole_epoch_the_initial_prototypes_are_kept():
     with pytest.warns(TrainingInterruptedWarning, match="after 0 of 6 epochs"):
-        model = RiemannianLVQ(cost=PressedIn(lambda *arguments: press(), 1), **SETTINGS).fit(X, Y)
+        model = RiemannianLVQ(cost=PressedIn(RSLVQ(), 7), **SETTINGS).fit(X, Y)
     means = RiemannianLVQ(**SETTINGS | {"max_epochs": 0}).fit(X, Y)
     assert model.n_epochs_ == 0
     assert_array_equal(model.prototypes_, means.prototypes_)

@@ -1,4 +1,4 @@
-"""sigma2 chosen on held-out samples: what is held out, what it costs, what is chosen, and where nothing can be."""
+"""sigma2, and whether to train, chosen on held-out samples: what is held out, the price, the choice, where none is."""
 
 from __future__ import annotations
 
@@ -13,30 +13,42 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 
 from rplvq import (
+    GLVQ,
     PLVQ,
     RSLVQ,
     Annealed,
+    Checkpoint,
     ClassMeans,
     Constant,
     EuclideanVectors,
     GeometricDecay,
     Grow,
     HeldOut,
+    Representability,
     RiemannianLVQ,
     StepSize,
     Trainer,
     load_model,
 )
-from rplvq.arrays import Samples, visits
-from rplvq.costs import calibrated_loss
-from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
-from rplvq.schedules import AUTO, blended_sigma2, half_median, initial_evidence
-from rplvq.training import choose_sigma2
-from rplvq.training._selection import FEWEST, annealed, first_values, grid, is_one_round, price, split_classes
+from rplvq.arrays import Samples
+from rplvq.costs import FlatGaussian, SpreadRSLVQ, calibrated_loss
+from rplvq.datasets import make_syn1, make_syn2
+from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
+from rplvq.training import choose_sigma2, split_classes
+from rplvq.training._folds import FOLDS, deal_folds
+from rplvq.training._selection import FEWEST, Judge, Plan, Trial, trial_size
 from tests.cases import EVERY
 from tests.problems import refuse, spd_classes, vector_classes
 
-X, Y = vector_classes(per_class=30, n_classes=3, shift=0.7)
+X, Y = vector_classes(per_class=32, n_classes=3, shift=0.7)
+VALUES = HeldOut([0.2, 0.5, 1.0, "untrained"])
+
+
+def evidence_of(samples, n_classes, cost=None):
+    """What the rules for sigma2 read."""
+    trainer = Trainer(EuclideanVectors(), cost or RSLVQ())
+    first = trainer.first_prototypes(samples, n_classes, np.random.default_rng(0))
+    return initial_evidence(trainer.manifold, trainer.cost, *first, samples)
 
 
 def choice_for(rule, trainer, samples, n_classes, **settings):
@@ -48,59 +60,86 @@ def choice_for(rule, trainer, samples, n_classes, **settings):
 
 def chosen(rule=None, weights=None, cost=None, targets=Y, must_train=False, manifold=None, **settings):
     """Choice for the vectors, by a bare trainer."""
-    settings = {"step_size": 0.1, "max_epochs": 12} | settings
+    settings = {"max_epochs": 24} | settings
     trainer = Trainer(manifold or EuclideanVectors(), cost or RSLVQ(), **settings)
     return choice_for(rule or HeldOut(), trainer, Samples(X, targets, weights), 3, must_train=must_train)
 
 
-def evidence_of(samples, n_classes):
-    """What the rules for sigma2 read."""
-    trainer = Trainer(EuclideanVectors())
-    first = trainer.first_prototypes(samples, n_classes, np.random.default_rng(0))
-    return initial_evidence(trainer.manifold, trainer.cost, *first, samples)
+def dealt(samples, labels):
+    """The folds that chosen() makes, and the seed of its trials."""
+    dealing, seed = (int(number) for number in np.random.default_rng(1).integers(2**31, size=2))
+    return deal_folds(samples, labels, np.random.default_rng(dealing)), seed
 
 
 # --- what is held out
 
 
-def test_a_quarter_of_each_class_is_held_out():
+def test_a_quarter_of_each_class_is_held_out_for_early_stopping():
     targets, labels = np.repeat([0, 1, 2], [40, 12, 4]), np.array([0, 0, 1, 2])
     samples = Samples(np.arange(56.0)[:, None], targets)
-    kept, held = split_classes(samples, labels, np.random.default_rng(0))
+    kept, held = split_classes(samples, labels, np.random.default_rng(0), 0.25)
     assert_array_equal(np.bincount(targets[held]), [10, 3, 1])
     assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(56))
-    assert not np.array_equal(held, split_classes(samples, labels, np.random.default_rng(1))[1])
+    assert not np.array_equal(held, split_classes(samples, labels, np.random.default_rng(1), 0.25)[1])
+
+
+def test_each_sample_of_large_classes_is_held_out_in_one_fold():
+    targets, labels = np.repeat([0, 1, 2], [41, 12, 5]), np.array([0, 0, 1, 2])
+    samples = Samples(np.arange(58.0)[:, None], targets)
+    folds = deal_folds(samples, labels, np.random.default_rng(0))
+    assert len(folds) == FOLDS
+    for kept, held in folds:
+        assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(58))
+        assert set(np.bincount(targets[held])) <= {10, 11, 3, 1, 2}
+    assert_array_equal(np.sort(np.concatenate([held for _, held in folds])), np.arange(58))
+    assert {len(held) for _, held in folds} == {14, 15}  # all folds have about the same size
+    others = deal_folds(samples, labels, np.random.default_rng(1))
+    assert not all(np.array_equal(fold[1], other[1]) for fold, other in zip(folds, others, strict=True))
 
 
 @pytest.mark.parametrize(
-    ("sizes", "labels", "wanted"),
+    ("sizes", "labels"),
     [
-        ((1, 2, 3, 4), (0, 1, 2, 3), (0, 0, 1, 1)),  # two stay of a class with one prototype
-        ((4, 4, 5, 9), (0, 0, 0, 1, 2, 2, 3), (0, 1, 1, 2)),
-        ((8, 8, 9, 3), (0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3), (0, 2, 2, 1)),
+        ((1, 2, 3, 4), (0, 1, 2, 3)),
+        ((4, 4, 5, 9), (0, 0, 0, 1, 2, 2, 3)),
+        ((8, 8, 9, 3), (0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3)),
     ],
 )
-def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels, wanted):
+def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels):
     targets = np.repeat(np.arange(4), sizes)
     samples = Samples(np.arange(len(targets), dtype=float)[:, None], targets)
-    _, held = split_classes(samples, np.array(labels), np.random.default_rng(0))
-    found = np.bincount(targets[held], minlength=4)
-    assert_array_equal(found, wanted)
-    assert (np.array(sizes) - found >= np.minimum(np.bincount(labels) + 1, sizes)).all()
+    needed, sizes = np.bincount(labels) + 1, np.array(sizes)
+    folds = deal_folds(samples, np.array(labels), np.random.default_rng(0))
+    for kept, held in folds:
+        assert (np.bincount(targets[kept], minlength=4) >= np.minimum(needed, sizes)).all()
+        assert (np.bincount(targets[held], minlength=4) <= -(-sizes // FOLDS)).all()
+    ever = np.bincount(targets[np.concatenate([held for _, held in folds])], minlength=4)
+    assert_array_equal(ever > 0, sizes > needed)
 
 
-def test_samples_of_weight_zero_are_in_neither_part():
+def test_samples_of_weight_zero_are_in_no_part():
     weights = np.where(np.arange(len(Y)) % 3 == 0, 0.0, 1.5)
-    kept, held = split_classes(Samples(X, np.eye(3)[Y], weights), np.arange(3), np.random.default_rng(0))
-    assert_array_equal(np.sort(np.concatenate([kept, held])), np.flatnonzero(weights))
+    samples = Samples(X, np.eye(3)[Y], weights)
+    parts = [
+        split_classes(samples, np.arange(3), np.random.default_rng(0), 0.25),
+        *deal_folds(samples, np.arange(3), np.random.default_rng(0)),
+    ]
+    for kept, held in parts:
+        assert_array_equal(np.sort(np.concatenate([kept, held])), np.flatnonzero(weights))
 
 
 def test_equal_samples_stay_together_and_count_once():
     codes, targets = np.repeat(X, 2, axis=0), np.repeat(Y, 2)
     order = np.random.default_rng(0).permutation(len(codes))
-    kept, held = split_classes(Samples(codes[order], targets[order]), np.arange(3), np.random.default_rng(0))
-    assert {*map(tuple, codes[order][kept])}.isdisjoint(map(tuple, codes[order][held]))
-    assert_array_equal(np.bincount(targets[order][held]), [16, 16, 16])  # 8 of 30, twice
+    codes, targets = codes[order], targets[order]
+    samples = Samples(codes, targets)
+    parts = [
+        split_classes(samples, np.arange(3), np.random.default_rng(0), 0.25),
+        *deal_folds(samples, np.arange(3), np.random.default_rng(0)),
+    ]
+    for kept, held in parts:
+        assert {*map(tuple, codes[kept])}.isdisjoint(map(tuple, codes[held]))
+        assert_array_equal(np.bincount(targets[held]), [16, 16, 16])  # 8 of 32, twice
 
 
 # --- how candidates are judged
@@ -129,377 +168,472 @@ def test_a_class_of_probability_zero_is_no_loss():
     assert loss == pytest.approx(0, abs=1e-12)
 
 
+def judged_by_hand(sqdist, targets, weights):
+    """Loss, error and sigma2 for squared distances to one prototype per class, by SciPy alone."""
+
+    def losses(log_sigma2):
+        return -log_softmax(-sqdist / 2 / np.exp(log_sigma2), axis=1)[np.arange(len(targets)), targets]
+
+    def mean(log_sigma2):
+        return np.average(losses(log_sigma2), weights=weights)
+
+    best = minimize_scalar(mean, bounds=(-7, 4), method="bounded", options={"xatol": 1e-10}).x
+    error = np.average(sqdist.argmin(axis=1) != targets, weights=weights)
+    return losses(best), mean(best), error, np.exp(best)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("max_epochs", "n_folds"), [(24, 1), (60, 2), (120, 4)])
+@pytest.mark.parametrize("rule", [HeldOut(), VALUES, HeldOut(["half_median", Annealed(2.0), "untrained"])], ids=repr)
+def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule, max_epochs, n_folds, weighted):
+    weights = np.random.default_rng(0).integers(1, 3, len(Y)).astype(float) if weighted else None
+    choice, samples = chosen(rule, weights, max_epochs=max_epochs), Samples(X, Y, weights)
+    folds, seed = dealt(samples, np.arange(3))
+    folds = folds[: choice.trials[0].n_folds]
+    shares = [3 / samples.total_weight, 0.1]
+    schedules = {"auto": Constant(blended_sigma2(evidence_of(samples, 3))), "untrained": None}
+    schedules["half_median"] = Constant(evidence_of(samples, 3).half_median)
+    plans = []
+    for value in rule.candidates:
+        schedule = schedules[value] if isinstance(value, str) else value if callable(value) else Constant(value)
+        plans += [(schedule, share, isinstance(value, str)) for share in (shares if schedule else [None])]
+    assert len(choice.trials) == len(plans)
+    pooled = np.concatenate([held for _, held in folds])
+    for trial, (schedule, share, is_named) in zip(choice.trials, plans, strict=True):
+        sqdist = []
+        for kept, held in folds:
+            part, value = Samples(X[kept], Y[kept], None if weights is None else weights[kept]), schedule or Constant(1)
+            start = value(0, trial.n_epochs) * min((share or 0.1) * max_epochs / max(trial.n_epochs, 1), 0.5)
+            fit = Trainer(EuclideanVectors(), sigma2=value, step_size=GeometricDecay(start), max_epochs=trial.n_epochs)
+            state = fit.init(part, 3, np.random.default_rng(seed))
+            state, _ = fit.run(state, part, np.random.default_rng(seed))
+            sqdist.append(((X[held][:, None] - np.asarray(state.prototypes)) ** 2).sum(axis=2))
+        found = judged_by_hand(np.concatenate(sqdist), Y[pooled], None if weights is None else weights[pooled])
+        assert trial.loss == pytest.approx(found[1], rel=1e-7)
+        assert trial.error == pytest.approx(found[2], rel=1e-12)
+        last = trial.sigma2 if schedule is None else schedule(trial.n_epochs, trial.n_epochs)
+        assert trial.calibration == pytest.approx(found[3] / last if is_named else 1.0, rel=1e-3)
+        if schedule is None:
+            assert (trial.step_size, trial.n_epochs, trial.n_visits) == (0.0, 0, 0)
+        else:
+            assert trial.sigma2 == pytest.approx(schedule(0, max_epochs), rel=1e-9)
+            assert trial.step_size == pytest.approx(trial.sigma2 * share, rel=1e-9)  # that of the fit
+
+
+def test_a_step_size_that_is_given_is_that_of_the_trials():
+    choice = chosen(HeldOut(["auto", "untrained"]), step_size=0.05)
+    first, untrained = choice.trials
+    assert (first.step_size, untrained.step_size, choice.share) == (0.05, 0.0, None)
+    samples = Samples(X, Y)
+    folds, seed = dealt(samples, np.arange(3))
+    sqdist, targets = [], []
+    for kept, held in folds[: first.n_folds]:
+        fit, part = Trainer(EuclideanVectors(), sigma2=first.sigma2, step_size=0.05, max_epochs=first.n_epochs), None
+        part = Samples(X[kept], Y[kept])
+        state, _ = fit.run(fit.init(part, 3, np.random.default_rng(seed)), part, np.random.default_rng(seed))
+        sqdist.append(((X[held][:, None] - np.asarray(state.prototypes)) ** 2).sum(axis=2))
+        targets.append(Y[held])
+    assert first.loss == pytest.approx(judged_by_hand(np.concatenate(sqdist), np.concatenate(targets), None)[1])
+
+
+@pytest.mark.parametrize("cost", [RSLVQ(), PLVQ()], ids=repr)
+def test_the_loss_of_the_initial_prototypes_is_that_of_the_means_of_the_kept_samples(cost):
+    choice = chosen(cost=cost)
+    [(kept, held), *_], _ = dealt(Samples(X, Y), np.arange(3))
+    means = np.array([X[kept][Y[kept] == label].mean(axis=0) for label in range(3)])
+    _, loss, error, _ = judged_by_hand(((X[held][:, None] - means) ** 2).sum(axis=2), Y[held], None)
+    untrained = choice.trials[-1]
+    assert (untrained.loss, untrained.error) == (pytest.approx(loss, rel=1e-7), pytest.approx(error))
+
+
 # --- what it costs
 
 
-@pytest.mark.parametrize("max_epochs", [1, 2, 3, 5, 12, 40])
-@pytest.mark.parametrize(
-    "rule",
-    [HeldOut(), HeldOut([0.3, 0.4, 0.5, 0.6, "annealed", "untrained"]), HeldOut([0.2, 0.4, 0.6, 0.8, 1.0])],
-    ids=["all", "four and annealed", "five values"],
-)
+@pytest.mark.parametrize("max_epochs", [1, 2, 3, 5, 12, 40, 100])
+@pytest.mark.parametrize("step_size", ["auto", 0.1], ids=["two steps", "one step"])
+@pytest.mark.parametrize("rule", [HeldOut(), VALUES, HeldOut([Annealed(), "half_median"])], ids=repr)
 @pytest.mark.parametrize("weighted", [False, True])
-def test_trials_visit_fewer_samples_than_two_fits(max_epochs, rule, weighted):
-    weights = np.random.default_rng(0).uniform(0, 3, len(Y)) if weighted else None
-    choice = chosen(rule, weights, max_epochs=max_epochs)
-    total = sum(trial.n_visits for trial in choice.trials)
-    assert 0 < total <= 2 * max_epochs * len(visits(len(Y), weights)[0])
-    assert max(trial.n_epochs for trial in choice.trials) <= max_epochs
-    if max_epochs > 5:
-        assert len({trial.n_epochs for trial in choice.trials if trial.n_epochs}) == 2
+def test_the_trials_of_one_value_visit_a_third_of_the_samples_of_the_fit(max_epochs, step_size, rule, weighted):
+    weights = np.full(len(Y), 2.0) if weighted else None
+    choice = chosen(rule, weights, max_epochs=max_epochs, step_size=step_size)
+    training = [trial for trial in choice.trials if trial.n_epochs]
+    n_values = len([value for value in rule.candidates if value != "untrained"])
+    per_value = np.reshape([trial.n_visits for trial in training], (n_values, -1)).sum(axis=1)
+    fit = max_epochs * Samples(X, Y, weights).n_visits
+    fold = Samples(X, Y, weights).n_visits * (1 - 1 / FOLDS)
+    tiny = fold * len(training) // n_values  # one epoch on one fold for each step
+    for visits in per_value:
+        assert 0 < visits <= max(0.35 * fit, tiny)
+        if max_epochs >= 40:
+            assert visits > 0.2 * fit
 
 
-def test_a_whole_fit_visits_fewer_samples_than_three():
-    class Counting:
-        count = 0
-
-        def __call__(self, sqdist, targets, labels, sigma2):
-            Counting.count += len(sqdist)
-            return RSLVQ()(sqdist, targets, labels, sigma2)
-
-    rule = HeldOut(["grid", "gentle", "annealed"])
-    RiemannianLVQ("euclidean_vectors", Counting(), sigma2=rule, step_size=0.1, max_epochs=20).fit(X, Y)
-    assert 2.5 * 20 * len(Y) < Counting.count <= 3 * 20 * len(Y)
-
-
-def test_the_default_costs_less_than_half_a_fit_more():
-    visits = []
+@pytest.mark.parametrize("max_epochs", [40, 100])
+def test_the_default_costs_a_third_of_a_fit_more(max_epochs):
+    visited = []
 
     def cost(sqdist, targets, labels, sigma2):
-        visits.append(len(sqdist))
+        visited.append(len(sqdist))
         return RSLVQ()(sqdist, targets, labels, sigma2)
 
-    for step_size in (0.1, None):  # two trials and three
-        visits.clear()
-        RiemannianLVQ("euclidean_vectors", cost, step_size=step_size, max_epochs=40).fit(X, Y)
-        assert 1.35 * 40 * len(Y) < sum(visits) <= 1.4 * 40 * len(Y)
+    for step_size in ("auto", 0.1):
+        visited.clear()
+        rule = HeldOut(["auto", 0.5])
+        model = RiemannianLVQ("euclidean_vectors", cost, step_size=step_size, max_epochs=max_epochs, random_state=0)
+        model.fit(X, Y)
+        plain = max_epochs * len(Y) if model.n_epochs_ else len(Y)  # the cost of a fit without epochs is one pass
+        assert plain + 0.25 * max_epochs * len(Y) < sum(visited) <= plain + 0.35 * max_epochs * len(Y)
+        visited.clear()
+        model = clone(model).set_params(sigma2=rule).fit(X, Y)
+        assert 1.5 * max_epochs * len(Y) < sum(visited) <= 1.7 * max_epochs * len(Y)
+
+
+def test_more_epochs_are_shared_among_folds_until_250_samples_are_held_out():
+    for n_samples, n_folds in (
+        (40, 4),
+        (250, 4),
+        (251, 4),
+        (333, 4),
+        (334, 3),
+        (499, 3),
+        (500, 2),
+        (999, 2),
+        (1000, 1),
+    ):
+        assert trial_size(100, n_samples)[0] == n_folds
+    for max_epochs in range(1, 400):
+        for n_plans in (1, 2):
+            n_folds, n_epochs = trial_size(max_epochs, 40, n_plans)
+            assert n_folds == 1 or n_epochs >= 4
+            assert n_epochs >= 1
+            assert n_folds * n_epochs * 0.75 * n_plans <= max(0.35 * max_epochs, 0.75 * n_plans)
 
 
 # --- what is chosen
 
 
-def test_the_grid_goes_from_half_of_blended_to_twice_the_half_median():
-    assert_allclose(grid(1.0, 4.0, 5), [0.5, 1, 2, 4, 8])
-    assert grid(1.0, 4.0, 2) == [1.0, 4.0]
-    assert grid(1.0, 4.0, 1) == [1.0]
-    fallen = annealed(3.0)
-    assert fallen.start == 3.0
-    assert fallen.start - fallen.drop == pytest.approx(0.75)
-    assert 0.6 < fallen(100, 100) < 0.75
+class Planted(Judge):
+    """Gives each plan the losses and the error that stand in a table."""
+
+    table: dict
+
+    def trial(self, plan, sigma2):
+        losses, error = self.table[plan.schedule]
+        losses = np.asarray(losses, float)
+        n_epochs = 0 if plan.schedule is None else 3
+        return Trial(sigma2, 0.1, n_epochs, 1, 0, 1.0, self.mean(losses), 0.0, error, 0.0), losses
+
+    @property
+    def held(self):
+        return Samples(np.empty(100), np.zeros(100, int), self.weights)
+
+
+def planted(*columns, weights=None):
+    """Winner and trials for (name, losses (100,), error); the name "untrained" is the initial prototypes."""
+    judge = Planted(Trainer(EuclideanVectors()), (), 3, Samples(X, Y), 100.0)
+    keys = [None if name == "untrained" else Constant(1.0 + index) for index, (name, _, _) in enumerate(columns)]
+    object.__setattr__(judge, "table", {key: column[1:] for key, column in zip(keys, columns, strict=True)})
+    object.__setattr__(judge, "weights", weights)
+    return judge.choose([Plan(key) for key in keys], [1.0] * len(keys))
+
+
+def losses_of(mean, spread=0.0):
+    """100 losses whose mean is known, half of them ``spread`` above it and half below."""
+    return mean + spread * np.tile([1.0, -1.0], 50)
+
+
+BASE = np.linspace(0.2, 1.0, 100)
 
 
 @pytest.mark.parametrize(
-    ("candidates", "at_most", "wanted"),
+    ("gains", "wanted"),
     [
-        (["blended", 5.0], 9, [1.0, 5.0]),
-        (["half_median", "gentle", 0.5, "untrained", "annealed"], 9, [4.0, 0.5]),
-        (["grid"], 3, [0.5, 2.0, 8.0]),
-        (
-            ["grid", 7.0],
-            9,
-            [0.5, 0.5 * 2 ** (2 / 3), 0.5 * 2 ** (4 / 3), 2.0, 2 * 2 ** (2 / 3), 2 * 2 ** (4 / 3), 8.0, 7.0],
-        ),
-        ([1, np.float32(0.5), np.array(2.0)], 9, [1.0, 0.5, 2.0]),
-        ([1.0, 2.0, 3.0], 2, [1.0, 2.0]),
+        ([0.0, 0.19], 0),  # the standard error of the difference is 0.1
+        ([0.0, 0.21], 1),
+        ([0.0, -0.21], 0),
+        ([0.0, 0.15, 0.30], 1),  # the third does not beat the second
+        ([0.0, 0.05, 0.30], 2),
+        ([0.0, 0.15, 0.19], 0),
+        ([0.0, 0.25, 0.30], 1),
     ],
 )
-def test_the_first_round_tries_names_numbers_and_schedules_in_their_order(candidates, at_most, wanted):
-    found = first_values(HeldOut(candidates), 1.0, 4.0, at_most)
-    assert_allclose([schedule(0, 1) for schedule in found], wanted)
-    assert all(isinstance(schedule, Constant) for schedule in found)
-
-
-def test_schedules_are_tried_as_they_are_and_start_where_blended_does():
-    rule = HeldOut([Annealed(2.0), Annealed(), GeometricDecay(ratio=0.5), 3.0])
-    assert first_values(rule, 1.5, 4.0, 9) == [
-        Annealed(2.0), Annealed(1.5), GeometricDecay(1.5, ratio=0.5), Constant(3.0)
-    ]  # fmt: skip
-    trials = chosen(rule).trials
-    assert trials[0].schedule == Annealed(2.0)
-    assert {trial.schedule for trial in trials} == set(first_values(rule, trials[1].schedule.start, 4.0, 9))
-    assert trials[1].schedule.start == blended_sigma2(evidence_of(Samples(X, Y), 3))
+def test_a_later_candidate_must_be_better_by_two_standard_errors(gains, wanted):
+    """All differences to the first and to each other have the standard error 0.1, however the losses vary."""
+    rng = np.random.default_rng(0)
+    noise = np.linalg.qr(np.column_stack([np.ones(100), rng.normal(size=(100, len(gains)))]))[0][:, 1:]
+    noise *= np.sqrt(0.5 * 100) * 1.0  # variance 1/2 each, so that differences have variance 1
+    columns = [("value", BASE + noise[:, i] - gain, 0.1) for i, gain in enumerate(gains)]
+    winner, trials = planted(*columns)
+    assert winner == wanted
+    margins = [trial.margin for trial in trials]
+    assert margins[wanted] == 0
+    assert_allclose(np.delete(margins, wanted), 0.1, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("candidates", "one_round"),
+    ("gain", "error", "trains"),
     [
-        (("grid", "gentle", "annealed", "untrained"), False),
-        (("blended", "half_median", "gentle"), True),
-        (("blended", "half_median", "gentle", "untrained"), True),
-        ((0.1, 0.2, 0.3, "untrained"), True),
-        ((0.1, 0.2, 0.3, 0.4), False),
-        ((0.1, 0.2, 0.3, 0.4, "annealed"), False),
-        (("grid",), False),
+        (0.09, 0.1, False),  # lower by less than a standard error
+        (0.11, 0.1, True),
+        (0.11, 0.2, False),  # as many errors
+        (0.11, 0.3, False),  # more errors
+        (-0.5, 0.0, False),  # fewer errors, but a larger loss
     ],
 )
-def test_few_candidates_are_decided_in_one_round_at_a_lower_price(candidates, one_round):
-    rule = HeldOut(candidates)
-    assert is_one_round(rule) == one_round
-    assert price(rule) == (0.4 if one_round else 2.0)
-    choice = chosen(rule, max_epochs=30)
-    counts = {trial.n_epochs for trial in choice.trials if trial.n_epochs}
-    assert len(counts) == (1 if one_round else 2)
-    total = sum(trial.n_visits for trial in choice.trials)
-    assert 0.7 * price(rule) * 30 * len(Y) < total <= price(rule) * 30 * len(Y)
+def test_training_must_lower_the_loss_by_a_standard_error_and_make_fewer_errors(gain, error, trains):
+    trained = BASE - gain + losses_of(0.0, 1.0)
+    for order in (1, -1):
+        columns = [("value", trained, error), ("untrained", BASE, 0.2)][::order]
+        winner, trials = planted(*columns)
+        assert (columns[winner][0] != "untrained") == trains
+        assert [trial.margin for trial in trials] == pytest.approx([0.0, 0.1][::order])
 
 
-def test_the_best_of_the_second_round_or_the_initial_prototypes_are_chosen():
-    choice = chosen()
-    n_epochs = [trial.n_epochs for trial in choice.trials]
-    first, last, untrained = choice.trials[:7], choice.trials[7:10], choice.trials[10]
-    assert n_epochs == [n_epochs[0]] * 7 + [n_epochs[7]] * 3 + [0]
-    best = sorted(first, key=lambda trial: trial.loss)[:2]
-    assert [trial.schedule for trial in last[:2]] == [trial.schedule for trial in best]
-    assert isinstance(last[2].schedule, Annealed)
-    assert last[2].schedule == annealed(best[0].schedule.value)
-    winner = min([*last, untrained], key=lambda trial: trial.loss)
-    assert choice.schedule == winner.schedule
-    assert choice.trains == (winner is not untrained)
+def test_the_initial_prototypes_are_compared_with_the_candidate_that_would_train():
+    """The second is best, the first is close to it, and is no better than the initial prototypes."""
+    noisy = BASE + losses_of(0.0, 1.0)
+    winner, _ = planted(("first", noisy, 0.1), ("second", BASE - 0.15, 0.1), ("untrained", noisy - 0.01, 0.2))
+    assert winner == 2
+    winner, _ = planted(("first", noisy, 0.1), ("second", BASE - 0.25, 0.1), ("untrained", noisy - 0.01, 0.2))
+    assert winner == 1
 
 
-@pytest.mark.parametrize("cost", [RSLVQ(), PLVQ()], ids=repr)
-def test_the_loss_of_the_initial_prototypes_is_that_of_the_means_of_the_kept_samples(cost):
-    choice = chosen(HeldOut(["blended", "untrained"]), cost=cost)
-    kept, held = halves()
-    means = np.array([X[kept][Y[kept] == label].mean(axis=0) for label in range(3)])
-    sqdist = ((X[held][:, None] - means) ** 2).sum(axis=2)
-    blended = blended_sigma2(evidence_of(Samples(X, Y), 3))
-    loss, sigma2 = calibrated_loss(cost, sqdist, Y[held], np.arange(3), blended)
-    untrained = choice.trials[-1]
-    assert untrained.n_epochs == untrained.n_visits == 0
-    assert untrained.loss == pytest.approx(loss, rel=1e-9)
-    assert untrained.schedule.value == pytest.approx(sigma2, rel=1e-6)
+def test_weights_of_losses_are_repetitions():
+    weights = np.arange(100) % 3 + 0.0
+    trained = BASE - 0.1 + np.random.default_rng(0).normal(size=100)
+    _, trials = planted(("value", trained, 0.1), ("untrained", BASE, 0.2), weights=weights)
+    difference = np.repeat(trained - BASE, weights.astype(int))
+    assert trials[1].margin == pytest.approx(difference.std() / np.sqrt(len(difference)))
 
 
-def halves():
-    """Rows that chosen() keeps and holds out."""
-    splitting, _ = (int(number) for number in np.random.default_rng(1).integers(2**31, size=2))
-    return split_classes(Samples(X, Y), np.arange(3), np.random.default_rng(splitting))
-
-
-def test_a_trial_is_the_fit_of_the_kept_samples():
-    trial = chosen().trials[3]
-    _, seed = (int(number) for number in np.random.default_rng(1).integers(2**31, size=2))
-    trainer, (kept, held) = Trainer(EuclideanVectors(), step_size=0.1), halves()
-    pilot = attrs.evolve(trainer, sigma2=trial.schedule, max_epochs=trial.n_epochs)
-    samples = Samples(X[kept], Y[kept])
-    state = pilot.init(samples, 3, np.random.default_rng(seed))
-    state, _ = pilot.run(state, samples, np.random.default_rng(seed))
-    sqdist = trainer.manifold.sqdist(state.prototypes, X[held])
-    assert trial.loss == calibrated_loss(RSLVQ(), sqdist, Y[held], np.arange(3), trial.schedule.value)[0]
-
-
-def test_where_training_harms_the_start_stays():
-    S, y = make_syn2(60, random_state=0)
-    settings = {"max_epochs": 20, "random_state": 0}
-    model = RiemannianLVQ(sigma2="heldout", **settings).fit(S, y)
-    means = RiemannianLVQ(max_epochs=0).fit(S, y)
-    assert model.n_epochs_ == 0
-    assert model.history_ == {}
-    assert_array_equal(model.prototypes_, means.prototypes_)
-    fresh, labels = make_syn2(60, random_state=0)
-    right = np.searchsorted(model.classes_, labels)
-    loss, wide = (-m.predict_log_proba(fresh)[np.arange(len(labels)), right].mean() for m in (model, means))
-    assert loss < wide  # its sigma2 is that of held-out samples
-    trained = RiemannianLVQ(sigma2=HeldOut(["grid", "gentle", "annealed"]), **settings).fit(S, y)
-    assert trained.n_epochs_ == 20
-    assert len(model.partial_fit(S, y).history_["epoch"]) == 1
-
-
-def test_partial_fit_trains_from_its_first_batch_on():
-    S, y = make_syn2(60, random_state=0)
-    model = RiemannianLVQ(sigma2="heldout", max_epochs=20, random_state=0).partial_fit(S, y)
-    assert model.n_epochs_ == 1
-    means = RiemannianLVQ(sigma2=1.0, max_epochs=0).fit(S, y)
-    assert np.abs(model.prototypes_ - means.prototypes_).max() > 0
-    assert model.partial_fit(S, y).n_epochs_ == 2
-
-
-def test_where_it_must_train_the_initial_prototypes_are_no_candidate():
-    free, bound = chosen(), chosen(must_train=True)
-    assert bound.trains
-    assert bound.trials == free.trials[:-1]
-    assert bound.schedule == min(bound.trials[7:], key=lambda trial: trial.loss).schedule
-
-
-def test_the_annealed_candidate_is_tried_where_the_first_round_trains_for_all_epochs():
-    choice = chosen(HeldOut(["blended", "annealed"]))
-    first, last = choice.trials
-    assert first.n_epochs == last.n_epochs
-    assert last.schedule == annealed(first.schedule.value)
-    assert choice.schedule == min(choice.trials, key=lambda trial: trial.loss).schedule
-
-
-def test_labels_as_soft_labels_choose_the_same():
-    hard, soft = chosen(cost=PLVQ()), chosen(cost=PLVQ(), targets=np.eye(3)[Y])
-    assert_allclose([t.loss for t in hard.trials], [t.loss for t in soft.trials], rtol=1e-9)
-    assert hard.schedule == soft.schedule
+@pytest.mark.parametrize(("with_untrained", "wanted"), [(True, 2), (False, 0)])
+def test_losses_that_are_infinite_win_over_nothing(with_untrained, wanted):
+    lost = ("lost", np.full(100, np.inf), 1.0)
+    untrained = [("untrained", BASE, 0.3)] if with_untrained else []
+    assert planted(lost, lost, *untrained)[0] == wanted
+    winner, trials = planted(lost, ("value", BASE - 0.1, 0.1), *untrained)
+    assert winner == 1
+    assert np.isfinite([trial.margin for trial in trials]).all()
 
 
 def test_training_that_diverges_is_no_candidate():
-    choice = chosen(step_size=StepSize(3e2, max_weight=None))
+    choice = chosen(VALUES, step_size=StepSize(3e2, max_weight=None))
     losses = [trial.loss for trial in choice.trials if trial.n_epochs]
     assert np.isinf(losses).any()
     assert not np.isnan(losses).any()
     assert not choice.trains
-    assert choice.schedule == choice.trials[-1].schedule
+    assert choice.winner == len(choice.trials) - 1
+    assert choice.trials[0].calibration == 1
 
 
-# --- the default: the best of two rules and a gentle step
+def test_where_it_must_train_the_initial_prototypes_are_no_candidate():
+    free, bound = chosen(VALUES, step_size=1e-6), chosen(VALUES, step_size=1e-6, must_train=True)
+    assert (free.trains, bound.trains) == (False, True)
+    same = [trial._replace(seconds=0, margin=0) for trial in bound.trials]
+    assert same == [trial._replace(seconds=0, margin=0) for trial in free.trials[:-1]]
+    assert bound.schedule == Constant(VALUES.candidates[bound.winner])
 
 
-def digits(count, random_state):
-    """Covariances of handwritten digits."""
-    S, y = load_digits_covariances()
-    order = np.random.default_rng(random_state).permutation(len(y))[: 4 * count]
-    return S[order], y[order]
+def test_labels_as_soft_labels_choose_the_same():
+    hard, soft = chosen(VALUES, cost=PLVQ()), chosen(VALUES, cost=PLVQ(), targets=np.eye(3)[Y])
+    assert_allclose([t.loss for t in hard.trials], [t.loss for t in soft.trials], rtol=1e-9)
+    assert [t.error for t in hard.trials] == pytest.approx([t.error for t in soft.trials])
+    assert (hard.schedule, hard.winner) == (soft.schedule, soft.winner)
 
 
-def rules_of(S, y):
-    """sigma2 by "blended" and by the half-median, in a fit that does not train."""
-    return [RiemannianLVQ(sigma2=rule, max_epochs=0).fit(S, y).sigma2_ for rule in ("blended", "half_median")]
+@pytest.mark.parametrize("make", [make_syn1, make_syn2])
+@pytest.mark.parametrize("rule", ["auto", HeldOut(["half_median", 0.1, "untrained"])], ids=repr)
+def test_a_fit_is_the_one_that_its_trials_chose_to_the_bit(make, rule):
+    S, y = make(150, random_state=0)
+    model = RiemannianLVQ("log_euclidean", sigma2=rule, max_epochs=20, random_state=0).fit(S, y)
+    trials, (winner,) = model.trials_, np.flatnonzero(model.trials_["chosen"])
+    settings = {"sigma2": trials["sigma2"][winner], "max_epochs": 20}
+    if model.n_epochs_:
+        settings["step_size"] = GeometricDecay(model.step_size_)
+        assert model.step_size_ == trials["step_size"][winner]
+    else:
+        assert trials["n_epochs"][winner] == 0
+        settings["max_epochs"] = 0
+    same = RiemannianLVQ("log_euclidean", random_state=0, **settings).fit(S, y)
+    assert_array_equal(model.prototypes_, same.prototypes_)
+    assert model.state_.sigma2 == same.sigma2_
+    assert model.sigma2_ == model.state_.sigma2 * trials["calibration"][winner]
 
 
-def test_the_default_tries_blended_and_the_half_median_once():
-    choice = chosen(AUTO, max_epochs=24)
-    evidence = evidence_of(Samples(X, Y), 3)
-    assert [trial.schedule.value for trial in choice.trials] == [blended_sigma2(evidence), half_median(evidence.sqdist)]
-    assert [trial.n_epochs for trial in choice.trials] == [6, 6]
-    assert choice.schedule == min(choice.trials, key=lambda trial: trial.loss).schedule
+def test_a_sigma2_that_is_given_is_not_recalibrated():
+    model = RiemannianLVQ("euclidean_vectors", sigma2=HeldOut([0.2, 0.5]), max_epochs=12, random_state=0).fit(X, Y)
+    assert model.sigma2_ in (0.2, 0.5)
+    assert_array_equal(model.trials_["calibration"], 1.0)
 
 
-@pytest.mark.parametrize(("per_class", "schedules"), [(30, [None, None]), (300, [None, None, "auto"])])
-@pytest.mark.parametrize("max_weight", [1.0, 0.5])
-def test_a_gentle_step_is_tried_where_it_is_smaller_than_the_papers(per_class, schedules, max_weight):
-    samples = Samples(*vector_classes(per_class=per_class, shift=0.7))
-    trainer = Trainer(EuclideanVectors(), step_size=StepSize(max_weight=max_weight), max_epochs=24)
-    trials = choice_for(AUTO, trainer, samples, 2).trials
-    assert [trial.step_size for trial in trials] == [StepSize(schedule, max_weight) for schedule in schedules]
-    assert {trial.n_epochs for trial in trials} == {12 // len(trials)}
-    assert len({trial.loss for trial in trials}) == len(trials)
-
-
-@pytest.mark.parametrize(
-    ("make", "count", "max_epochs", "wanted"),
-    [
-        (make_syn1, 400, 40, {"sigma2": "half_median"}),
-        (make_syn2, 200, 20, {"sigma2": "blended", "step_size": "auto"}),
-        (digits, 200, 20, {"sigma2": "blended"}),
-    ],
-    ids=["SynI", "SynII", "digits"],
-)
-def test_the_default_takes_what_suits_the_data(make, count, max_epochs, wanted):
-    """On SynI "blended" overfits, on SynII the half-median harms and the paper's steps overfit; digits need them."""
-    every, labels = make(count, random_state=0)
-    S, y, fresh, right = every[::2], labels[::2], every[1::2], labels[1::2]
-    model = RiemannianLVQ(max_epochs=max_epochs, random_state=0).fit(S, y)
-    others = [{"sigma2": "blended"}, {"sigma2": "half_median"}, {"sigma2": "blended", "step_size": "auto"}]
-    fitted = [clone(model).set_params(**other).fit(S, y) for other in others]
-    scores = [other.score(fresh, right) for other in fitted]
-    assert scores[others.index(wanted)] == max(scores)
-    assert_array_equal(model.prototypes_, fitted[others.index(wanted)].prototypes_)  # to the bit: trials draw nothing
-    assert model.n_epochs_ == max_epochs
-
-
-@pytest.mark.parametrize("step_size", [0.05, GeometricDecay(), "auto", "adaptive"])
+@pytest.mark.parametrize("step_size", [0.05, GeometricDecay(0.05), "paper", "adaptive"], ids=repr)
 def test_a_step_size_that_is_given_stays(step_size):
     S, y = make_syn2(40, random_state=0)
-    model = RiemannianLVQ(step_size=step_size, max_epochs=10, random_state=0).fit(S, y)
-    same = clone(model).set_params(sigma2=model.sigma2_).fit(S, y)
+    rule = HeldOut(["auto", "half_median"])
+    model = RiemannianLVQ("log_euclidean", sigma2=rule, step_size=step_size, max_epochs=10, random_state=0).fit(S, y)
+    assert len(model.trials_["loss"]) == 2
+    same = clone(model).set_params(sigma2=model.state_.sigma2).fit(S, y)
     assert_array_equal(model.prototypes_, same.prototypes_)
 
 
-def test_where_the_default_tries_nothing_it_is_blended():
-    """Streams, few epochs, few samples; and a bare trainer, which never runs trials."""
-    S, y = make_syn1(100, random_state=0)
-    blended = rules_of(S, y)[0]
-    assert RiemannianLVQ(max_epochs=40).partial_fit(S, y).sigma2_ == blended
-    assert RiemannianLVQ(max_epochs=8).fit(S, y).sigma2_ == blended
-    assert RiemannianLVQ(sigma2=None, max_epochs=40).fit(S[::20], y[::20]).sigma2_ == rules_of(S[::20], y[::20])[0]
-    samples, trainer = Samples(X, Y), Trainer(EuclideanVectors(), max_epochs=40)
-    state = trainer.init(samples, 3, np.random.default_rng(0))
-    assert state.sigma2_schedule == Constant(blended_sigma2(evidence_of(samples, 3)))
+@pytest.mark.parametrize(("step_size", "n_trials"), [(StepSize(max_weight=0.5), 3), (None, 3), (GeometricDecay(), 2)])
+def test_both_default_steps_are_tried_wherever_the_step_is_the_default(step_size, n_trials):
+    trials = chosen(step_size=step_size).trials
+    assert len(trials) == n_trials
+    steps = [trial.step_size / trial.sigma2 for trial in trials]
+    assert_allclose(steps, [3 / 96, *([0.1] if n_trials == 3 else []), 0.0])
 
 
-@pytest.mark.parametrize(("max_epochs", "calls"), [(0, 1), (10, 1), (20, 2)])
-def test_no_prototypes_are_made_for_trials_that_do_not_come(max_epochs, calls):
-    """With 10 epochs there are five for three trials: too few, and known before any is begun."""
-    samples, targets = vector_classes(per_class=300, shift=0.7)
-    seen = []
-
-    def means(*given, **other):
-        seen.append(len(given[1]))
-        return ClassMeans()(*given, **other)
-
-    RiemannianLVQ("euclidean_vectors", init=means, max_epochs=max_epochs, random_state=0).fit(samples, targets)
-    assert seen == [600, 450][:calls]
+def test_one_default_step_is_tried_where_few_samples_make_it_the_larger():
+    samples = Samples(*vector_classes(per_class=8, n_classes=2))
+    trials = choice_for(HeldOut(), Trainer(EuclideanVectors(), max_epochs=100), samples, 2).trials
+    assert_allclose([trial.step_size / trial.sigma2 for trial in trials], [2 / 16, 0.0])
 
 
-@pytest.mark.parametrize("rule", ["auto", "heldout"])
-def test_an_integer_weight_is_a_repetition(rule):
-    S, y = make_syn1(30, random_state=0)
-    weights = np.random.default_rng(0).integers(0, 3, len(y))
-    model = RiemannianLVQ(sigma2=rule, max_epochs=20, random_state=0)
-    weighted, repeated = clone(model).fit(S, y, weights), clone(model).fit(S.repeat(weights, 0), y.repeat(weights))
-    assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
-    assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
+def test_where_training_harms_the_class_means_stay():
+    S, y = make_syn2(60, random_state=0)
+    settings = {"max_epochs": 20, "random_state": 0}
+    model = RiemannianLVQ(**settings).fit(S, y)
+    means = RiemannianLVQ(max_epochs=0, sigma2="half_median").fit(S, y)
+    assert model.n_epochs_ == 0
+    assert model.history_["epoch"].tolist() == [0]
+    assert model.trials_["chosen"].tolist() == [False, False, True]
+    assert_array_equal(model.prototypes_, means.prototypes_)
+    fresh, labels = make_syn2(60, random_state=1)
+    right = np.searchsorted(model.classes_, labels)
+    loss, wide = (-m.predict_log_proba(fresh)[np.arange(len(labels)), right].mean() for m in (model, means))
+    assert loss < wide  # its sigma2 is that of held-out samples
+    trained = RiemannianLVQ(sigma2=HeldOut(["auto"]), **settings).fit(S, y)
+    assert trained.n_epochs_ == 20
+    assert len(model.partial_fit(S, y).history_["epoch"]) == 2
+
+
+def test_partial_fit_trains_from_its_first_batch_on():
+    S, y = make_syn2(60, random_state=0)
+    means = RiemannianLVQ(sigma2=1.0, max_epochs=0).fit(S, y)
+    for rule in ("auto", HeldOut()):
+        model = RiemannianLVQ(sigma2=rule, max_epochs=20, random_state=0).partial_fit(S, y)
+        assert model.n_epochs_ == 1
+        assert np.abs(model.prototypes_ - means.prototypes_).max() > 0
+        assert model.partial_fit(S, y).n_epochs_ == 2
+
+
+def test_the_line_of_a_verbose_fit_says_what_was_chosen(capsys):
+    S, y = make_syn2(60, random_state=0)
+    model = RiemannianLVQ(max_epochs=20, random_state=0, verbose=1).fit(S, y)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "held-out" in line]
+    loss = ", ".join(f"{value:.4g}" for value in model.trials_["loss"])
+    best = f"{model.trials_['loss'][-1]:.4g}"
+    assert lines == [f"RiemannianLVQ: chose the initial prototypes: held-out loss {best} of {loss}"]
+    RiemannianLVQ(sigma2=HeldOut([0.1, 0.2]), max_epochs=4, random_state=0, verbose=1).fit(S, y)
+    assert "RiemannianLVQ: chose sigma2 0." in capsys.readouterr().err
+    RiemannianLVQ(max_epochs=20, random_state=0).fit(S, y)
+    assert capsys.readouterr().err == ""
 
 
 # --- where nothing can be chosen
 
 
-@pytest.mark.parametrize("per_class", [1, 2, 3, 13])
-def test_too_few_samples_take_auto(per_class):
+@pytest.mark.parametrize("per_class", [1, 2, 3, 4])
+def test_too_few_samples_keep_the_initial_prototypes_or_take_the_first_candidate(per_class):
     S, y = spd_classes(per_class=per_class, n_classes=3)
-    held = split_classes(Samples(S, y), np.arange(3), np.random.default_rng(0))[1]
-    assert len(held) < FEWEST
-    models = [RiemannianLVQ(sigma2=rule, max_epochs=2, random_state=0).fit(S, y) for rule in ("heldout", "auto")]
-    assert models[0].sigma2_ == models[1].sigma2_
+    folds = deal_folds(Samples(S, y), np.arange(3), np.random.default_rng(0))[:1]
+    assert sum(len(held) for _, held in folds) < FEWEST
+    settings = {"max_epochs": 8, "random_state": 0}
+    default = RiemannianLVQ(**settings).fit(S, y)
+    means = RiemannianLVQ(max_epochs=0).fit(S, y)
+    assert default.n_epochs_ == 0
+    assert default.sigma2_ == means.sigma2_
+    assert_array_equal(default.prototypes_, means.prototypes_)
+    assert all(len(column) == 0 for column in default.trials_.values())
+    first = RiemannianLVQ(sigma2=HeldOut([0.7, 0.1]), **settings).fit(S, y)
+    assert (first.sigma2_, first.n_epochs_) == (0.7, 8)
 
 
-def test_where_auto_cannot_tell_the_trials_cannot():
+def test_where_the_rule_cannot_tell_the_trials_cannot():
     S, y = np.repeat([[0.0], [1.0]], 30, axis=0), np.repeat([0, 1], 30)
-    refuse(
-        RiemannianLVQ("euclidean_vectors", sigma2="heldout", init=(S[:1].repeat(2, 0), [0, 1])),
-        "fit",
-        S[:30] * 0,
-        y[15:45],
-        match="half the median .* Give sigma2 a number",
-    )
+    model = RiemannianLVQ("euclidean_vectors", init=(S[:1].repeat(2, 0), [0, 1]))
+    refuse(model, "fit", S[:30] * 0, y[15:45], match="half the median .* Give sigma2 a number")
 
 
 def test_a_class_of_one_sample_beside_large_ones():
     S, y = np.concatenate([X, [[30.0, 30.0, 30.0]]]), np.append(Y, 7)
-    model = RiemannianLVQ("euclidean_vectors", sigma2="heldout", max_epochs=6, random_state=0).fit(S, y)
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=24, random_state=0).fit(S, y)
+    assert len(model.trials_["loss"]) == 3
     assert model.predict(S[-1:]) == 7
     one = np.r_[np.flatnonzero(Y == 0), np.flatnonzero(Y == 1)[:2]]  # only one class can be judged
-    found, wanted = (
-        RiemannianLVQ("euclidean_vectors", sigma2=s, max_epochs=6, random_state=0).fit(X[one], Y[one])
-        for s in ("heldout", "auto")
-    )
-    assert found.sigma2_ == wanted.sigma2_
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=24, random_state=0).fit(X[one], Y[one])
+    assert len(model.trials_["loss"]) == model.n_epochs_ == 0
 
 
 def test_no_epochs_need_no_trials():
-    assert chosen(max_epochs=0).trials == ()
+    choice = chosen(max_epochs=0)
+    assert (choice.trials, choice.trains) == ((), False)
+    assert choice.schedule == Constant(likeliest_sigma2(evidence_of(Samples(X, Y), 3)))
+    assert chosen(HeldOut([0.3, "untrained"]), max_epochs=0).schedule == Constant(0.3)
 
 
 @pytest.mark.parametrize(
     ("candidate", "wanted"),
     [
         (0.5, lambda evidence: 0.5),
-        ("half_median", lambda evidence: evidence.half_median),
-        ("blended", blended_sigma2),
-        ("grid", None),
+        ("half_median", lambda evidence: half_median(evidence.sqdist)),
+        ("auto", blended_sigma2),
     ],
-    ids=lambda value: str(value) if isinstance(value, (str, float)) else "",
+    ids=["number", "half_median", "auto"],
 )
 def test_a_single_value_is_used_without_trials(candidate, wanted):
-    choice, step_size = chosen(HeldOut([candidate])), StepSize(0.1)
-    if wanted is None:
-        assert len(choice.trials) == 9  # a grid of seven, and the best two again
-        return
-    assert choice == (Constant(wanted(evidence_of(Samples(X, Y), 3))), (), step_size, True)
+    choice = chosen(HeldOut([candidate]), step_size=0.1)
+    assert choice == (Constant(wanted(evidence_of(Samples(X, Y), 3))), None, True, (), -1)
+
+
+def test_the_share_of_the_samples_decides_the_step_where_there_are_no_trials():
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=6, random_state=0)
+    assert model.partial_fit(X, Y).step_size_ == pytest.approx(model.state_.sigma2 * 3 / len(Y))
+
+
+# --- an initializer of the user's own on a part of the samples
+
+
+def test_folds_whose_first_prototypes_have_other_labels_are_left_out():
+    """This initializer gives the class of the first sample that it sees one prototype more."""
+
+    def moody(manifold, codes, targets, n_classes, rng, **extra):
+        counts = [1] * n_classes
+        counts[int(targets[np.argmax(codes[:, 0])])] += 1
+        return ClassMeans(tuple(counts))(manifold, codes, targets, n_classes, rng, **extra)
+
+    n_folds = []
+    for seed in range(6):
+        model = RiemannianLVQ("euclidean_vectors", init=moody, max_epochs=100, random_state=seed).fit(X, Y)
+        assert np.isfinite(model.trials_["loss"]).all()
+        n_folds.append(int(model.trials_["n_folds"][0]))
+    assert min(n_folds) < 4
+
+
+def test_an_initializer_that_needs_all_samples_leaves_nothing_to_compare():
+    def greedy(manifold, codes, targets, n_classes, rng, **extra):
+        if len(codes) < len(Y):
+            raise ValueError("give me all samples")
+        return ClassMeans()(manifold, codes, targets, n_classes, rng, **extra)
+
+    model = RiemannianLVQ("euclidean_vectors", init=greedy, max_epochs=24, random_state=0).fit(X, Y)
+    assert len(model.trials_["loss"]) == model.n_epochs_ == 0
+    model.set_params(sigma2=HeldOut([0.5, 1.0])).fit(X, Y)
+    assert (model.sigma2_, model.n_epochs_) == (0.5, 24)
+
+
+@pytest.mark.parametrize("max_epochs", [0, 1, 24])
+def test_prototypes_are_made_for_the_folds_that_are_tried_and_for_the_fit(max_epochs):
+    seen = []
+
+    def means(*given, **other):
+        seen.append(len(given[1]))
+        return ClassMeans()(*given, **other)
+
+    model = RiemannianLVQ("euclidean_vectors", init=means, max_epochs=max_epochs, random_state=0).fit(X, Y)
+    n_folds = int(model.trials_["n_folds"][0]) if max_epochs else 0
+    assert seen == [96, *[72] * n_folds]
 
 
 # --- as any other sigma2
@@ -508,44 +642,128 @@ def test_a_single_value_is_used_without_trials(candidate, wanted):
 @EVERY
 def test_every_manifold_chooses(case):
     S, y = case.points(np.random.default_rng(0), 48, 3), np.repeat([0, 1], 24)
+    for rule in ("auto", HeldOut(["auto", "half_median", 1.0])):
+        model = RiemannianLVQ(case.manifold(3), sigma2=rule, max_epochs=6, random_state=0).fit(S, y)
+        assert 0 < model.sigma2_ < np.inf
+        assert np.isfinite(model.predict_log_proba(S)).all()
+        assert np.isfinite(model.trials_["loss"]).all()
+        assert model.trials_["chosen"].sum() == 1
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        GLVQ(),
+        PLVQ(),
+        SpreadRSLVQ([1.0, 0.5, 2.0], FlatGaussian(3)),
+        RSLVQ(priors=(0.2, 0.3, 0.5)),
+        RSLVQ() + 0.1 * Representability(),
+        2.0 * PLVQ(),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("init", ["mean", "kmeans"])
+def test_every_cost_and_several_prototypes_per_class(cost, init):
     model = RiemannianLVQ(
-        case.manifold(3), sigma2=HeldOut(["blended", "half_median", 1.0]), max_epochs=3, random_state=0
-    ).fit(S, y)
-    assert 0 < model.sigma2_ < np.inf
-    assert np.isfinite(model.predict_log_proba(S)).all()
+        "euclidean_vectors", cost, prototypes_per_class={0: 2, 1: 1, 2: 3}, init=init, max_epochs=100, random_state=0
+    ).fit(X, Y)
+    assert model.trials_["n_folds"][0] == 4
+    assert np.isfinite(model.trials_["loss"]).all()
+    assert model.trials_["chosen"].sum() == 1
+    assert model.n_epochs_ in (0, 100)
+    assert model.score(X, Y) > 0.5
+
+
+def test_a_scaled_cost_is_tried_as_the_cost_itself():
+    plain, scaled = (
+        RiemannianLVQ("euclidean_vectors", cost, max_epochs=24, random_state=0).fit(X, Y)
+        for cost in (RSLVQ((0.2, 0.3, 0.5)), 1.0 * RSLVQ((0.2, 0.3, 0.5)))
+    )
+    assert scaled.sigma2_ == pytest.approx(plain.sigma2_, rel=1e-12)
+    assert_allclose(scaled.prototypes_, plain.prototypes_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])
+def test_complex_matrices_are_chosen_for(manifold):
+    S, y = spd_classes(per_class=30, dtype=complex, spread=0.6)
+    model = RiemannianLVQ(manifold, max_epochs=12, random_state=0).fit(S, y)
+    assert len(model.trials_["loss"]) == 3
+    assert model.score(S, y) > 0.6
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_seed_gives_the_same_bits_in_any_order(weighted):
-    S, y = spd_classes(per_class=30)
+@pytest.mark.parametrize("init", ["mean", "kmeans"])
+def test_a_seed_gives_the_same_bits_in_any_order(weighted, init):
+    S, y = spd_classes(per_class=30, spread=0.6)
     weights = np.random.default_rng(0).uniform(0, 2, len(y)) if weighted else None
-    model = RiemannianLVQ(sigma2="heldout", max_epochs=4, random_state=3)
+    model = RiemannianLVQ(prototypes_per_class=2, init=init, max_epochs=12, random_state=3)
     order = np.random.default_rng(0).permutation(len(y))
     first = clone(model).fit(S, y, weights)
     again = clone(model).fit(S[order], y[order], None if weights is None else weights[order])
     assert_array_equal(first.prototypes_, again.prototypes_)
     assert first.sigma2_ == again.sigma2_
+    for name in set(first.trials_) - {"seconds"}:
+        assert_array_equal(first.trials_[name], again.trials_[name])
 
 
-def test_saved_and_pickled_models_are_the_same(tmp_path):
+@pytest.mark.parametrize("rule", ["auto", HeldOut(["half_median", 0.3, "untrained"])], ids=repr)
+@pytest.mark.parametrize("max_epochs", [20, 90])
+def test_an_integer_weight_is_a_repetition(rule, max_epochs):
+    S, y = spd_classes(per_class=30, spread=0.6)
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    model = RiemannianLVQ("log_euclidean", sigma2=rule, max_epochs=max_epochs, random_state=0)
+    weighted, repeated = clone(model).fit(S, y, weights), clone(model).fit(S.repeat(weights, 0), y.repeat(weights))
+    for name in set(weighted.trials_) - {"seconds"}:
+        assert_allclose(weighted.trials_[name], repeated.trials_[name], rtol=1e-9, atol=1e-12)
+    assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
+    assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["auto", HeldOut([0.3, "half_median", Annealed(power=1.0), "untrained"])], ids=repr)
+def test_saved_and_pickled_models_are_the_same(tmp_path, rule):
     S, y = spd_classes(per_class=30)
-    for rule in ("heldout", HeldOut([0.3, "blended", Annealed(power=1.0), "annealed"])):
-        model = RiemannianLVQ(sigma2=rule, max_epochs=4, random_state=0).fit(S, y)
-        model.save(tmp_path / "model.npz")
-        for again in (load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-            assert again.sigma2 == rule
-            assert_array_equal(again.predict_proba(S), model.predict_proba(S))
+    model = RiemannianLVQ(sigma2=rule, max_epochs=6, random_state=0).fit(S, y)
+    model.save(tmp_path / "model.npz")
+    for again in (load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        assert again.sigma2 == rule
+        assert_array_equal(again.predict_proba(S), model.predict_proba(S))
+        assert (again.sigma2_, again.step_size_, again.n_epochs_) == (model.sigma2_, model.step_size_, model.n_epochs_)
+        assert list(again.trials_) == list(model.trials_) == [*Trial._fields, "chosen"]
+        for name, column in model.trials_.items():
+            assert_array_equal(again.trials_[name], column)
+            assert again.trials_[name].dtype == column.dtype
 
 
 def test_a_model_that_did_not_train_is_saved(tmp_path):
     S, y = make_syn2(60, random_state=0)
-    model = RiemannianLVQ(sigma2="heldout", max_epochs=20, random_state=0).fit(S, y)
+    model = RiemannianLVQ(max_epochs=20, random_state=0).fit(S, y)
     model.save(tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     assert model.n_epochs_ == 0
-    assert again.state_.sigma2_schedule == model.state_.sigma2_schedule == Constant(model.sigma2_)
     assert (again.sigma2_, again.n_epochs_) == (model.sigma2_, 0)
     assert_array_equal(again.predict_proba(S), model.predict_proba(S))
+
+
+def test_a_resumed_fit_has_the_trials_of_the_one_that_ended(tmp_path):
+    S, y = spd_classes(per_class=30, spread=0.6)
+
+    def stop(report):
+        if report.state.epoch == 3:
+            raise RuntimeError("the machine is switched off")
+
+    path = tmp_path / "fit.npz"
+    rule = HeldOut(["auto", "half_median"])
+    whole = RiemannianLVQ(sigma2=rule, max_epochs=6, callbacks=[Checkpoint(path)], random_state=0)
+    whole.fit(S, y)
+    broken = clone(whole).set_params(callbacks=[Checkpoint(path), stop])
+    with pytest.raises(RuntimeError, match="switched off"):
+        broken.fit(S, y)
+    resumed = clone(whole).fit(S, y, resume=path)
+    assert_array_equal(resumed.prototypes_, whole.prototypes_)
+    assert (resumed.sigma2_, resumed.step_size_) == (whole.sigma2_, whole.step_size_)
+    assert list(resumed.trials_) == list(whole.trials_)
+    for name in set(whole.trials_) - {"seconds"}:
+        assert_array_equal(resumed.trials_[name], whole.trials_[name])
 
 
 def test_where_it_cannot_be_is_said():
@@ -554,15 +772,17 @@ def test_where_it_cannot_be_is_said():
     trainer = Trainer(EuclideanVectors(), sigma2=HeldOut())
     with pytest.raises(ValueError, match="sigma2 must be a positive number, a Schedule"):
         trainer.init(Samples(X, Y), 3, np.random.default_rng(0))
-    for name in ("heldout", "median"):
-        with pytest.raises(ValueError, match=f"sigma2 must be a positive number, a Schedule, .* got '{name}'"):
+    for name in ("heldout", "blended", "untrained"):
+        with pytest.raises(ValueError, match=f"sigma2 must be a positive number, a Schedule .* got '{name}'"):
             attrs.evolve(trainer, sigma2=name).init(Samples(X, Y), 3, np.random.default_rng(0))
 
 
 def test_trials_leave_growth_to_the_fit():
-    """A trial's loss is that of the prototypes it began with; the fit then grows."""
-    X, y = make_syn1(n_per_class=30, random_state=0)
-    model = RiemannianLVQ(sigma2="heldout", max_epochs=4, growth=[Grow(every=1, gain=None)], random_state=0).fit(X, y)
-    plain = clone(model).set_params(growth=()).fit(X, y)
+    """A fit with rules of growth trains in any case, and its trials do not grow."""
+    S, y = make_syn1(n_per_class=30, random_state=0)
+    model = RiemannianLVQ(max_epochs=8, growth=[Grow(every=1, gain=None)], random_state=0).fit(S, y)
+    plain = clone(model).set_params(growth=(), sigma2=HeldOut(["auto"])).fit(S, y)
+    assert len(model.trials_["loss"]) == 2
+    assert model.n_epochs_ == 8
     assert model.history_["sigma2"][0] == plain.history_["sigma2"][0]
     assert len(model.prototypes_) > len(plain.prototypes_) == 4

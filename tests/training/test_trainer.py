@@ -12,6 +12,7 @@ from rplvq import (
     Annealed,
     EuclideanVectors,
     GeometricDecay,
+    HeldOut,
     RiemannianLVQ,
     StepDecay,
     StepSize,
@@ -42,7 +43,9 @@ def train(X, y, manifold=None, seed=0, validation=None, **settings):
 def test_a_seed_repeats_a_fit_whatever_the_order_of_the_samples(manifold, settings):
     X, y = spd_classes()
     shuffled = np.random.default_rng(1).permutation(len(X))
-    models = [RiemannianLVQ(manifold, max_epochs=3, random_state=7, **settings) for _ in range(3)]
+    models = [
+        RiemannianLVQ(manifold, sigma2=HeldOut(["auto"]), max_epochs=3, random_state=7, **settings) for _ in range(3)
+    ]
     first, again, other_order = models[0].fit(X, y), models[1].fit(X, y), models[2].fit(X[shuffled], y[shuffled])
     assert_array_equal(first.prototypes_, again.prototypes_)
     assert_array_equal(first.prototypes_, other_order.prototypes_)
@@ -51,13 +54,13 @@ def test_a_seed_repeats_a_fit_whatever_the_order_of_the_samples(manifold, settin
 
 def test_other_seeds_visit_in_another_order():
     X, y = spd_classes()
-    models = [RiemannianLVQ(max_epochs=3, step_size=0.1, random_state=seed).fit(X, y) for seed in (0, 1)]
+    models = [RiemannianLVQ(sigma2=1.0, max_epochs=3, step_size=0.1, random_state=seed).fit(X, y) for seed in (0, 1)]
     assert np.abs(models[0].prototypes_ - models[1].prototypes_).max() > 1e-6
 
 
 def test_a_full_batch_does_not_depend_on_the_seed():
     X, y = spd_classes()
-    models = [RiemannianLVQ(max_epochs=3, batch_size=None, random_state=seed).fit(X, y) for seed in (0, 1)]
+    models = [RiemannianLVQ(sigma2=1.0, max_epochs=3, batch_size=None, random_state=seed).fit(X, y) for seed in (0, 1)]
     assert_allclose(models[0].prototypes_, models[1].prototypes_, rtol=1e-10)
 
 
@@ -70,9 +73,18 @@ def test_training_is_invariant_under_congruences():
     assert_allclose(there.history["cost"], here.history["cost"], rtol=1e-7)
 
 
-def test_the_default_step_size_is_the_paper_s():
+@pytest.mark.parametrize(("batch_size", "times"), [(1, 1), (4, 4), (None, 16), (100, 16)])
+def test_the_default_step_size_is_the_share_of_a_sample_in_the_mean_of_its_prototype(batch_size, times):
     X, y = spd_classes(n=5, n_classes=2)
-    history = RiemannianLVQ(prototypes_per_class=3, max_epochs=4).fit(X, y).history_
+    settings = {"sigma2": 3.0, "prototypes_per_class": 3, "max_epochs": 4, "batch_size": batch_size}
+    model = RiemannianLVQ(**settings, random_state=0).fit(X, y)
+    assert model.step_size_ == pytest.approx(3.0 * 6 / 16 * times)
+    assert_allclose(model.history_["step_size"], model.step_size_ * 0.01 ** (np.arange(1, 5) / 4))
+
+
+def test_the_step_size_of_the_paper_is_a_word():
+    X, y = spd_classes(n=5, n_classes=2)
+    history = RiemannianLVQ(sigma2=3.0, step_size="paper", prototypes_per_class=3, max_epochs=4).fit(X, y).history_
     assert_allclose(history["step_size"], 5 * 3 / 100 * 0.01 ** (np.arange(1, 5) / 4))
 
 
