@@ -87,20 +87,23 @@ class Comparison:
     >>> seconds = np.full((2, 3), 0.5)
     >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
     >>> print(result)
-    2 estimators, 3 folds: mean +- standard deviation of the scores, median seconds per fold
+    2 estimators, 3 folds: mean +- standard deviation of the scores, median seconds
+    per fold
     <BLANKLINE>
        estimator          accuracy  sigma2  fit [s]  predict [s]
     1  a          0.9000 +- 0.1000              0.5          0.5
     2  b          0.7500 +- 0.0866              0.5          0.5
     <BLANKLINE>
-    accuracy: difference of each pair; corrected resampled t-test of Nadeau and Bengio; 95% confidence
-    interval (CI) of each pair alone; p after Holm's correction for 1 pair
+    accuracy: difference of each pair; corrected resampled t-test of Nadeau and
+    Bengio; 95% confidence interval (CI) of each pair alone; p after Holm's
+    correction for 1 pair
     <BLANKLINE>
     question    first  second  difference  95% CI              better      p
     every pair  a      b          +0.1500  -0.0464 to +0.3464  first   0.081
     <BLANKLINE>
-    The best mean is not significantly above any other: accuracy 0.9000 of a against 0.7500 of b,
-    difference +0.1500 (95% confidence interval -0.0464 to +0.3464, p = 0.081).
+    The best mean is not significantly above any other: accuracy 0.9000 of a against
+    0.7500 of b, difference +0.1500 (95% confidence interval -0.0464 to +0.3464, p =
+    0.081).
     >>> result.rows[0]["accuracy_mean"], result.p_values(test="wilcoxon")
     (0.9, {('a', 'b'): 0.25})
     """

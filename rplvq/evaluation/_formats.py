@@ -10,7 +10,7 @@ from typing import Any
 
 from rplvq.evaluation._report import Block, Facts, Table
 
-WIDTH = 100
+WIDTH = 80
 LATEX = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -32,7 +32,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes
 
 
 def as_text(blocks: Sequence[Block]) -> str:
-    """Return lines of at most 100 characters, except in tables, with columns aligned by spaces."""
+    """Return lines of at most 80 characters, except in tables, with columns aligned by spaces."""
     return "\n\n".join(map(_text, blocks))
 
 
