@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
-from rplvq.estimators import resolve_manifold
+from rplvq.estimators import manifold_of
 
 LEVEL = 0.05
 MOST_CLAUSES = 3
@@ -61,7 +61,7 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
     """Find the questions that estimators by name can answer, from their parameters ``manifold`` and ``max_epochs``."""
     params = {name: estimator.get_params(deep=False) for name, estimator in named.items()}
     ours = {name: own for name, own in params.items() if {"manifold", "cost", "max_epochs"} <= own.keys()}
-    metric = {name: _metric(own["manifold"]) for name, own in ours.items()}
+    metric = {name: _metric(named[name]) for name in ours}
     trained = [name for name, own in ours.items() if own["max_epochs"] != 0]
     means = [name for name in ours if name not in trained]
     alike = {name: [repr(ours[name].get(key)) for key in ("cost", "prototypes_per_class")] for name in trained}
@@ -73,12 +73,12 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
     return tuple(Question(topic, tuple(found)) for topic, found in pairs.items() if found)
 
 
-def _metric(value: Any) -> str:
-    """Return one text for all names of a metric; ``fit`` refuses a value that is none."""
+def _metric(estimator: Any) -> str:
+    """Return one text for all names of the metric of an estimator; ``fit`` refuses a value that is none."""
     try:
-        return repr(resolve_manifold(value))
+        return repr(manifold_of(estimator))
     except (ValueError, TypeError):
-        return repr(value)
+        return repr(estimator)
 
 
 def answer(topic: str, differences: Sequence[Mapping[str, Any]], digits: int = 4) -> str:
