@@ -28,6 +28,7 @@ EXPERIMENTS = Experiments(
     {
         "default": (("default",), ()),
         "alternatives": (("alternatives",), ()),
+        "tuned": (("tuned",), ()),
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),
         "solvers": (("solvers",), ()),
