@@ -1,6 +1,7 @@
-"""The default classifier with the number of prototypes chosen by cross-validation, on splits of examples.beyond.default.
+"""The default classifier with the number of prototypes chosen by cross-validation.
 
-Its scores stand in the table on the first page of the documentation, beside those of the default and of other methods.
+The splits are some of those of :mod:`examples.beyond.default`. The scores stand in the table on the first page of the
+documentation, beside those of the default and of other methods.
 """
 
 from __future__ import annotations
