@@ -266,7 +266,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             rng.bit_generator.state, interrupted = progress.rng, True
         state, history = progress.result()
         if not history:
-            history = untrained_history(state, measure(manifold, trainer.cost, state, samples).score())
+            parts = [samples] if validation is None else [samples, validation]
+            history = untrained_history(
+                state, *(measure(manifold, trainer.cost, state, part).score() for part in parts)
+            )
         store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
         if interrupted:
             warnings.warn(
@@ -337,13 +340,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
         array(['low', 'higher'], dtype='<U6')
         """
-        first = not hasattr(self, "state_")
+        first, trials = not hasattr(self, "state_"), None
         stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
         known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
         manifold, known, samples = self._check(X, y, sample_weight, known, more=more)
         if first:
             rng = np.random.default_rng(draw_seed(self))
-            met, trainer, state = self._begin_stream(manifold, known, samples, rng)
+            met, trainer, (state, trials) = self._begin_stream(manifold, known, samples, rng)
             recent = recent_samples(trainer.growth, None, lambda: buffered(samples, known))
             stream = stream._replace(cost=trainer.cost, recent=recent)
             trainer = attrs.evolve(trainer, cost=cost_of_classes(trainer.cost, met, known))
@@ -355,15 +358,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
         state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
         history = append_columns({} if first else self.history_, row)
-        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream)
+        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
         return self
 
     def _begin_stream(
         self, manifold: Manifold[Any], known: Array, samples: Samples, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State]:
+    ) -> tuple[Array, Trainer, tuple[State, dict[str, Array]]]:
         """Choose the prototypes in the first call of a stream.
 
-        Return the indices (M,) of the classes in the batch, the trainer with the cost for all classes, and the state.
+        Return the indices (M,) of the classes in the batch, the trainer with the cost for all classes, and the state
+        with the trials that chose its sigma2.
         """
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
@@ -374,7 +378,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         within, whole = _within(samples, met), make_trainer(self, manifold, self._initializer(known, samples, met))
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
         first = trainer.first_prototypes(within, len(met), rng)
-        return met, whole, begin_training(self, trainer, *first, within, len(met), rng, in_stream=True).state
+        progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
+        return met, whole, (progress.state, progress.trials or {})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -9,7 +9,18 @@ import pytest
 from numpy.testing import assert_array_equal
 from pymanopt.manifolds import Sphere
 
-from rplvq import AdaptiveStep, Checkpoint, Constant, EarlyStopping, Grow, Prune, RiemannianLVQ, StepSize, load_model
+from rplvq import (
+    AdaptiveStep,
+    Checkpoint,
+    Constant,
+    EarlyStopping,
+    Grow,
+    HeldOut,
+    Prune,
+    RiemannianLVQ,
+    StepSize,
+    load_model,
+)
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -37,7 +48,7 @@ OPTIONS = {
     "growth": {"growth": [Grow(every=1, at_most=3), Prune(every=1)]},
     "given": {"init": (X[:4], Y[:4])},
     "GLVQ": {"cost": "glvq"},
-    "held out": {"sigma2": "heldout"},
+    "held out": {"sigma2": HeldOut(["auto", 0.5])},
 }
 
 
