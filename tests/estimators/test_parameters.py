@@ -52,8 +52,15 @@ OTHER = {
         *("half_median", HeldOut(), HeldOut(["auto", 2.0, Annealed(0.5)])),
     ],
     "step_size": [
-        *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), "auto", "adaptive", AdaptiveStep(0.1)),
-        *(StepSize(), StepSize("auto"), StepSize(0.1, max_weight=None), StepSize(max_weight=0.5), StepSize(horizon=50)),
+        *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), None, "paper", "adaptive"),
+        AdaptiveStep(0.1),
+        *(
+            StepSize(),
+            StepSize("paper"),
+            StepSize(0.1, max_weight=None),
+            StepSize(max_weight=0.5),
+            StepSize(horizon=50),
+        ),
         AdaptiveStep(0.1, max_weight=None),
     ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],

@@ -224,7 +224,7 @@ def test_soft_labels_and_weights_are_held_out_together():
 
 def test_samples_of_weight_zero_are_not_held_out():
     X, y = spd_classes(per_class=12)
-    model = RiemannianLVQ(early_stopping=EarlyStopping(0.25), max_epochs=3, random_state=0)
+    model = RiemannianLVQ(sigma2=1.0, early_stopping=EarlyStopping(0.25), max_epochs=3, random_state=0)
     for seed in range(10):
         weights = np.zeros(len(X))
         for label in range(2):  # five of each class
