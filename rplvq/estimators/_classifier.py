@@ -290,7 +290,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             rng.bit_generator.state, interrupted = progress.rng, True
         state, history = progress.result()
         if not history:
-            history = untrained_history(state, measure(manifold, trainer.cost, state, samples).score())
+            parts = [samples] if validation is None else [samples, validation]
+            history = untrained_history(
+                state, *(measure(manifold, trainer.cost, state, part).score() for part in parts)
+            )
         store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
         if interrupted:
             warnings.warn(
@@ -367,7 +370,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
         array(['low', 'higher'], dtype='<U6')
         """
-        first = not hasattr(self, "state_")
+        first, trials = not hasattr(self, "state_"), None
         stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
         known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
         manifold, known, samples = self._check(X, y, sample_weight, known, more=more)
@@ -377,7 +380,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         if first or stream.alone is not None:
             samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
             rng = np.random.default_rng(draw_seed(self))
-            met, trainer, state, stream = self._begin_stream(manifold, known, samples, stream, rng)
+            met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
         else:
             rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
             rng.bit_generator.state = self._rng.bit_generator.state
@@ -387,16 +390,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         else:
             row = history_row(state, Score(0.0, 0.0), 0, 0.0)
         history = append_columns({} if first else self.history_, row)
-        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream)
+        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
         return self
 
     def _begin_stream(
         self, manifold: Manifold[Any], known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State, Stream]:
+    ) -> tuple[Array, Trainer, State, Stream, dict[str, Array]]:
         """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
-        Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, and
-        the stream for the next call.
+        Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
+        stream for the next call, and the trials that chose sigma2.
         """
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
@@ -405,15 +408,17 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
         call = cache(lambda: buffered(samples, known))
         stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
+        trials: dict[str, Array] = {}
         if len(met) < 2:
             state, stream = alone_state(trainer, within, rng), stream._replace(alone=call().latest(GATHERED))
         else:
             first = trainer.first_prototypes(within, len(met), rng)
-            state = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True).state
+            progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
+            state, trials = progress.state, progress.trials or {}
         if few:
             counts = resolve_counts(self.prototypes_per_class, known)
             stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))
-        return met, trainer, state, stream
+        return met, trainer, state, stream, trials
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -60,8 +60,7 @@ class AdaptiveStep:
     Parameters
     ----------
     start : float, optional
-        First step size before the decay; None is the paper's ``n xi / 100`` for n x n matrices and xi prototypes
-        per class, times ``unit`` if the manifold defines it.
+        First step size before the decay; None starts where the default of the parameter ``step_size`` does.
     every : int, default=32
         The distance from the start is measured after steps 1, 2, 4, 8, ... (powers of two) up to this number, and then
         after every multiple of it. Each measurement costs K distances.

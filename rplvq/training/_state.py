@@ -246,9 +246,15 @@ def history_row(state: State, score: Score, n_capped: int, seconds: float) -> di
     return {**values, **steps, "n_prototypes": len(state.labels)}
 
 
-def untrained_history(state: State, score: Score) -> dict[str, Array]:
+def validation_row(score: Score) -> dict[str, float]:
+    """Return what validation samples add to a row of the history."""
+    return {"validation_cost": score.cost, "validation_error": score.error}
+
+
+def untrained_history(state: State, score: Score, validation: Score | None = None) -> dict[str, Array]:
     """Return the history of a fit without epochs: one entry for epoch 0."""
-    return columns([history_row(state, score, 0, 0.0)])
+    row = history_row(state, score, 0, 0.0)
+    return columns([row if validation is None else row | validation_row(validation)])
 
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:

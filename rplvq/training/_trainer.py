@@ -31,7 +31,7 @@ from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
 from rplvq.training._resize import Window, new_codes
-from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure
+from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
 
 
@@ -360,8 +360,7 @@ class Trainer:
         state, score, n_capped = self.sweep(state, samples, rng)
         row = history_row(state, score, n_capped, time.perf_counter() - began)
         if validation is not None:
-            found = measure(self.manifold, self.cost, state, validation).score()
-            row |= {"validation_cost": found.cost, "validation_error": found.error}
+            row |= validation_row(measure(self.manifold, self.cost, state, validation).score())
         return state, row
 
 

@@ -27,7 +27,9 @@ def cut(values, size=10):
 
 
 def lvq(manifold="affine_invariant", **settings):
-    return RiemannianLVQ(manifold, **({"batch_size": None, "max_epochs": 2, "random_state": 0} | settings))
+    return RiemannianLVQ(
+        manifold, **({"sigma2": 1.0, "batch_size": None, "max_epochs": 2, "random_state": 0} | settings)
+    )
 
 
 def filtered(keep):

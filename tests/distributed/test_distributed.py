@@ -18,6 +18,7 @@ from rplvq import (
     BuresWasserstein,
     Checkpoint,
     Grow,
+    HeldOut,
     LogCholesky,
     LogEuclidean,
     RiemannianLVQ,
@@ -60,7 +61,13 @@ def relative(a, b):
 def test_full_batches_give_the_prototypes_of_the_estimator(manifold, sizes):
     X, y = data()
     model = RiemannianLVQ(
-        manifold, batch_size=None, max_epochs=5, step_size=0.2, callbacks=[EpochScore()], random_state=3
+        manifold,
+        sigma2=HeldOut(["auto"]),
+        batch_size=None,
+        max_epochs=5,
+        step_size=0.2,
+        callbacks=[EpochScore()],
+        random_state=3,
     )
     found, wanted = DistributedLVQ(model).fit(cut(X, sizes), y), model.fit(X, y)
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
@@ -98,13 +105,55 @@ def test_caps_are_those_of_the_whole_batch():
     X, y = data()
     manifold = AffineInvariant(max_step_length=0.05)
     model = RiemannianLVQ(manifold, batch_size=None, max_epochs=3, step_size=50.0, sigma2=0.5, random_state=0)
-    with pytest.warns(DivergenceWarning, match="steps were cut"):
+    with pytest.warns(DivergenceWarning, match=r"of 400 steps of epoch 1 were cut"):
         found = DistributedLVQ(model).fit(cut(X, 20), y)
-    with pytest.warns(DivergenceWarning, match="steps were cut"):
+    with pytest.warns(DivergenceWarning, match=r"of 400 steps of epoch 1 were cut"):
         wanted = model.fit(X, y)
     assert wanted.history_["n_capped"].min() > 4
     np.testing.assert_array_equal(found.history_["n_capped"], wanted.history_["n_capped"])
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
+
+
+@pytest.mark.parametrize("batch_size", [None, 16])
+@pytest.mark.parametrize("rule", ["auto", HeldOut([0.2, 0.5, "untrained"])], ids=repr)
+def test_the_trials_run_in_this_process_and_choose_what_they_choose_for_the_estimator(batch_size, rule):
+    """All samples are few enough to be collected. No weight of the default step is cut, in the first epoch or later."""
+    X, y = data()
+    model = RiemannianLVQ("log_euclidean", sigma2=rule, batch_size=batch_size, max_epochs=24, random_state=0)
+    found = DistributedLVQ(model).fit(cut(X, 30), y)
+    trials = found.trials_
+    # There is no larger step for full batches.
+    shares = 1 if batch_size is None else 2
+    assert len(trials["loss"]) == (1 if rule == "auto" else 2) * shares + 1
+    assert trials["chosen"].sum() == 1
+    assert (found.n_epochs_ > 0) == (trials["n_epochs"][trials["chosen"]] > 0).item()
+    assert (found.history_["n_capped"] == 0).all()
+    assert found.history_["epoch"].tolist() == ([*range(1, 25)] if found.n_epochs_ else [0])
+    assert found.step_size_ == pytest.approx(found.estimator_.state_.step_schedule(0, 24))
+    assert found.sigma2_ == found.estimator_.state_.sigma2 * trials["calibration"][trials["chosen"]][0]
+    for name, column in found.trials_.items():
+        np.testing.assert_array_equal(found.estimator_.trials_[name], column)
+
+
+def test_a_number_for_sigma2_runs_no_trials_and_its_default_step_is_that_of_full_batches():
+    X, y = data()
+    model = RiemannianLVQ(sigma2=0.5, batch_size=None, max_epochs=3, random_state=0)
+    found, wanted = DistributedLVQ(model).fit(cut(X, 30), y), clone(model).fit(X, y)
+    assert found.trials_ == wanted.trials_ == {}
+    assert found.sigma2_ == 0.5
+    assert found.step_size_ == wanted.step_size_ == pytest.approx(0.5 * 4)  # N sigma2 K / N
+    assert (found.history_["n_capped"] == 0).all()
+
+
+def test_the_step_is_that_of_all_samples_where_only_a_part_of_them_is_collected(monkeypatch):
+    monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", 60)
+    X, y = data()
+    model = RiemannianLVQ("log_euclidean", sigma2=HeldOut(["auto"]), batch_size=16, max_epochs=100, random_state=0)
+    found = DistributedLVQ(model).fit(cut(X, 30), y)
+    sigma2 = found.estimator_.state_.sigma2
+    assert found.trials_["n_visits"].max() <= 0.35 * 100 * 60  # the trials see these samples only
+    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1]))
+    assert found.step_size_ in found.trials_["step_size"]
 
 
 def test_soft_labels_and_complex_matrices():
@@ -112,7 +161,7 @@ def test_soft_labels_and_complex_matrices():
     phase = np.exp(1j * np.random.default_rng(0).uniform(0, 6, X.shape[-1]))
     X = phase[:, None] * X * phase.conj()
     soft = np.full((len(y), 4), 0.05) + 0.8 * (np.unique(y) == y[:, None])
-    model = RiemannianLVQ(cost="plvq", batch_size=None, max_epochs=3, random_state=0)
+    model = RiemannianLVQ(cost="plvq", sigma2=1.0, batch_size=None, max_epochs=3, random_state=0)
     found, wanted = DistributedLVQ(model).fit(cut(X, 40), cut(soft, 10)), model.fit(X, soft)
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
     assert found.prototypes_.dtype == complex
@@ -127,7 +176,9 @@ def test_the_mean_is_that_of_one_place():
 
 def test_predictions_are_lazy_and_right():
     X, y = data()
-    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)).fit(cut(X, 30), y)
+    model = DistributedLVQ(RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=None, max_epochs=2, random_state=0)).fit(
+        cut(X, 30), y
+    )
     inner, lazy = model.estimator_, cut(X, 40)
     for method, shape in (("predict", (100,)), ("predict_proba", (100, 4)), ("transform", (100, 4))):
         found = getattr(model, method)(lazy)
@@ -139,14 +190,16 @@ def test_predictions_are_lazy_and_right():
 
 def test_the_fitted_model_is_an_ordinary_one(tmp_path):
     X, y = data()
-    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)).fit(cut(X, 30), y)
+    model = DistributedLVQ(RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=None, max_epochs=2, random_state=0)).fit(
+        cut(X, 30), y
+    )
     model.estimator_.save(tmp_path / "model.npz")
     np.testing.assert_array_equal(load_model(tmp_path / "model.npz").predict(X), model.estimator_.predict(X))
 
 
 def test_without_persisting_the_result_is_the_same():
     X, y = data()
-    model = RiemannianLVQ(batch_size=None, max_epochs=2, random_state=0)
+    model = RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=None, max_epochs=2, random_state=0)
     kept, read = (DistributedLVQ(model, persist=persist).fit(cut(X, 30), y) for persist in (True, False))
     np.testing.assert_array_equal(kept.prototypes_, read.prototypes_)
 
@@ -170,7 +223,7 @@ def bad(index, value):
 )
 def test_bad_input_is_named_by_its_index_in_the_whole_array(change, message):
     X, y = change()
-    model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=1))
+    model = DistributedLVQ(RiemannianLVQ(sigma2=1.0, batch_size=None, max_epochs=1))
     with pytest.raises(ValueError, match=message):
         model.fit(cut(X, 30), y)
     assert not hasattr(model, "estimator_")
@@ -182,7 +235,6 @@ def test_what_has_no_distributed_version_is_refused():
         (RiemannianLVQ(early_stopping=True), "early_stopping"),
         (RiemannianLVQ(growth=[Grow()]), "growth=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(step_size="adaptive"), "step_size=.* is not supported by DistributedLVQ"),
-        (RiemannianLVQ(sigma2="heldout"), "sigma2=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(init=lambda *a, **b: None), "no distributed version"),
         (RiemannianLVQ(prototypes_per_class=26), r"class index 0 has 25 sample\(s\) .*fewer than its 26 prototype"),
     ):
@@ -200,7 +252,7 @@ def test_callbacks_are_called_and_can_stop():
     X, y = data()
     seen = []
     model = RiemannianLVQ(
-        batch_size=None, max_epochs=9, callbacks=[lambda report: seen.append(report.row) or len(seen) == 2]
+        sigma2=1.0, batch_size=None, max_epochs=9, callbacks=[lambda report: seen.append(report.row) or len(seen) == 2]
     )
     assert DistributedLVQ(model).fit(cut(X, 30), y).n_epochs_ == 2
     assert seen[1]["epoch"] == 2
@@ -218,7 +270,7 @@ def broken_off(path, size=30, seed=0, callbacks=(), **settings):
             raise LightningError
 
     X, y = data()
-    settings = {"batch_size": 16, "max_epochs": 6, "random_state": seed} | settings
+    settings = {"sigma2": HeldOut(["auto"]), "batch_size": 16, "max_epochs": 6, "random_state": seed} | settings
     model = RiemannianLVQ(**settings, callbacks=[*callbacks, Checkpoint(path, every=3), strike])
     with pytest.raises(LightningError):
         DistributedLVQ(model).fit(cut(X, size), y)
@@ -276,7 +328,7 @@ def cluster():
 
 def test_two_processes_give_the_prototypes_of_one(cluster):
     X, y = data()
-    model = RiemannianLVQ(batch_size=32, max_epochs=2, random_state=0)
+    model = RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=32, max_epochs=2, random_state=0)
     here = DistributedLVQ(model)
     with dask.config.set(scheduler="synchronous"):
         here.fit(cut(X, 30), y)
@@ -288,7 +340,7 @@ def test_compare_runs_unchanged_under_dask(cluster):
     import joblib
 
     X, y = data(per_class=9)
-    estimators = {"AI": RiemannianLVQ(max_epochs=2), "LE": RiemannianLVQ("log_euclidean", max_epochs=2)}
+    estimators = {"AI": RiemannianLVQ(max_epochs=8), "LE": RiemannianLVQ("log_euclidean", max_epochs=8)}
     wanted = compare(X, y, estimators, cv=3, random_state=0)
     with joblib.parallel_config("dask"):
         found = compare(X, y, estimators, cv=3, n_jobs=-1, random_state=0)
@@ -307,7 +359,7 @@ def test_a_worker_killed_during_fit_changes_nothing():
             killed.append(pid)
 
     classes, first = np.unique(y, return_index=True)
-    model = RiemannianLVQ(batch_size=None, max_epochs=6, init=(X[first], classes), random_state=0)
+    model = RiemannianLVQ(sigma2=1.0, batch_size=None, max_epochs=6, init=(X[first], classes), random_state=0)
     with dask.config.set(scheduler="synchronous"):
         wanted = DistributedLVQ(model).fit(cut(X, 10), y)
     with two_workers() as client:

@@ -52,9 +52,9 @@ FACTORS = {
     },
     "batches": {"single": ({}, None), "batches": ({"batch_size": 5}, None), "full": ({"batch_size": None}, None)},
     "sigma2": {
-        "auto": ({}, None),
+        "rule": ({"sigma2": HeldOut(["auto"])}, None),
         "annealed": ({"sigma2": Annealed()}, None),
-        "held out": ({"sigma2": HeldOut(["blended", 1.0])}, None),
+        "held out": ({"sigma2": HeldOut(["auto", 1.0])}, None),
     },
     "prototypes": {
         "means": ({"init": "mean"}, None),

@@ -13,6 +13,7 @@ from rplvq import (
     AffineInvariant,
     EarlyStopping,
     EuclideanVectors,
+    HeldOut,
     LogEuclidean,
     ProjectedEuclidean,
     RiemannianLVQ,
@@ -24,6 +25,9 @@ from rplvq.datasets import make_syn2
 from rplvq.training import EpochScore, State
 from tests.problems import distances, spd_classes, vector_classes
 
+RULE = HeldOut(["auto"])
+"""Trains in any case."""
+
 
 @pytest.fixture(scope="module")
 def problem():
@@ -32,7 +36,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def model(problem):
-    return RiemannianLVQ(prototypes_per_class=2, max_epochs=4, random_state=0).fit(*problem)
+    return RiemannianLVQ(sigma2=RULE, prototypes_per_class=2, max_epochs=4, random_state=0).fit(*problem)
 
 
 def test_shapes_and_fitted_attributes(model, problem):
@@ -52,7 +56,7 @@ def test_shapes_and_fitted_attributes(model, problem):
 @pytest.mark.parametrize("epochs", [0, 3])
 @pytest.mark.parametrize("callbacks", [(), (EpochScore(),)], ids=["no callback", "score of each epoch"])
 def test_n_epochs_counts_epochs_trained(problem, epochs, callbacks):
-    assert RiemannianLVQ(max_epochs=epochs, callbacks=callbacks).fit(*problem).n_epochs_ == epochs
+    assert RiemannianLVQ(sigma2=RULE, max_epochs=epochs, callbacks=callbacks).fit(*problem).n_epochs_ == epochs
 
 
 def test_the_trainer_and_the_state_are_public(model, problem):
@@ -76,16 +80,19 @@ def test_the_trainer_holds_the_resolved_parts(problem):
     trainer = RiemannianLVQ("log_euclidean", "plvq", **parts).fit(X, y).trainer_
     assert (trainer.manifold, trainer.cost, trainer.step_size) == (LogEuclidean(), PLVQ(), step_size)
     assert (trainer.early_stopping, trainer.sigma2, trainer.batch_size, trainer.max_epochs) == (stopping, 2.0, 4, 2)
-    plain = RiemannianLVQ(max_epochs=1).fit(X, y).trainer_
+    plain = RiemannianLVQ(sigma2=RULE, max_epochs=1).fit(X, y).trainer_
     assert (plain.manifold, plain.cost, plain.early_stopping) == (AffineInvariant(), RSLVQ(), None)
     assert plain.step_size == StepSize()
-    assert RiemannianLVQ(max_epochs=1, early_stopping=True).fit(X, y).trainer_.early_stopping == EarlyStopping()
+    assert (
+        RiemannianLVQ(sigma2=RULE, max_epochs=1, early_stopping=True).fit(X, y).trainer_.early_stopping
+        == EarlyStopping()
+    )
 
 
 def test_early_stopping_true_is_its_default_object(problem):
     X, y = np.concatenate([problem[0]] * 2), np.concatenate([problem[1]] * 2)
     models = [
-        RiemannianLVQ(early_stopping=stopping, max_epochs=15, random_state=0).fit(X, y)
+        RiemannianLVQ(sigma2=RULE, early_stopping=stopping, max_epochs=15, random_state=0).fit(X, y)
         for stopping in (True, np.True_, EarlyStopping(), EarlyStopping(fraction=0.1, patience=10, tol=1e-4))
     ]
     assert "validation_cost" in models[0].history_
@@ -93,7 +100,8 @@ def test_early_stopping_true_is_its_default_object(problem):
         assert_array_equal(model.prototypes_, models[0].prototypes_)
         assert_array_equal(model.history_["validation_cost"], models[0].history_["validation_cost"])
     without = [
-        RiemannianLVQ(early_stopping=off, max_epochs=2, random_state=0).fit(X, y) for off in (False, np.False_, None)
+        RiemannianLVQ(sigma2=RULE, early_stopping=off, max_epochs=2, random_state=0).fit(X, y)
+        for off in (False, np.False_, None)
     ]
     for model in without:
         assert "validation_cost" not in model.history_
@@ -121,8 +129,8 @@ def test_a_mapping_from_a_callback_adds_columns_to_the_history(problem):
     def rarely(report):
         return {"rare": 1.0} if report.state.epoch == 2 else None
 
-    model = RiemannianLVQ(max_epochs=3, random_state=0, callbacks=[trace, rarely]).fit(X, y)
-    plain = RiemannianLVQ(max_epochs=3, random_state=0).fit(X, y)
+    model = RiemannianLVQ(sigma2=RULE, max_epochs=3, random_state=0, callbacks=[trace, rarely]).fit(X, y)
+    plain = RiemannianLVQ(sigma2=RULE, max_epochs=3, random_state=0).fit(X, y)
     assert_array_equal(model.prototypes_, plain.prototypes_)
     assert [*model.history_] == [*plain.history_, "trace", "rare"]
     assert_array_equal(model.history_["trace"], [1, 4, 9])
@@ -137,21 +145,23 @@ def test_a_mapping_from_a_callback_adds_columns_to_the_history(problem):
 def test_later_callbacks_see_the_columns_of_earlier_ones(problem):
     seen = []
     callbacks = [lambda report: {"extra": 10.0 * report.state.epoch}, lambda report: seen.append(report.row["extra"])]
-    RiemannianLVQ(max_epochs=3, callbacks=callbacks).fit(*problem)
+    RiemannianLVQ(sigma2=RULE, max_epochs=3, callbacks=callbacks).fit(*problem)
     assert seen == [10.0, 20.0, 30.0]
 
 
 def test_true_from_a_callback_stops_and_an_empty_mapping_does_not(problem):
-    stopping = RiemannianLVQ(max_epochs=5, callbacks=[lambda report: report.state.epoch == 2]).fit(*problem)
-    going_on = RiemannianLVQ(max_epochs=5, callbacks=[lambda report: {}]).fit(*problem)
+    stopping = RiemannianLVQ(sigma2=RULE, max_epochs=5, callbacks=[lambda report: report.state.epoch == 2]).fit(
+        *problem
+    )
+    going_on = RiemannianLVQ(sigma2=RULE, max_epochs=5, callbacks=[lambda report: {}]).fit(*problem)
     assert (stopping.n_epochs_, going_on.n_epochs_) == (2, 5)
 
 
 def test_fitting_anew_forgets_the_old_fit(problem):
     X, y = problem
-    model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X[:, :2, :2], y > 0)
+    model = RiemannianLVQ(sigma2=RULE, max_epochs=1, random_state=0).fit(X[:, :2, :2], y > 0)
     again = model.fit(X, y)
-    fresh = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, y)
+    fresh = RiemannianLVQ(sigma2=RULE, max_epochs=1, random_state=0).fit(X, y)
     assert_array_equal(again.prototypes_, fresh.prototypes_)
     assert again.n_features_in_ == 4
 
@@ -162,16 +172,16 @@ def test_input_is_never_written_to(problem):
     for array in (X, y, weights):
         array.setflags(write=False)
     for manifold in ("affine_invariant", "log_euclidean", "euclidean"):
-        RiemannianLVQ(manifold, max_epochs=1).fit(X, y, sample_weight=weights).predict(X)
+        RiemannianLVQ(manifold, sigma2=RULE, max_epochs=1).fit(X, y, sample_weight=weights).predict(X)
     assert_array_equal(X, problem[0])
 
 
 def test_lists_and_float32_are_taken(problem):
     X, y = problem
-    wanted = RiemannianLVQ(max_epochs=2, random_state=0).fit(X, y)
-    lists = RiemannianLVQ(max_epochs=2, random_state=0).fit(X.tolist(), y.tolist())
+    wanted = RiemannianLVQ(sigma2=RULE, max_epochs=2, random_state=0).fit(X, y)
+    lists = RiemannianLVQ(sigma2=RULE, max_epochs=2, random_state=0).fit(X.tolist(), y.tolist())
     assert_array_equal(lists.prototypes_, wanted.prototypes_)
-    coarse = RiemannianLVQ(max_epochs=2, random_state=0).fit(X.astype(np.float32), y)
+    coarse = RiemannianLVQ(sigma2=RULE, max_epochs=2, random_state=0).fit(X.astype(np.float32), y)
     assert coarse.prototypes_.dtype == np.float64
     assert coarse.score(X, y) == wanted.score(X, y)
 
@@ -198,7 +208,7 @@ def test_labels_of_any_type(problem, labels):
     X, y = problem
     labels = np.sort(np.asarray(labels))
     own = labels[np.minimum(y, len(labels) - 1)]
-    model = RiemannianLVQ(max_epochs=2, prototypes_per_class=2, random_state=0).fit(X, own)
+    model = RiemannianLVQ(sigma2=RULE, max_epochs=2, prototypes_per_class=2, random_state=0).fit(X, own)
     assert_array_equal(model.classes_, labels)
     assert model.prototype_labels_.dtype == model.classes_.dtype
     assert set(model.predict(X).tolist()) == set(labels.tolist())
@@ -212,7 +222,7 @@ def test_labels_come_from_pandas_too(problem):
     X, y = problem
     names = np.array(["a", "b", "c"])[y]
     for series in (pd.Series(names), pd.Series(pd.Categorical(names)), pd.Series(names, index=range(36, 0, -1))):
-        model = RiemannianLVQ(max_epochs=1, random_state=0).fit(X, series)
+        model = RiemannianLVQ(sigma2=RULE, max_epochs=1, random_state=0).fit(X, series)
         assert model.classes_.tolist() == ["a", "b", "c"]
         assert model.score(X, names) > 0.9
 
@@ -236,7 +246,21 @@ def test_no_epoch_is_minimum_distance_to_mean(problem):
     model = RiemannianLVQ(max_epochs=0).fit(X, y)
     assert_allclose(model.prototypes_, means, rtol=1e-7, atol=1e-9)
     assert_array_equal(model.predict(X), distances(X, means).argmin(axis=1))
-    assert model.history_ == {}
+    history = {name: column.tolist() for name, column in model.history_.items()}
+    wrong = (distances(X, means).argmin(axis=1) != y).mean()
+    assert (history["epoch"], history["n_capped"], history["n_prototypes"]) == ([0], [0], [3])
+    assert history["training_error"] == pytest.approx([wrong])
+    own = model.predict_log_proba(X)[np.arange(len(y)), y]
+    assert history["cost"] == pytest.approx([-own.sum()])
+    assert (history["sigma2"], history["step_size"]) == ([model.sigma2_], [model.step_size_])
+
+
+def test_the_history_without_training_has_the_columns_of_early_stopping(problem):
+    X, y = problem
+    model = RiemannianLVQ(max_epochs=0, early_stopping=EarlyStopping(0.25), random_state=0).fit(X, y)
+    trained = RiemannianLVQ(sigma2=1.0, max_epochs=1, early_stopping=EarlyStopping(0.25), random_state=0).fit(X, y)
+    assert list(model.history_) == list(trained.history_)
+    assert np.isfinite(model.history_["validation_cost"]).all()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +275,7 @@ def test_no_epoch_is_minimum_distance_to_mean(problem):
     ],
 )
 def test_names_stand_for_parts(problem, name, part):
-    settings = {"max_epochs": 2, "random_state": 0}
+    settings = {"sigma2": RULE, "max_epochs": 2, "random_state": 0}
     named, given = RiemannianLVQ(name, **settings).fit(*problem), RiemannianLVQ(part, **settings).fit(*problem)
     assert_array_equal(named.prototypes_, given.prototypes_)
 
@@ -262,7 +286,7 @@ def test_predictions_do_not_depend_on_the_unit(manifold, scale):
     # Classes that overlap: a model of another seed predicts other labels for several test samples.
     X, y = make_syn2(n_per_class=25, random_state=0)
     X_test, _ = make_syn2(n_per_class=150, random_state=1)
-    settings = {"max_epochs": 10, "random_state": 0}
+    settings = {"sigma2": RULE, "max_epochs": 10, "random_state": 0}
     here, there = RiemannianLVQ(manifold, **settings).fit(X, y), RiemannianLVQ(manifold, **settings).fit(scale * X, y)
     assert_array_equal(there.predict(scale * X_test), here.predict(X_test))
     if manifold == "affine_invariant":
@@ -274,13 +298,13 @@ def test_predictions_do_not_depend_on_the_unit(manifold, scale):
 def test_training_does_not_depend_on_the_unit(manifold, scale):
     # Not only the predictions: the same samples are visited in the same order.
     X, y = make_syn2(n_per_class=15, random_state=0)
-    settings = {"max_epochs": 3, "random_state": 0}
+    settings = {"sigma2": RULE, "max_epochs": 3, "random_state": 0}
     here, there = RiemannianLVQ(manifold, **settings).fit(X, y), RiemannianLVQ(manifold, **settings).fit(scale * X, y)
     assert_allclose(there.prototypes_ / scale, here.prototypes_, rtol=1e-6, atol=1e-9)
 
 
 def test_vectors_train_and_predict():
     X, y = vector_classes(n_classes=3)
-    model = RiemannianLVQ(EuclideanVectors(), max_epochs=5, random_state=0).fit(X, y)
+    model = RiemannianLVQ(EuclideanVectors(), sigma2=RULE, max_epochs=5, random_state=0).fit(X, y)
     assert model.prototypes_.shape == (3, 3)
     assert_allclose(model.transform(X), np.linalg.norm(X[:, None] - model.prototypes_, axis=2))

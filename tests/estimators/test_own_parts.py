@@ -19,6 +19,7 @@ from rplvq import (
     EarlyStopping,
     EuclideanVectors,
     FromPymanopt,
+    HeldOut,
     RiemannianLVQ,
 )
 from rplvq.arrays import Samples
@@ -134,10 +135,10 @@ def test_own_parts_compose_with_all_others(manifold, cost, settings):
 def test_an_own_schedule_starts_where_the_default_does():
     X, y = spd_classes()
     model = RiemannianLVQ(sigma2=Cosine(), step_size=Cosine(), max_epochs=4).fit(X, y)
-    auto = RiemannianLVQ(max_epochs=0).fit(X, y).sigma2_
+    auto = RiemannianLVQ(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).state_.sigma2
     waves = 0.51 + 0.49 * np.cos(np.pi * np.arange(1, 5) / 4)
     assert_allclose(model.history_["sigma2"], auto * waves)
-    assert_allclose(model.history_["step_size"], 3 * 1 / 100 * waves)
+    assert_allclose(model.history_["step_size"], auto * 2 / 16 * waves)  # K sigma2 / N
 
 
 def test_an_own_initializer_starts_training():

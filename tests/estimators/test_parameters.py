@@ -50,11 +50,18 @@ OTHER = {
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [
         *(2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None),
-        *("blended", "half_median", "heldout", HeldOut(), HeldOut(["blended", 2.0, Annealed(0.5)])),
+        *("half_median", HeldOut(), HeldOut(["auto", 2.0, Annealed(0.5)])),
     ],
     "step_size": [
-        *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), "auto", "adaptive", AdaptiveStep(0.1)),
-        *(StepSize(), StepSize("auto"), StepSize(0.1, max_weight=None), StepSize(max_weight=0.5), StepSize(horizon=50)),
+        *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), None, "paper", "adaptive"),
+        AdaptiveStep(0.1),
+        *(
+            StepSize(),
+            StepSize("paper"),
+            StepSize(0.1, max_weight=None),
+            StepSize(max_weight=0.5),
+            StepSize(horizon=50),
+        ),
         AdaptiveStep(0.1, max_weight=None),
     ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],

@@ -213,7 +213,7 @@ def test_n_jobs_that_was_set_after_fit_is_refused_by_name(method, value):
 
 @pytest.mark.parametrize("fraction", [0.01, 0.95])
 def test_every_class_is_on_both_sides_whatever_the_fraction_or_is_named(fraction):
-    for model in (RiemannianLVQ(max_epochs=2), fitted()):
+    for model in (RiemannianLVQ(sigma2=1.0, max_epochs=2), fitted()):
         model.set_params(early_stopping=EarlyStopping(fraction=fraction))
         assert np.isfinite(RiemannianLVQ(**model.get_params(deep=False)).fit(X, Y).history_["validation_cost"]).all()
         few = np.append(np.flatnonzero(Y != 1), np.flatnonzero(Y == 1)[:2])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import GLVQ, RSLVQ, ClassKMeans, Constant, EuclideanVectors, Grow, Prune, RiemannianLVQ, Trainer
+from rplvq import GLVQ, RSLVQ, ClassKMeans, Constant, EuclideanVectors, Grow, HeldOut, Prune, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
 from rplvq.training import Window
 from tests.problems import FEW, spd_classes, vector_classes
@@ -56,7 +56,7 @@ def test_scores_of_prototypes_that_alternate_between_classes():
     problem=st.sampled_from(sorted(PROBLEMS)),
     growth=st.sampled_from(sorted(GROWTH)),
     cost=st.sampled_from([RSLVQ(), GLVQ()]),
-    sigma2=st.sampled_from([1.0, "auto", "heldout"]),
+    sigma2=st.sampled_from([1.0, "auto", HeldOut(["auto", "half_median"])]),
     batch_size=st.sampled_from([1, 5, None]),
     order=st.permutations(range(3)),
 )

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pymanopt.manifolds import Sphere
 from sklearn.ensemble import AdaBoostClassifier
 
-from rplvq import EarlyStopping, EuclideanVectors, FromPymanopt, Grow, Prune, RiemannianLVQ, Trainer
+from rplvq import EarlyStopping, EuclideanVectors, FromPymanopt, Grow, HeldOut, Prune, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples, visits
 from rplvq.training import EpochScore
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -156,7 +156,7 @@ OPTIONS = {
     "early stopping": {"early_stopping": EarlyStopping(0.25, patience=2), "max_epochs": 6},
     "growth": {"growth": [Grow(every=1, gain=0.0, min_samples=4)], "max_epochs": 5},
     "growth without a judge": {"growth": [Grow(every=2, gain=None, min_samples=4), Prune(every=1)], "max_epochs": 5},
-    "sigma2 of held-out samples": {"sigma2": "heldout", "max_epochs": 8},
+    "sigma2 of held-out samples": {"sigma2": HeldOut([0.3, 1.0]), "max_epochs": 8},
     "annealed": {"sigma2": "half_median", "step_size": "auto", "prototypes_per_class": 2, "init": "kmeans"},
     "adaptive": {"step_size": "adaptive", "batch_size": 3},
     "full batch": {"batch_size": None, "cost": "glvq", "decision": "posterior"},
@@ -224,7 +224,7 @@ def test_soft_labels_and_weights_are_held_out_together():
 
 def test_samples_of_weight_zero_are_not_held_out():
     X, y = spd_classes(per_class=12)
-    model = RiemannianLVQ(early_stopping=EarlyStopping(0.25), max_epochs=3, random_state=0)
+    model = RiemannianLVQ(sigma2=1.0, early_stopping=EarlyStopping(0.25), max_epochs=3, random_state=0)
     for seed in range(10):
         weights = np.zeros(len(X))
         for label in range(2):  # five of each class

@@ -230,6 +230,8 @@ def test_what_was_learned_ends_with_an_underscore(data):
         "prototypes_",
         "prototype_labels_",
         "sigma2_",
+        "step_size_",
+        "trials_",
         "n_epochs_",
         "history_",
         "n_features_in_",

@@ -41,7 +41,7 @@ from rplvq.training import EpochScore
 from tests.problems import changed, refuse, spd_classes, sphere_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
-SETTINGS = {"max_epochs": 6, "random_state": 0}
+SETTINGS = {"sigma2": HeldOut(["auto"]), "max_epochs": 6, "random_state": 0}
 WEIGHTS = np.random.default_rng(0).uniform(0, 2.5, len(Y))
 
 
@@ -85,7 +85,7 @@ RUNS = {
     "given prototypes": ({"init": (X[:4], [0, 1, 0, 1])}, (X, Y)),
     "score of each epoch": ({"callbacks": [EpochScore()]}, (X, Y)),
     "early stopping": ({"early_stopping": EarlyStopping(fraction=0.3, patience=2)}, (X, Y)),
-    "held out": ({"sigma2": HeldOut(("grid", "gentle", "annealed"))}, spd_classes(per_class=30)),
+    "held out": ({"sigma2": HeldOut(("auto", "half_median"))}, spd_classes(per_class=30)),
     "early stopping by default": ({"early_stopping": True}, (np.repeat(X, 2, axis=0), np.repeat(Y, 2))),
     "capped steps": ({"step_size": StepSize(GeometricDecay(0.3), max_weight=0.4)}, (X, Y)),
     "adaptive steps": ({"step_size": AdaptiveStep(0.1, every=4)}, (X, Y)),
@@ -94,7 +94,7 @@ RUNS = {
         (X, Y),
     ),
     "growth": ({"growth": [Grow(every=1, at_most=2), Prune(every=2)], "step_size": "adaptive"}, (X, Y)),
-    "chosen from a list": ({"sigma2": HeldOut(["blended", 0.5, Annealed(2.0)])}, spd_classes(per_class=30)),
+    "chosen from a list": ({"sigma2": HeldOut(["auto", 0.5, Annealed(2.0)])}, spd_classes(per_class=30)),
     "columns of a callback": ({"callbacks": [squares]}, (X, Y)),
     "columns of a callback, now and then": ({"callbacks": [on_even_epochs]}, (X, Y)),
     "no seed": ({"random_state": None, "early_stopping": EarlyStopping(fraction=0.3)}, (X, Y)),
@@ -208,7 +208,7 @@ def test_columns_of_a_callback_are_in_a_checkpoint_if_it_comes_before(tmp_path):
     for place, callbacks in (("after", [squares]), ("before", [])):
         path = tmp_path / f"{place}.npz"
         callbacks = [*callbacks, Checkpoint(path), *([] if callbacks else [squares])]
-        RiemannianLVQ(max_epochs=3, random_state=0, callbacks=callbacks).fit(X, Y)
+        RiemannianLVQ(sigma2=1.0, max_epochs=3, random_state=0, callbacks=callbacks).fit(X, Y)
     after, before = (load_checkpoint(tmp_path / f"{place}.npz").progress.rows for place in ("after", "before"))
     assert [row["square"] for row in after] == [1.0, 4.0, 9.0]
     assert [row.get("square") for row in before[:2]] == [1.0, 4.0]
@@ -230,7 +230,7 @@ def epochs_written(settings, monkeypatch, tmp_path, clock=lambda: 0.0):
             epoch[0] = report.state.epoch
 
         callbacks = [count, Checkpoint(tmp_path / "x", **settings)]
-        RiemannianLVQ(max_epochs=9, random_state=0, callbacks=callbacks).fit(X, Y)
+        RiemannianLVQ(sigma2=1.0, max_epochs=9, random_state=0, callbacks=callbacks).fit(X, Y)
     return written
 
 
@@ -262,7 +262,7 @@ def test_the_path_does_not_follow_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     checkpoint = Checkpoint("fit.npz")
     monkeypatch.chdir("/")
-    RiemannianLVQ(max_epochs=1, callbacks=[checkpoint]).fit(X, Y)
+    RiemannianLVQ(sigma2=1.0, max_epochs=1, callbacks=[checkpoint]).fit(X, Y)
     assert os.listdir(tmp_path) == ["fit.npz"]
 
 
@@ -276,9 +276,9 @@ class Unregistered:
 
 
 def test_what_cannot_be_stored_is_known_after_the_first_epoch(tmp_path):
-    model = RiemannianLVQ(step_size=Unregistered(), callbacks=[Checkpoint(tmp_path / "x", every=50)])
+    model = RiemannianLVQ(sigma2=1.0, step_size=Unregistered(), callbacks=[Checkpoint(tmp_path / "x", every=50)])
     refuse(model, "fit", X, Y, match="cannot be saved: its class Unregistered is not registered")
-    model = RiemannianLVQ(callbacks=[Checkpoint(tmp_path / "absent" / "x", every=50)])
+    model = RiemannianLVQ(sigma2=1.0, callbacks=[Checkpoint(tmp_path / "absent" / "x", every=50)])
     refuse(model, "fit", X, Y, match="absent", error=FileNotFoundError)
     assert os.listdir(tmp_path) == []
 
@@ -296,12 +296,12 @@ def written(tmp_path_factory) -> pathlib.Path:
         ({"max_epochs": 7}, r"fit\.npz was written by a fit with max_epochs=6, this one has 7: set the same to resume"),
         ({"cost": "plvq"}, 'cost="rslvq", this one has "plvq"'),
         ({"manifold": "riemann"}, 'manifold="affine_invariant", this one has "riemann"'),
-        ({"sigma2": 1.0}, 'sigma2="auto", this one has 1.0'),
+        ({"sigma2": 1.0}, r'sigma2=.*\["auto"\].*, this one has 1.0'),
         ({"init": (X[:2], [0, 1])}, 'init="mean", this one has sha256 '),
         ({"early_stopping": True}, "early_stopping=false"),
         ({"early_stopping": EarlyStopping(patience=3)}, 'early_stopping=false, this one has .*"patience": 3'),
-        ({"step_size": StepSize(max_weight=None)}, 'step_size=null, this one has .*"max_weight": null'),
-        ({"sigma2": HeldOut([1.0, 2.0])}, r'sigma2="auto", this one has .*\[1\.0, 2\.0\]'),
+        ({"step_size": StepSize(max_weight=None)}, 'step_size="auto", this one has .*"max_weight": null'),
+        ({"sigma2": HeldOut([1.0, 2.0])}, r'sigma2=.*"auto".*, this one has .*\[1\.0, 2\.0\]'),
         ({"random_state": 1}, "a fit with another random_state: set the same"),
     ],
 )

@@ -128,7 +128,7 @@ def test_a_checkpoint_names_its_path_when_the_folder_is_gone_in_training(in_fold
         os.rmdir("folder")
 
     with pytest.raises(FileNotFoundError, match=r"/folder/fit\.npz' cannot be written: its folder does not exist"):
-        RiemannianLVQ(max_epochs=2, callbacks=[remove, Checkpoint("folder/fit.npz")]).fit(X, Y)
+        RiemannianLVQ(sigma2=1.0, max_epochs=2, callbacks=[remove, Checkpoint("folder/fit.npz")]).fit(X, Y)
 
 
 # --- leftovers of killed processes

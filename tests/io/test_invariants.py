@@ -9,7 +9,18 @@ import pytest
 from numpy.testing import assert_array_equal
 from pymanopt.manifolds import Sphere
 
-from rplvq import AdaptiveStep, Checkpoint, Constant, EarlyStopping, Grow, Prune, RiemannianLVQ, StepSize, load_model
+from rplvq import (
+    AdaptiveStep,
+    Checkpoint,
+    Constant,
+    EarlyStopping,
+    Grow,
+    HeldOut,
+    Prune,
+    RiemannianLVQ,
+    StepSize,
+    load_model,
+)
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -17,7 +28,7 @@ from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 X, Y = spd_classes(per_class=12)
 Z, _ = spd_classes(per_class=12, dtype=complex)
 WORDS = np.array(["no", "yes"])[Y]
-SETTINGS = {"max_epochs": 2, "random_state": 0}
+SETTINGS = {"sigma2": HeldOut(["auto"]), "max_epochs": 2, "random_state": 0}
 METRICS = [
     "affine_invariant",
     "log_euclidean",
@@ -27,7 +38,7 @@ METRICS = [
     "euclidean",
 ]
 OPTIONS = {
-    "defaults": {},
+    "defaults": {"sigma2": "auto", "max_epochs": 12},
     "no training": {"max_epochs": 0},
     "k-means": {"prototypes_per_class": 3, "init": "kmeans"},
     "batches": {"batch_size": 5},
@@ -37,7 +48,7 @@ OPTIONS = {
     "growth": {"growth": [Grow(every=1, at_most=3), Prune(every=1)]},
     "given": {"init": (X[:4], Y[:4])},
     "GLVQ": {"cost": "glvq"},
-    "held out": {"sigma2": "heldout"},
+    "held out": {"sigma2": HeldOut(["auto", 0.5])},
 }
 
 
@@ -74,7 +85,7 @@ def test_other_points_have_all_invariants(manifold, data):
 @pytest.mark.parametrize("metric", ["affine_invariant", "log_euclidean"])
 def test_a_model_at_the_edge_of_the_cone_is_loaded(metric, step_size, tmp_path):
     far = StepSize(Constant(step_size), max_weight=None)
-    model = RiemannianLVQ(metric, "glvq", step_size=far, max_epochs=3, random_state=0).fit(X, Y)
+    model = RiemannianLVQ(metric, "glvq", sigma2=1.0, step_size=far, max_epochs=3, random_state=0).fit(X, Y)
     assert np.linalg.cond(model.prototypes_).max() > 1e12
     model.save(tmp_path / "model.npz")
     assert_array_equal(load_model(tmp_path / "model.npz").prototypes_, model.prototypes_)
@@ -119,6 +130,9 @@ FORGED = {
     "sigma2 of the state zero": of_state(sigma2=0.0),
     "step size infinite": of_state(step_size=np.inf),
     "no schedule": of_state(sigma2_schedule=1.0),
+    "first step size NaN": lambda model: {"step_size_": np.nan},
+    "trials of different lengths": lambda model: {"trials_": {"loss": np.zeros(2), "chosen": np.zeros(1, bool)}},
+    "trials of which two were chosen": lambda model: {"trials_": {"chosen": np.ones(2, bool)}},
     "epochs negative": lambda model: {"n_epochs_": -1},
     "columns of different lengths": lambda model: {"history_": model.history_ | {"cost": np.zeros(1)}},
     "features": lambda model: {"n_features_in_": 7},
@@ -193,5 +207,6 @@ def test_a_checkpoint_that_no_fit_writes_is_refused(fault, tmp_path):
             return True
         return None
 
-    RiemannianLVQ(max_epochs=3, random_state=0, callbacks=[forging]).fit(X, Y)
-    refuse(RiemannianLVQ(max_epochs=3, random_state=0), "fit", X, Y, resume=path, match="fit.npz", error=ModelFileError)
+    model = RiemannianLVQ(sigma2=1.0, max_epochs=3, random_state=0, callbacks=[forging]).fit(X, Y)
+    model.set_params(callbacks=())
+    refuse(model, "fit", X, Y, resume=path, match="fit.npz", error=ModelFileError)

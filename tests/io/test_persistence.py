@@ -91,8 +91,8 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "step-size": ({"step_size": StepSize(GeometricDecay(0.2), max_weight=0.5, horizon=40)}, SPD, CLASS),
     "adaptive": ({"step_size": AdaptiveStep(0.1, every=4, max_weight=0.8), "max_epochs": 3}, SPD, CLASS),
     "adaptive-hermitian": ({"step_size": "adaptive"}, HERMITIAN, CLASS),
-    "held-out": ({"sigma2": HeldOut(["blended", 2.0, Annealed(1.5)])}, SPD, CLASS),
-    "held-out-names": ({"sigma2": "heldout", "max_epochs": 4}, SPD.repeat(3, axis=0), CLASS.repeat(3)),
+    "held-out": ({"sigma2": HeldOut(["auto", 2.0, Annealed(1.5)])}, SPD, CLASS),
+    "held-out-names": ({"sigma2": HeldOut(), "max_epochs": 4}, SPD.repeat(3, axis=0), CLASS.repeat(3)),
     "growth": ({"growth": [Grow(every=1, at_most=2), Prune(every=2)], "step_size": "adaptive"}, SPD, CLASS),
     "not-compiled": ({"manifold": AffineInvariant(compiled=False)}, SPD, CLASS),
     "class-means": ({"init": ClassMeans(perturbation=0.1), "prototypes_per_class": 2}, SPD, CLASS),
@@ -120,7 +120,7 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def fitted(X: Array = SPD, y: Array = CLASS, **parameters: Any) -> RiemannianLVQ:
-    settings = {"max_epochs": 2, "random_state": 3} | parameters
+    settings = {"sigma2": HeldOut(["auto"]), "max_epochs": 2, "random_state": 3} | parameters
     return RiemannianLVQ(**settings).fit(X, y)
 
 
@@ -169,7 +169,7 @@ def test_parts_of_parts_come_back_equal(path: pathlib.Path) -> None:
     parts = {
         "step_size": StepSize(StepDecay(0.2, every=3), max_weight=None, horizon=7),
         "early_stopping": EarlyStopping(fraction=0.2, patience=4, tol=0.5),
-        "sigma2": HeldOut(["half_median", 0.5, Constant(2.0), Annealed(power=1.0), "gentle"]),
+        "sigma2": HeldOut(["half_median", 0.5, Constant(2.0), Annealed(power=1.0), "untrained"]),
     }
     model = fitted(**parts)
     save_model(model, path)

@@ -9,7 +9,7 @@ from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, AffineInvariant, Constant, FromPymanopt, Representability, RiemannianLVQ, Trainer
+from rplvq import PLVQ, RSLVQ, Constant, FromPymanopt, HeldOut, Representability, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
 from rplvq.datasets import make_syn2
 from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
@@ -135,14 +135,14 @@ def test_names_numbers_and_schedules():
         looks.append(0)
         return evidence()
 
-    for name in (None, "auto", "blended"):
+    for name in (None, "auto"):
         assert resolve_sigma2(name, look) == Constant(blended_sigma2(evidence()))
     assert resolve_sigma2("half_median", look).value == half_median(evidence().sqdist)
     seen = len(looks)
     assert resolve_sigma2(2, look) == Constant(2.0)
     assert resolve_sigma2(Constant(0.5), look) == Constant(0.5)
     assert len(looks) == seen
-    with pytest.raises(ValueError, match=r"one of \['auto', 'blended', 'half_median'\], got 'median'"):
+    with pytest.raises(ValueError, match=r"one of \['auto', 'half_median'\], got 'median'"):
         resolve_sigma2("median", look)
 
 
@@ -153,14 +153,25 @@ def test_free_numbers_of_a_point(shape, dtype, count):
     assert free_numbers(np.zeros((2, *shape), dtype)) == count
 
 
-def test_default_training_does_not_end_below_the_class_means_where_the_half_median_does():
+def test_the_default_does_not_end_below_the_class_means_where_the_papers_training_does():
     X, y = make_syn2(100, random_state=0)
 
     def score(**settings):
         return RiemannianLVQ(random_state=0, **settings).fit(X, y).score(X, y)
 
-    means, auto, half = score(max_epochs=0), score(max_epochs=10), score(max_epochs=10, sigma2="half_median")
-    assert auto > means > half + 0.01
+    means, default = score(max_epochs=0), score(max_epochs=10)
+    paper = score(max_epochs=10, sigma2="half_median", step_size="paper")
+    assert default >= means > paper + 0.01
+
+
+def test_without_epochs_the_default_is_the_likeliest_value_which_is_calibrated():
+    X, y = vector_classes(per_class=30, n_classes=3, shift=0.7)
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=0).fit(X, y)
+    sqdist = ((X[:, None] - model.prototypes_) ** 2).sum(axis=2)
+    given = InitialEvidence(sqdist, y, np.arange(3), 9)
+    assert model.sigma2_ == pytest.approx(likeliest_sigma2(given), rel=1e-9)
+    blended = RiemannianLVQ("euclidean_vectors", sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y)
+    assert blended.state_.sigma2 == pytest.approx(blended_sigma2(given), rel=1e-9)
 
 
 # --- sigma2 of costs that scale or add others
@@ -174,7 +185,7 @@ BLENDED_PRIORS = (0.7, 0.2, 0.1)
     [1.0 * RSLVQ(BLENDED_PRIORS), RSLVQ(BLENDED_PRIORS) + 0.1 * Representability(), PLVQ(BLENDED_PRIORS)],
     ids=["scaled", "sum", "PLVQ"],
 )
-@pytest.mark.parametrize("sigma2", ["auto", "blended", None, "half_median"])
+@pytest.mark.parametrize("sigma2", ["auto", HeldOut(["auto"]), "half_median"], ids=repr)
 def test_a_cost_that_scales_or_adds_gets_the_sigma2_of_the_cost_with_the_priors(cost, sigma2):
     X, y = vector_classes(per_class=30, n_classes=3, shift=0.7)
     settings = {"sigma2": sigma2, "max_epochs": 0, "random_state": 0}
@@ -211,12 +222,12 @@ def test_the_auto_step_gives_a_sample_its_share_of_a_mean(sigma2, per_class, sha
     assert twice.step_size == pytest.approx(twice.sigma2 * min(share, 1 / len(y)))
 
 
-def test_the_default_step_is_the_papers_and_so_is_the_auto_step_where_sigma2_is_large():
+@pytest.mark.parametrize("sigma2", [1e-3, 1e3, "auto", Constant(1e3)])
+def test_the_papers_step_does_not_follow_sigma2_and_the_default_does(sigma2):
     X, y = spd_classes()
-    for sigma2, step in ((1e-3, None), (1e3, None), ("auto", None), (1e3, "auto"), (Constant(1e3), "auto")):
-        trainer = Trainer(AffineInvariant(), sigma2=sigma2, step_size=step)
-        state = trainer.init(Samples(X, y), 2, np.random.default_rng(0))
-        assert state.step_size == pytest.approx(0.03)
+    for step, wanted in (("paper", 0.03), ("auto", None), (None, None), ("adaptive", None)):
+        model = RiemannianLVQ(sigma2=sigma2, step_size=step, max_epochs=0).fit(X, y)
+        assert model.step_size_ == pytest.approx(wanted or model.state_.sigma2 * 2 / 16)
 
 
 def test_other_words_for_the_step_are_refused():

@@ -19,7 +19,7 @@ from rplvq import (
     Trainer,
 )
 from rplvq.arrays import Samples
-from rplvq.schedules import as_step_rule, resolve, shared_step
+from rplvq.schedules import as_step_rule, default_shares, resolve, shared_step
 from tests.problems import refuse, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
@@ -31,8 +31,9 @@ X, Y = spd_classes(per_class=10)
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [
-        (None, StepSize()),
-        ("auto", StepSize("auto")),
+        (None, StepSize(None)),
+        ("auto", StepSize()),
+        ("paper", StepSize("paper")),
         (0.1, StepSize(0.1)),
         (GeometricDecay(0.1), StepSize(GeometricDecay(0.1))),
         (StepSize(0.1, max_weight=None), StepSize(0.1, max_weight=None)),
@@ -48,13 +49,16 @@ def test_anything_but_a_step_rule_is_the_schedule_of_a_step_size(value, wanted):
 @pytest.mark.parametrize(
     ("step_size", "start"),
     [
-        (StepSize(), 0.3),  # the paper's
-        (StepSize(GeometricDecay()), 0.3),
+        (StepSize(), 4 * 0.5 / 80),  # K sigma2 / N
+        (StepSize(None), 4 * 0.5 / 80),
+        (StepSize(GeometricDecay()), 4 * 0.5 / 80),
+        (StepSize(StepDecay(every=2)), 4 * 0.5 / 80),
+        (AdaptiveStep(), 4 * 0.5 / 80),
+        (StepSize("paper"), 0.3),
         (StepSize(GeometricDecay(0.7)), 0.7),
         (StepSize(Constant(0.2)), 0.2),
         (StepSize(0.2), 0.2),
         (StepSize(np.float32(0.25)), 0.25),
-        (StepSize("auto"), 4 * 0.5 / 80),  # K sigma2 / N
         (StepSize("auto", horizon=3), 4 * 0.5 / 80),
     ],
     ids=repr,
@@ -67,13 +71,14 @@ def test_the_schedule_of_a_step_size_is_resolved_for_the_data(step_size, start):
     trainer = Trainer(Plain(), sigma2=0.5, step_size=step_size, max_epochs=10)
     state = trainer.init(samples, 4, np.random.default_rng(0))
     assert state.step_size == pytest.approx(start, rel=1e-12)
-    assert state.memory is None
 
 
 def test_the_default_decays_as_the_papers_and_a_given_schedule_as_it_does():
     settings = {"sigma2": 1.0, "max_epochs": 4, "random_state": 0}
     default = RiemannianLVQ(step_size=StepSize(), **settings).fit(X, Y).history_["step_size"]
-    assert_allclose(default, 0.03 * 0.01 ** (np.arange(1, 5) / 4))
+    assert_allclose(default, 2 / 20 * 0.01 ** (np.arange(1, 5) / 4))
+    paper = RiemannianLVQ(step_size=StepSize("paper"), **settings).fit(X, Y).history_["step_size"]
+    assert_allclose(paper, 0.03 * 0.01 ** (np.arange(1, 5) / 4))
     given = RiemannianLVQ(step_size=StepSize(StepDecay(0.1, every=2)), **settings).fit(X, Y).history_["step_size"]
     assert_allclose(given, [0.1, 0.05, 0.05, 0.025])
 
@@ -153,7 +158,7 @@ def test_bad_fields_are_refused_by_name_and_value(field, value):
         StepSize(**{field: value})
 
 
-@pytest.mark.parametrize("schedule", ["slow", 0, -1.0, np.nan, True, [0.1], Constant, HeldOut(["blended"])], ids=repr)
+@pytest.mark.parametrize("schedule", ["slow", 0, -1.0, np.nan, True, [0.1], Constant, HeldOut(["auto"])], ids=repr)
 def test_a_bad_schedule_is_refused_by_fit(schedule):
     model = RiemannianLVQ(sigma2=1.0, step_size=StepSize(schedule), max_epochs=1)
     refuse(model, "fit", X, Y, match=r"step_size must be .*positive.*got")
@@ -176,8 +181,19 @@ def test_a_schedule_that_is_given_stays_at_its_last_value_in_a_stream(schedule):
 
 
 def test_the_shared_step_is_that_of_a_mean():
-    assert shared_step(2.0, 4, 80) == 0.1
-    assert shared_step(2.0, 4, 5.0) == 1.0
+    assert shared_step(2.0, 4 / 80) == 0.1
+    assert shared_step(2.0, 4 / 5) == 1.0  # half of sigma2 at most
+    for batch_size, times in ((1, 1), (8, 8), (80, 80), (200, 80), (None, 80)):
+        assert shared_step(2.0, 4 / 80, 80, batch_size) == pytest.approx(0.1 * times)
+
+
+def test_the_larger_default_step_is_a_tenth_of_sigma2_where_that_is_larger_and_fits_a_batch():
+    assert default_shares(4, 80) == [0.05, 0.1]
+    assert default_shares(4, 40) == [0.1]
+    assert default_shares(4, 30.0) == [4 / 30.0]
+    assert default_shares(4, 80, 40) == [0.05, 0.1]
+    assert default_shares(4, 80, 50) == [0.05, 0.08]
+    assert default_shares(4, 80, 80) == default_shares(4, 80, None) == default_shares(4, 80, 100) == [0.05]
 
 
 @pytest.mark.parametrize("horizon", [50, 1000])

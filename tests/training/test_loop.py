@@ -150,7 +150,7 @@ def test_a_callback_that_returns_true_stops():
     assert history["epoch"].tolist() == [1, 2]
     assert state.epoch == 2
     assert len(late) == 2  # the other callback was still told of the last epoch
-    assert RiemannianLVQ("euclidean_vectors", max_epochs=9, **settings).fit(X, y).n_epochs_ == 2
+    assert RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=9, **settings).fit(X, y).n_epochs_ == 2
 
 
 def test_a_callback_that_returns_numbers_adds_them_to_the_row_of_the_history():

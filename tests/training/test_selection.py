@@ -674,15 +674,6 @@ def test_every_cost_and_several_prototypes_per_class(cost, init):
     assert model.score(X, Y) > 0.5
 
 
-def test_a_scaled_cost_is_tried_as_the_cost_itself():
-    plain, scaled = (
-        RiemannianLVQ("euclidean_vectors", cost, max_epochs=24, random_state=0).fit(X, Y)
-        for cost in (RSLVQ((0.2, 0.3, 0.5)), 1.0 * RSLVQ((0.2, 0.3, 0.5)))
-    )
-    assert scaled.sigma2_ == pytest.approx(plain.sigma2_, rel=1e-12)
-    assert_allclose(scaled.prototypes_, plain.prototypes_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])
 def test_complex_matrices_are_chosen_for(manifold):
     S, y = spd_classes(per_class=30, dtype=complex, spread=0.6)

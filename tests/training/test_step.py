@@ -122,7 +122,9 @@ def test_weights_are_twice_step_times_slope_over_batch():
         ([[2.0, -3.0, 0.5]], 0.5, [[1.0, -1.0, 0.5]], 2),  # cut at 1, both signs
         ([[0.8, -0.9, 0.7]], 0.5, [[0.8, -0.9, 0.7]], 0),  # together beyond 1, each below: none cut
         ([[1.0, -1.0, 0.0]], 0.5, [[1.0, -1.0, 0.0]], 0),  # exactly 1 is allowed
-        ([[2.0, 0.0, 0.0], [0.5, 0.5, -4.0]], 0.5, [[0.5, 0.0, 0.0], [0.25, 0.25, -0.5]], 2),  # before dividing by B
+        ([[3.0, 0.0, 0.0], [0.5, 2.0, -4.0]], 0.5, [[1.0, 0.0, 0.0], [0.25, 1.0, -1.0]], 2),  # at 1 for B = 2 below K
+        ([[9.0], [0.5], [-4.0], [1.0]], 0.5, [[0.25], [0.125], [-0.25], [0.25]], 2),  # at K / B
+        ([[9.0, 0.0], [1.0, -4.0], [0.0, 2.0]], 0.5, [[2 / 3, 0.0], [1 / 3, -2 / 3], [0.0, 2 / 3]], 2),
         ([[0.0, 0.0, 0.0]], 1e300, [[0.0, 0.0, 0.0]], 0),
         ([[1e300, 0.0, -1e300]], 0.5, [[1.0, 0.0, -1.0]], 2),
     ],
@@ -181,7 +183,7 @@ def test_nothing_leaves_the_cone_however_large_the_weights(batch_size):
     X, y = spd_classes(per_class=15, n=4, n_classes=3, spread=0.8, shift=0.4)
     step_size = StepSize(0.5, max_weight=None)
     settings = {"sigma2": 0.01, "step_size": step_size, "batch_size": batch_size, "max_epochs": 5}
-    with pytest.warns(DivergenceWarning, match="steps were cut"):
+    with pytest.warns(DivergenceWarning, match=r"of 135 steps of epoch \d were cut"):
         model = RiemannianLVQ(random_state=0, **settings).fit(X, y)
     eigenvalues = np.linalg.eigvalsh(model.prototypes_)
     assert np.isfinite(model.prototypes_).all()
