@@ -33,7 +33,7 @@ def plrsq_const(
 
     Parameters
     ----------
-    sigma2 : float, "auto", "blended" or "half_median", default="auto"
+    sigma2 : float, HeldOut, "auto" or "half_median", default="auto"
         The constant, or the rule that chooses it as in RiemannianLVQ; the authors' program uses "half_median".
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
@@ -59,8 +59,8 @@ def plrsq_annealed(
 
     Parameters
     ----------
-    sigma2 : float, Schedule, "auto" or "blended", default="auto"
-        The start of :class:`rplvq.Annealed`, which both names set to the value of "blended", or another schedule.
+    sigma2 : float, Schedule or "auto", default="auto"
+        The start of :class:`rplvq.Annealed`, or another schedule. "auto" is :func:`rplvq.schedules.blended_sigma2`.
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
 
@@ -76,7 +76,7 @@ def plrsq_annealed(
     Annealed(start=0.5, beta=0.99, power=1.1, drop=0.4, floor=0.01)
     """
     if not callable(sigma2):
-        sigma2 = Annealed(None if sigma2 in (None, "auto", "blended") else sigma2)
+        sigma2 = Annealed(None if sigma2 in (None, "auto") else sigma2)
     return _paper(AffineInvariant(), sigma2, prototypes_per_class, max_epochs, other)
 
 
