@@ -33,7 +33,7 @@ def plrsq_const(
 
     Parameters
     ----------
-    sigma2 : float, "half_median" or "auto", default="half_median"
+    sigma2 : float, HeldOut, "half_median" or "auto", default="half_median"
         The constant, or the rule that chooses it as in RiemannianLVQ; the authors' program uses "half_median".
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
@@ -60,8 +60,7 @@ def plrsq_annealed(
     Parameters
     ----------
     sigma2 : float, Schedule or "auto", default="auto"
-        The start of :class:`rplvq.Annealed`, which "auto" sets by :func:`rplvq.schedules.blended_sigma2`, or another
-        schedule.
+        The start of :class:`rplvq.Annealed`, or another schedule. "auto" is :func:`rplvq.schedules.blended_sigma2`.
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
 

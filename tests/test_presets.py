@@ -7,16 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from rplvq import (
-    RSLVQ,
-    AffineInvariant,
-    Annealed,
-    ClassMeans,
-    GeometricDecay,
-    ProjectedEuclidean,
-    RiemannianLVQ,
-    StepSize,
-)
+from rplvq import RSLVQ, AffineInvariant, Annealed, ClassMeans, HeldOut, ProjectedEuclidean, RiemannianLVQ, StepSize
 from rplvq.presets import plrsq_annealed, plrsq_const, rslvq_projected
 from tests.problems import spd_classes
 
@@ -24,7 +15,7 @@ PRESETS = [plrsq_const, plrsq_annealed, rslvq_projected]
 EVERY_PRESET = pytest.mark.parametrize("preset", PRESETS)
 PAPER = {
     "cost": RSLVQ(),
-    "step_size": StepSize(GeometricDecay(start=None, ratio=0.01), max_weight=None),
+    "step_size": StepSize("paper", max_weight=None),
     "init": ClassMeans(),
     "prototypes_per_class": 1,
     "max_epochs": 100,
@@ -50,10 +41,10 @@ def test_a_preset_is_the_paper_s_composition(preset, own):
 
 def test_presets_default_to_a_scale_from_the_data():
     X, y = spd_classes()
-    auto = RiemannianLVQ(max_epochs=0).fit(X, y).sigma2_
+    auto = RiemannianLVQ(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).state_.sigma2
     assert plrsq_const().sigma2 == rslvq_projected().sigma2 == "auto"
     assert plrsq_annealed().sigma2 == plrsq_annealed(sigma2=None).sigma2 == Annealed()
-    assert plrsq_const(max_epochs=1).fit(X, y).sigma2_ == pytest.approx(auto)
+    assert plrsq_const(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).sigma2_ == pytest.approx(auto)
     assert plrsq_annealed(max_epochs=1).fit(X, y).sigma2_ == pytest.approx(auto * 0.99**1.1)
 
 

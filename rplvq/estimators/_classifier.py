@@ -55,6 +55,7 @@ from rplvq.training import (
     append_columns,
     edge_trouble,
     history_row,
+    if_possible,
     measure,
     split_classes,
     step_trouble,
@@ -291,9 +292,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         state, history = progress.result()
         if not history:
             parts = [samples] if validation is None else [samples, validation]
-            history = untrained_history(
-                state, *(measure(manifold, trainer.cost, state, part).score() for part in parts)
-            )
+            # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
+            cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
+            history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
         store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
         if interrupted:
             warnings.warn(

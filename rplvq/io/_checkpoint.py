@@ -68,10 +68,11 @@ class Checkpoint:
     >>> def lightning(report):
     ...     if report.state.epoch == 3:
     ...         raise RuntimeError
-    >>> whole = RiemannianLVQ(max_epochs=4, random_state=0).fit(X, y)
+    >>> whole = RiemannianLVQ(sigma2=1.0, max_epochs=4, random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "fit.npz")
-    ...     model = RiemannianLVQ(max_epochs=4, random_state=0, callbacks=[Checkpoint(path, every=2), lightning])
+    ...     model = RiemannianLVQ(sigma2=1.0, max_epochs=4, random_state=0)
+    ...     model = model.set_params(callbacks=[Checkpoint(path, every=2), lightning])
     ...     try:
     ...         model.fit(X, y)
     ...     except RuntimeError:

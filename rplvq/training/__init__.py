@@ -21,6 +21,7 @@ from rplvq.training._state import (
     append_columns,
     columns,
     history_row,
+    if_possible,
     measure,
     untrained_history,
 )
@@ -31,6 +32,6 @@ __all__ = [
     "Callback", "Choice", "Contribution", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
     "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Trial", "Window",
     "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged", "edge_trouble",
-    "follow", "history_row", "measure", "pair_weights", "require_finite", "run_epochs", "split_classes",
-    "step_trouble", "untrained_history", "warn_of", "with_prototypes", "without_prototypes",
+    "follow", "history_row", "if_possible", "measure", "pair_weights", "require_finite", "run_epochs",
+    "split_classes", "step_trouble", "untrained_history", "warn_of", "with_prototypes", "without_prototypes",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 from rplvq.arrays import Samples, parts_of
 from rplvq.costs import evaluate
 from rplvq.parts import library_part
-from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
+from rplvq.protocols import Array, Cost, Evaluation, Manifold, Prototypes, Schedule
 
 
 @library_part
@@ -249,6 +249,18 @@ def history_row(state: State, score: Score, n_capped: int, seconds: float) -> di
 def validation_row(score: Score) -> dict[str, float]:
     """Return what validation samples add to a row of the history."""
     return {"validation_cost": score.cost, "validation_error": score.error}
+
+
+def if_possible(cost: Cost) -> Cost:
+    """Return a cost that is NaN where the given one raises ValueError, as RSLVQ does for soft labels."""
+
+    def evaluate(sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+        try:
+            return cost(sqdist, targets, labels, sigma2)
+        except ValueError:
+            return Evaluation(np.full(len(sqdist), np.nan), np.zeros_like(sqdist))
+
+    return evaluate
 
 
 def untrained_history(state: State, score: Score, validation: Score | None = None) -> dict[str, Array]:

@@ -45,7 +45,7 @@ def test_fit_writes_the_model_that_it_was_asked_for(model):
 
 def test_fit_says_what_it_made(data, capsys):
     arguments = ["fit", "--data", str(data / "data.npz"), "--model", str(data / "m.npz"), "--epochs", "1"]
-    assert main([*arguments, "--json"]) == 0
+    assert main([*arguments, "--sigma2", "1", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
     model = load_model(data / "m.npz")

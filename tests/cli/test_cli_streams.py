@@ -38,7 +38,7 @@ def files(tmp_path):
 def commands(folder):
     data, model = (str(folder / name) for name in ("data.npz", "model.npz"))
     return {
-        "fit": ["fit", "--data", data, "--model", str(folder / "new.npz"), "--epochs", "1"],
+        "fit": ["fit", "--data", data, "--model", str(folder / "new.npz"), "--epochs", "1", "--sigma2", "1"],
         "predict": ["predict", "--data", data, "--model", model, "--proba"],
         "info": ["info", model],
         "compare": ["compare", "--data", data, *FAST, "--metrics", "euclid"],

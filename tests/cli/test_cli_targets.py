@@ -155,9 +155,19 @@ def test_an_interrupted_fit_keeps_the_old_model(folder, capsys, interrupted, set
 
 
 def test_a_checkpoint_of_another_fit_stays_and_is_refused(folder, capsys, interrupted):
-    command = [*writing(folder, "fit --checkpoint", str(folder / "c.npz"))]
+    command = [
+        "fit",
+        "--data",
+        str(folder / "data.npz"),
+        "--model",
+        str(folder / "new.npz"),
+        "--sigma2",
+        "1",
+        "--quiet",
+    ]
+    command += ["--checkpoint", str(folder / "c.npz"), "--epochs", "3"]
     assert "interrupted" in fails(capsys, command, status=130)
-    assert "a fit with max_epochs=3" in fails(capsys, [*command[:-2], "7", "--quiet"])
+    assert "a fit with max_epochs=3" in fails(capsys, [*command[:-1], "7"])
     assert (folder / "c.npz").exists()
     assert not (folder / "new.npz").exists()
 

@@ -255,6 +255,19 @@ def test_no_epoch_is_minimum_distance_to_mean(problem):
     assert (history["sigma2"], history["step_size"]) == ([model.sigma2_], [model.step_size_])
 
 
+def test_without_training_soft_labels_need_no_cost_that_takes_them(problem):
+    X, y = problem
+    soft = 0.8 * np.eye(3)[y] + 0.2 / 3
+    model = RiemannianLVQ(max_epochs=0).fit(X, soft)
+    assert_array_equal(
+        model.predict(X), RiemannianLVQ("affine_invariant", "plvq", max_epochs=0).fit(X, soft).predict(X)
+    )
+    assert np.isnan(model.history_["cost"]).all()
+    assert model.history_["training_error"] == pytest.approx([1 - model.score(X, y)])
+    with pytest.raises(ValueError, match="use cost='plvq'"):
+        RiemannianLVQ(max_epochs=5).fit(X[:9], soft[:9])  # too few samples to compare
+
+
 def test_the_history_without_training_has_the_columns_of_early_stopping(problem):
     X, y = problem
     model = RiemannianLVQ(max_epochs=0, early_stopping=EarlyStopping(0.25), random_state=0).fit(X, y)

@@ -30,7 +30,7 @@ def routing():
 
 
 def model(**settings):
-    return RiemannianLVQ(max_epochs=2, random_state=0, **settings)
+    return RiemannianLVQ(**({"sigma2": 1.0, "max_epochs": 2, "random_state": 0} | settings))
 
 
 def pipeline():

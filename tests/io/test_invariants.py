@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from pymanopt.manifolds import Sphere
+from sklearn.base import clone
 
 from rplvq import (
     AdaptiveStep,
@@ -207,6 +208,6 @@ def test_a_checkpoint_that_no_fit_writes_is_refused(fault, tmp_path):
             return True
         return None
 
-    model = RiemannianLVQ(sigma2=1.0, max_epochs=3, random_state=0, callbacks=[forging]).fit(X, Y)
-    model.set_params(callbacks=())
+    model = RiemannianLVQ(sigma2=1.0, max_epochs=3, random_state=0)
+    clone(model).set_params(callbacks=[forging]).fit(X, Y)
     refuse(model, "fit", X, Y, resume=path, match="fit.npz", error=ModelFileError)

@@ -188,12 +188,19 @@ def test_history_takes_three_axes_or_divides_one(fitted):
     assert not right.lines
 
 
-def test_history_refuses_what_it_can_not_draw(fitted):
+def test_the_history_without_training_is_one_point():
     X, y = make_syn1(n_per_class=5, n=4, random_state=0)
+    model = RiemannianLVQ(max_epochs=0).fit(X, y)
+    line = np.atleast_1d(plot_history(model))[0].lines[0]
+    assert line.get_xdata().tolist() == [0]
+    assert line.get_ydata().tolist() == model.history_["cost"].tolist()
+
+
+def test_history_refuses_what_it_can_not_draw(fitted):
     with pytest.raises(NotFittedError):
         plot_history(RiemannianLVQ())
     with pytest.raises(ValueError, match="no epoch was trained"):
-        plot_history(RiemannianLVQ(max_epochs=0).fit(X, y))
+        plot_history({})
     with pytest.raises(ValueError, match="lacks the column 'cost'"):
         plot_history({"epoch": [1, 2], "training_error": [0.1, 0.2]})
     with pytest.raises(ValueError, match="one Axes or three, got 2"):
