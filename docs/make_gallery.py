@@ -180,6 +180,7 @@ def page(name: str, outcome: dict[str, Any]) -> str:
 """
     return f"""---
 title: "{title}"
+hide: [toc]
 ---
 
 # {title}
