@@ -83,10 +83,9 @@ def split(text: str) -> tuple[str, str, str, str]:
 
 
 def code_key(text: str) -> str:
-    """Return a hash of the code of a script, whatever its docstring, comments and line breaks."""
-    module = ast.parse(text)
-    module.body = module.body[1:]
-    return hashlib.sha256(ast.dump(module).encode()).hexdigest()
+    """Return a hash of the code of a script, whatever its docstring, its lines of comments and its white space."""
+    lines = [line for line in split(text)[3].splitlines() if not line.lstrip().startswith("#")]
+    return hashlib.sha256("".join("".join(lines).split()).encode()).hexdigest()
 
 
 def key(name: str) -> str:
@@ -116,7 +115,7 @@ def call(name: str, figure: Path) -> str:
         raise RuntimeError(f"examples/{name}.py failed:\n{found.stderr}")
     if not figure.is_file():
         raise RuntimeError(f"examples/{name}.py draws no figure: it must call plt.show()")
-    return found.stdout.strip()
+    return found.stdout.strip("\n")
 
 
 def run(name: str) -> dict[str, Any]:

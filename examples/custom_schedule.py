@@ -39,7 +39,7 @@ X, y = load_digits_covariances()
 X, y = X[y <= 4], y[y <= 4]
 X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
 means = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
-print(f"MDM                 accuracy {means.score(X_test, y_test):.3f}")
+print(f"MDM                  accuracy {means.score(X_test, y_test):.3f}")
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for name, schedule, color in [
     ("GeometricDecay(0.05)", GeometricDecay(0.05), "#0072B2"),
@@ -48,7 +48,7 @@ for name, schedule, color in [
     model = RiemannianLVQ(sigma2=0.1, step_size=schedule, max_epochs=20, callbacks=[EpochScore()], random_state=0)
     history = model.fit(X_train, y_train).history_
     accuracy, cost = model.score(X_test, y_test), history["cost"]
-    print(f"{name:19s} accuracy {accuracy:.3f}, cost {cost[0]:.0f} after one epoch, {cost[-1]:.0f} after 20")
+    print(f"{name:20s} accuracy {accuracy:.3f}, cost {cost[0]:.0f} after one epoch, {cost[-1]:.0f} after 20")
     left.plot(history["epoch"], history["step_size"], "o-", ms=4, color=color, label=name)
     right.plot(history["epoch"], history["cost"], "o-", ms=4, color=color, label=name)
 left.set(xlabel="epoch", ylabel="step size", title="schedules")

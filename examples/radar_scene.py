@@ -29,6 +29,8 @@ data = np.load(path, allow_pickle=False)
 smooth = (uniform_filter(plane, 5) for plane in data["planes"])
 planes = dict(zip(data["plane_names"].tolist(), smooth, strict=True))
 labels = data["labels"]
+# as the picture shows them: kind 3 is the sea; the list of names that comes with the labels has another order
+names = ["bare soil", "mountain", "water", "urban", "vegetation"]
 scene = np.zeros((*labels.shape, 3, 3), dtype=complex)
 for i in range(3):
     scene[..., i, i] = planes[f"T{i + 1}{i + 1}"]
@@ -56,8 +58,8 @@ predicted, by_means = (each.predict(scene.reshape(-1, 3, 3)).reshape(labels.shap
 far = (labels > 0) & ~maximum_filter(is_training_block, 17)
 print(f"{np.count_nonzero(far)} labelled pixels")
 for name, found in (("class means (MDM)", by_means), ("trained, 20 epochs", predicted)):
-    kinds = [f"{np.mean(found[far & (labels == kind)] == kind):.3f}" for kind in range(1, 6)]
-    print(f"{name:18s} accuracy {np.mean((found == labels)[far]):.3f}; found of each kind: {', '.join(kinds)}")
+    kinds = [f"{kind} {np.mean(found[far & (labels == k)] == k):.3f}" for k, kind in enumerate(names, start=1)]
+    print(f"{name:18s} accuracy {np.mean((found == labels)[far]):.3f}; found of {', '.join(kinds)}")
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 colors = ListedColormap(["#DDDDDD", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7"])
@@ -71,4 +73,6 @@ for ax, title in zip(
 ):
     ax.set_title(title)
     ax.set_axis_off()
+handles = [plt.Rectangle((0, 0), 1, 1, color=colors(k)) for k in range(1, 6)]
+figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False)
 plt.show()
