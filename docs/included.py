@@ -2,7 +2,8 @@
 
 ``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
 table of the experiment syn1 from the records in examples/paper/results/full, and ``{{ rules: sigma2 }}`` one of the
-values of sigma2 from the records of the experiments sigma2-* in examples/beyond/results/full.
+values of sigma2 from the records of the experiments sigma2-* in examples/beyond/results/full. ``{{ cite: paper }}`` and
+``{{ cite: software }}`` are BibTeX entries made from CITATION.cff.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RESULTS = ROOT / "examples" / "paper" / "results" / "full"
 BEYOND = ROOT / "examples" / "beyond" / "results" / "full"
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "mask256": "ETH-80, mask"}
 TITLES |= {"bci2a": "EEG, nine subjects", "digits": "digits"}
-DIRECTIVE = re.compile(r"^\{\{ (code|results|rules): (.+?) \}\}$", flags=re.M)
+DIRECTIVE = re.compile(r"^\{\{ (code|results|rules|cite): (.+?) \}\}$", flags=re.M)
 
 
 def code(heading: str) -> str:
@@ -86,9 +87,35 @@ def span(values: list[float]) -> str:
     return " to ".join(ends)
 
 
+def cite(what: str) -> str:
+    """BibTeX entry of the paper or of the software, from CITATION.cff."""
+    import yaml
+
+    known = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    if what == "software":
+        fields = {
+            "author": " and ".join(f"{{{author['name']}}}" for author in known["authors"]),
+            "title": f"{{{known['title']}}}",
+            "version": known["version"],
+        }
+        return bibtex("software", "rplvq", fields)
+    paper = known["preferred-citation"]
+    authors = [f"{author['family-names']}, {author['given-names']}" for author in paper["authors"]]
+    fields = {"author": " and ".join(authors), "title": f"{{{paper['title']}}}"}
+    fields |= {name: str(paper[name]) for name in ("journal", "year", "volume")}
+    fields |= {"pages": f"{paper['start']}--{paper['end']}", "doi": paper["doi"]}
+    return bibtex("article", f"{paper['authors'][0]['family-names'].lower()}{paper['year']}", fields)
+
+
+def bibtex(kind: str, name: str, fields: dict[str, str]) -> str:
+    """BibTeX entry in a block of code."""
+    lines = [f"  {key} = {{{value}}}," for key, value in fields.items()]
+    return "\n".join(["```bibtex", f"@{kind}{{{name},", *lines, "}", "```"])
+
+
 def expand(markdown: str) -> str:
     """Replace all directives of a page."""
-    makers = {"code": code, "results": results, "rules": rules}
+    makers = {"code": code, "results": results, "rules": rules, "cite": cite}
     return DIRECTIVE.sub(lambda match: makers[match[1]](match[2]), markdown)
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import attrs
 import matplotlib.pyplot as plt
 import numpy as np
-from showing import show
 
 from rplvq import RiemannianLVQ
 from rplvq.testing import check_manifold
@@ -76,4 +75,4 @@ for ax, (name, metric) in zip(axes, [("Euclidean", "euclidean_vectors"), ("Fishe
     ax.scatter(*X.T, s=6, c=np.unique(y, return_inverse=True)[1], cmap="tab10")
     ax.plot(*model.prototypes_.T, "k*", ms=10)
     ax.set(xscale="symlog", yscale="log", xlabel="mean", ylabel="standard deviation", title=f"{name}: {after:.3f}")
-show(figure)
+plt.show()

@@ -9,7 +9,6 @@ logarithm, and `check_manifold` with `divergence=True` tests that. Then it works
 import attrs
 import matplotlib.pyplot as plt
 import numpy as np
-from showing import show
 
 from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.datasets import make_syn1
@@ -69,4 +68,4 @@ for name, metric, color in [("affine-invariant", METRIC, "#0072B2"), ("Stein", S
 ax.set(xlabel="share of training samples with an artifact", ylabel="accuracy on clean samples", title="SynI")
 ax.legend(frameon=False)
 ax.grid(color="0.9")
-show(figure)
+plt.show()

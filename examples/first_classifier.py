@@ -6,7 +6,6 @@ covariance matrices themselves, so they can be displayed.
 """
 
 import matplotlib.pyplot as plt
-from showing import show
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
@@ -21,8 +20,8 @@ X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
 # %% Fit. Without any epoch, it is the classifier of minimum distance to the class means, where training starts
 before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
 model = RiemannianLVQ(max_epochs=20, callbacks=[EpochScore()], random_state=0).fit(X_train, y_train)
-print(f"test accuracy of the class means  {before.score(X_test, y_test):.3f}")
-print(f"test accuracy after 20 epochs     {model.score(X_test, y_test):.3f}")
+print(f"test accuracy of the class means (MDM)  {before.score(X_test, y_test):.3f}")
+print(f"test accuracy after 20 epochs           {model.score(X_test, y_test):.3f}")
 print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_labels_.tolist()}")
 
 # %% Class probabilities of the first three test samples
@@ -33,4 +32,4 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(12, 6.4), width_ratios=[1, 1
 plot_history(model, left)
 plot_prototypes(model, right, channels=["x", "y", "intensity", "|dx|", "|dy|"])
 right.set_title("the learned prototype of each digit", pad=24)
-show(figure)
+plt.show()

@@ -8,7 +8,6 @@ Bures-Wasserstein.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from showing import show
 
 from rplvq import BuresWasserstein, LearnedLogEuclidean, LogCholesky, LogEuclidean, Trainer
 from rplvq.arrays import Samples
@@ -21,7 +20,7 @@ scale = 1 / np.sqrt(np.diag(X[:900].mean(axis=0)))
 X = scale[:, None] * X * scale
 
 
-def learn(manifold, sigma2, max_epochs=10):
+def learn(manifold, sigma2, max_epochs=20):
     """Return the accuracy on new images, and the prototypes in the manifold's internal representation."""
     trainer = Trainer(manifold, initializer=ClassMeans(2), sigma2=sigma2, max_epochs=max_epochs)
     codes, rng = manifold.encode(X), np.random.default_rng(0)
@@ -64,4 +63,4 @@ right.set_xticks(range(5), names)
 right.set_yticks(range(5), names)
 right.set_title("weight of each entry of the logarithm (1 at the start)")
 figure.colorbar(image, ax=right)
-show(figure)
+plt.show()

@@ -8,7 +8,6 @@ whether to train at all.
 """
 
 import matplotlib.pyplot as plt
-from showing import show
 from sklearn.model_selection import StratifiedKFold
 
 from rplvq import RiemannianLVQ
@@ -23,7 +22,7 @@ for ax, name, (X, y), values in (
     (axes[0], "digits", digits, [0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0]),
     (axes[1], "SynII", syn2, [0.1, 0.3, 0.5, 1.0, 3.0, 8.0, 20.0]),
 ):
-    model = RiemannianLVQ(max_epochs=10, random_state=0)
+    model = RiemannianLVQ(max_epochs=20, random_state=0)
     plot_sigma2(model, X, y, values, ax, cv=folds)
     curve = {line.get_label(): line.get_ydata() for line in ax.lines}
     best, where = max(zip(curve["test"], values, strict=True))
@@ -33,4 +32,4 @@ for ax, name, (X, y), values in (
     ax.axvline(auto, color="0.5", ls=":", lw=1.2)
     ax.text(auto, 0.02, ' "auto"', transform=ax.get_xaxis_transform(), fontsize="small", color="0.3")
     ax.set_title(name)
-show(figure)
+plt.show()

@@ -3,12 +3,11 @@
 Some samples belong to two classes at once. Each matrix in this example lies on the geodesic from one class to the
 other, and its soft label states how far along. PLVQ learns from such labels by cross-entropy. Rounding the labels to
 the nearer class loses this information: the classifier still makes the same decisions, but its probabilities no longer
-tell how mixed a sample is.
+tell how mixed a sample is. The class means of the rounded labels (MDM) are beside them.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
-from showing import show
 
 from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.datasets import make_syn1
@@ -28,11 +27,12 @@ print(f"label of the first sample: {soft[0].round(2)}, rounded: {soft[0].argmax(
 # %% The same cost, with the soft labels and with rounded ones
 settings = {"max_epochs": 20, "random_state": 0}
 models = {
+    "MDM": RiemannianLVQ(max_epochs=0).fit(X[train], soft[train].argmax(axis=1)),
     "soft labels": RiemannianLVQ(cost="plvq", **settings).fit(X[train], soft[train]),
     "rounded labels": RiemannianLVQ(cost="plvq", **settings).fit(X[train], soft[train].argmax(axis=1)),
 }
 figure, ax = plt.subplots(figsize=(6, 5), layout="constrained")
-for (name, model), color in zip(models.items(), ("#0072B2", "#D55E00"), strict=True):
+for (name, model), color in zip(models.items(), ("#999999", "#0072B2", "#D55E00"), strict=True):
     found = model.predict_proba(X[test])[:, 1]
     error = np.abs(found - share[test]).mean()
     agreement = np.mean((found > 0.5) == (share[test] > 0.5))
@@ -41,4 +41,4 @@ for (name, model), color in zip(models.items(), ("#0072B2", "#D55E00"), strict=T
 ax.plot([0, 1], [0, 1], color="0.6", lw=1, zorder=0)
 ax.set(xlabel="true share of the second class", ylabel="predicted probability", title="unseen mixtures")
 ax.legend(frameon=False)
-show(figure)
+plt.show()

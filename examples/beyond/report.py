@@ -1,4 +1,4 @@
-"""The page docs/beyond.md, made from its template and the records."""
+"""The pages docs/beyond.md and docs/experiments/*.md, made from their templates and the records."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.beyond import report_parts, report_soft, report_steps, report_stream
+from examples.beyond import report_parts, report_soft, report_steps, report_stream, report_summary
 from examples.beyond import votes as votes_
 from examples.beyond.problems import TITLES
+from examples.beyond.report_parts import NOTHING
 from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
+TEMPLATES = pathlib.Path(__file__).parent / "templates"
 DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ETH-80"}
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Write docs/beyond.md from the records in ``folder``."""
+    """Write the summary with its figure, and the pages of tables behind it, from the records in ``folder``."""
     parts = {
         "sigma2": sigma2(folder),
         "steps": report_steps.steps(folder),
@@ -38,7 +40,10 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "rejection": rejection(folder),
         "calibration": calibration(folder),
     }
-    fill(pathlib.Path(__file__).parent / "beyond.template.md", parts, docs / "beyond.md")
+    (docs / "experiments").mkdir(exist_ok=True)
+    for template in sorted(TEMPLATES.rglob("*.md")):
+        fill(template, parts, docs / template.relative_to(TEMPLATES))
+    report_summary.draw(folder, docs / "assets" / "beyond.png")
 
 
 def sigma2(folder: pathlib.Path) -> str:
@@ -48,18 +53,19 @@ def sigma2(folder: pathlib.Path) -> str:
         records = load(folder, f"sigma2-{data}")
         found = by_method(records, "mean_accuracy" if data == "bci2a" else "accuracy")
         for name in [name for name in METHODS if name in found]:
-            p = "" if name == "start" else paired(found, name, "start")
-            rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), p])
-    return table(["data, rule", "accuracy [repetitions]", "p, against the start"], rows)
+            against = NOTHING if name == "start" else paired(found, name, "start")
+            rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), *against])
+    return table(["data, rule", "accuracy [repetitions]", "difference to the start", "p"], rows)
 
 
 def votes(folder: pathlib.Path) -> str:
     """Return the table of accuracies by method, with p against the paper's settings."""
     found = by_method(load(folder, "votes"), "accuracy")
     first, *others = votes_.METHODS
-    rows = [[first, spread(list(found[first].values()), 100, 1), ""]]
-    rows += [[name, spread(list(found[name].values()), 100, 1), paired(found, name, first)] for name in others]
-    return table(["method", "accuracy in percent [splits]", "p, against the paper's"], rows)
+    rows = [[first, spread(list(found[first].values()), 100, 1), *NOTHING]]
+    for name in others:
+        rows.append([name, spread(list(found[name].values()), 100, 1), *paired(found, name, first, 100, 1)])
+    return table(["method", "accuracy in percent [splits]", "difference to the paper's", "p"], rows)
 
 
 def recentering(folder: pathlib.Path) -> str:
@@ -70,10 +76,10 @@ def recentering(folder: pathlib.Path) -> str:
     rows = []
     for name in sorted(means, key=lambda name: -float(np.mean(list(means[name].values())))):
         base = f"{name.rsplit(', ', 1)[0]}, as measured"
-        p = "" if name == base else paired(means, name, base)
+        against = NOTHING if name == base else paired(means, name, base)
         kappas = [f"{value:.2f}" for value in subjects[name].mean(axis=0)]
-        rows.append([name, spread(list(means[name].values()), digits=3), p, *kappas])
-    head = ["settings, view", "mean kappa [seeds]", "p, against as measured", *(f"S{k}" for k in range(1, 10))]
+        rows.append([name, spread(list(means[name].values()), digits=3), *against, *kappas])
+    head = ["settings, view", "mean kappa [seeds]", "difference", "p", *(f"S{k}" for k in range(1, 10))]
     return table(head, rows)
 
 

@@ -1,4 +1,4 @@
-"""Tables of the page docs/beyond.md on costs, geometries and dimension reduction."""
+"""Tables of the pages in docs/experiments on costs, geometries and dimension reduction."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from examples.beyond.problems import TITLES
 from examples.paper.report import by_method, paired, spread, table
 from examples.paper.runner import Record, load
 
-__all__ = ["costs", "geometries", "over_subjects", "reduction"]
+__all__ = ["NOTHING", "costs", "geometries", "over_subjects", "reduction"]
 
 COSTS = {cost_runs.PAPER: "RSLVQ, the paper's", "SpreadRSLVQ": "SpreadRSLVQ, sigma2 of its own"}
+NOTHING = ("", "")  # in the place of a difference and its p-value
 Found = Mapping[str, Mapping[int, Any]]
 
 
@@ -51,11 +52,12 @@ def costs(folder: pathlib.Path) -> str:
     for data in ("syn1", "syn2", "full256", "mask256", "bci2a"):
         shown, tested = _scores(load(folder, f"costs-{data}"), data)
         for name in (name for name in cost_runs.METHODS if name in shown):
-            against = [
-                "" if name in (other, "start") else paired(tested, name, other) for other in (cost_runs.PAPER, "start")
-            ]
+            against: list[str] = []
+            for other in (cost_runs.PAPER, "start"):
+                against += NOTHING if name in (other, "start") else paired(tested, name, other)
             rows.append([f"{_title(data)}, {COSTS.get(name, name)}", spread(_values(shown, name), digits=3), *against])
-    return table(["data, cost", "accuracy or kappa [repetitions]", "p, against RSLVQ", "p, against the start"], rows)
+    head = ["data, cost", "accuracy or kappa [repetitions]", "difference to RSLVQ", "p", "difference to the start", "p"]
+    return table(head, rows)
 
 
 def geometries(folder: pathlib.Path) -> str:
@@ -72,11 +74,12 @@ def geometries(folder: pathlib.Path) -> str:
                     f"{_title(data)}, {name}",
                     f"{np.mean(_values(start, name)):.3f}",
                     spread(_values(shown, name), digits=3),
-                    "" if name == geometry_runs.PAPER else paired(tested, name, geometry_runs.PAPER),
+                    *(NOTHING if name == geometry_runs.PAPER else paired(tested, name, geometry_runs.PAPER)),
                     f"{np.median(_values(seconds, name)):.1f}",
                 ]
             )
-    head = ["data, geometry", "class means", "trained [repetitions]", "p, against AffineInvariant", "seconds to fit"]
+    head = ["data, geometry", "class means", "trained [repetitions]", "difference to AffineInvariant", "p"]
+    head.append("seconds to fit")
     return table(head, rows)
 
 
@@ -91,11 +94,11 @@ def reduction(folder: pathlib.Path) -> str:
             [
                 name,
                 spread(_values(shown, name), digits=3),
-                "" if name == reduction_runs.PAPER else paired(tested, name, reduction_runs.PAPER),
+                *(NOTHING if name == reduction_runs.PAPER else paired(tested, name, reduction_runs.PAPER)),
                 f"{np.median(_values(fit, name)):.2f}",
                 f"{1000 * np.median(_values(predict, name)):.0f}",
                 *(f"{kappa:.2f}" for kappa in tested[name].values()),
             ]
         )
-    head = ["size", "mean kappa [seeds]", "p, against full size", "seconds to fit", "ms to predict"]
+    head = ["size", "mean kappa [seeds]", "difference to full size", "p", "seconds to fit", "ms to predict"]
     return table([*head, *(f"S{k}" for k in range(1, 10))], rows)

@@ -1,4 +1,4 @@
-"""Tables of the page docs/beyond.md on annotators who disagree."""
+"""Tables of the pages in docs/experiments on annotators who disagree."""
 
 from __future__ import annotations
 
@@ -54,12 +54,16 @@ def scores(folder: pathlib.Path) -> str:
 
 
 def tests(folder: pathlib.Path) -> str:
-    """Return the table of p-values of PLVQ from shares against RSLVQ from the majority and from each vote."""
-    rows = []
-    for scene, settings in SCENES.items():
-        records = load(folder, f"soft-{scene}")
-        for other in METHODS[1:3]:
-            cells = [paired(by_method(records, name), METHODS[3], other) for name in MEASURES]
+    """Return one table per measure: PLVQ from shares against RSLVQ from the majority and from each vote."""
+    found = {scene: load(folder, f"soft-{scene}") for scene in SCENES}
+    head = ["scene", "difference to the majority", "p", "difference to each vote", "p"]
+    tables = []
+    for name, title in MEASURES.items():
+        rows = []
+        for scene, records in found.items():
             if records:
-                rows.append([f"{title_of(settings)}: against {other}", *cells])
-    return table(["scene", *MEASURES.values()], rows)
+                scores = by_method(records, name)
+                cells = [cell for other in METHODS[1:3] for cell in paired(scores, METHODS[3], other)]
+                rows.append([title_of(SCENES[scene]), *cells])
+        tables.append(f"**{title[0].upper()}{title[1:]}**\n\n{table(head, rows)}")
+    return "\n\n".join(tables)

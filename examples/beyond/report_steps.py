@@ -1,4 +1,4 @@
-"""Tables of the page docs/beyond.md on step sizes and solvers."""
+"""Tables of the pages in docs/experiments on step sizes and solvers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of the page docs/beyond.md on the stream of BCI 2a's second session."""
+"""Tables of the pages in docs/experiments on the stream of BCI 2a's second session."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def stream(folder: pathlib.Path) -> str:
         for rule in METHODS:
             name, base = f"{rule}, {view}", f"frozen, {view}"
             if name in means:
-                p = "" if rule == "frozen" else paired(found, name, base)
+                against = ("", "") if rule == "frozen" else paired(found, name, base)
                 kappas = [f"{value:.2f}" for value in subjects[name]]
                 number = f"{np.mean(list(counts[name].values())):.1f}"
-                rows.append([name, spread(list(means[name].values()), digits=3), p, number, *kappas])
-    head = ["rule, view", "mean kappa [seeds]", "p, against frozen", "prototypes", *(f"S{k}" for k in range(1, 10))]
-    return table(head, rows)
+                rows.append([name, spread(list(means[name].values()), digits=3), *against, number, *kappas])
+    head = ["rule, view", "mean kappa [seeds]", "difference to frozen", "p", "prototypes"]
+    return table([*head, *(f"S{k}" for k in range(1, 10))], rows)
 
 
 def late(folder: pathlib.Path) -> str:

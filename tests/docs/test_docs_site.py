@@ -70,6 +70,18 @@ def test_every_page_is_built_without_leftovers(site):
 
 
 @needs_mkdocs
+def test_every_example_has_results_and_can_be_downloaded(site):
+    pages = [page for page in (site / "examples").glob("*.html") if page.name != "index.html"]
+    assert len(pages) > 15
+    for page in pages:
+        text = page.read_text()
+        assert "Skipped" not in text, page
+        for ending in ("py", "ipynb", "png"):
+            assert f'href="{page.stem}.{ending}"' in text, page
+            assert page.with_suffix(f".{ending}").stat().st_size > 500, page
+
+
+@needs_mkdocs
 def test_entries_of_several_parameters_are_split():
     spec = importlib.util.spec_from_file_location("griffe_roles", ROOT / "docs" / "griffe_roles.py")
     roles = importlib.util.module_from_spec(spec)
@@ -125,6 +137,17 @@ def test_pages_fit_and_formulas_are_drawn(address, browser, site, width):
         )
         assert drawn == marked, page
         formulas += drawn
+        cut = browser.run(
+            "[...document.querySelectorAll('.md-typeset__scrollwrap, article pre, article pre code, div.arithmatex')]"
+            ".filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX === 'visible').length"
+        )
+        assert cut == 0, page
+        if width == 1280:
+            wide = browser.run(
+                "[...document.querySelectorAll('.md-typeset__scrollwrap, div.arithmatex')]"
+                ".filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.className)"
+            )
+            assert wide == [], page
         broken = browser.run("[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)")
         assert broken == [], page
     assert formulas > 30

@@ -1,37 +1,48 @@
-"""The examples run, print and draw; without the real data they say so and end."""
+"""The examples run, print and draw, as scripts and as notebooks; those that need large data have a current record."""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import json
 import runpy
-import sys
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem not in ("__init__", "showing"))
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "__init__")
 TUTORIALS = ("eeg_mne", "polsar")  # they also simulate their data: see test_tutorials.py
-REAL = {
+NEEDS = {
     "dimension_reduction": "bci2a_cov22.npz",
     "eeg_sessions": "bci2a_cov22.npz",
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
+"""The files of the large data that an example reads."""
+
+
+def load_gallery():
+    spec = importlib.util.spec_from_file_location("docs_make_gallery", ROOT / "docs" / "make_gallery.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+gallery = load_gallery()
+RECORDED = [name for name in SCRIPTS if gallery.split(gallery.source(name))[2]]
 
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """Run a script as a program with --out; return the figure's path and what it printed."""
+    """Run a script as a program; return the path of its figure and what it printed."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     def call(name):
         figure = tmp_path / f"{name}.png"
-        monkeypatch.setattr(sys, "argv", [f"{name}.py", "--out", str(figure)])
-        monkeypatch.setattr(plt, "show", lambda: plt.savefig(figure))
-        monkeypatch.syspath_prepend(str(EXAMPLES))
+        monkeypatch.setattr(plt, "show", lambda *_, **__: plt.savefig(figure, dpi=110))
         runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
         return figure, capsys.readouterr().out
 
@@ -39,23 +50,16 @@ def run(monkeypatch, tmp_path, capsys):
     plt.close("all")
 
 
+@pytest.mark.slow  # trains examples, which takes minutes in all
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_examples_print_and_draw(name, run, real_data):
-    if name in REAL:
-        real_data(REAL[name])  # skips where it is absent
+def test_examples_print_and_draw(name, run, real_data, monkeypatch):
+    if name in NEEDS:
+        monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
     if name == "distributed_radar":
         pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
     if name == "eeg_mne":
         pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
     figure, printed = run(name)
-    require_a_story_and_a_picture(figure, printed)
-
-
-def test_the_distributed_example_generates_a_scene_where_the_data_are_absent(run, monkeypatch, tmp_path):
-    pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
-    monkeypatch.setenv("RPLVQ_DATA", str(tmp_path / "empty"))
-    figure, printed = run("distributed_radar")
-    assert "a generated scene takes its place" in printed
     require_a_story_and_a_picture(figure, printed)
 
 
@@ -72,17 +76,53 @@ def require_a_story_and_a_picture(figure, printed):
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_examples_are_short_and_tell_a_story(name):
-    text = (EXAMPLES / f"{name}.py").read_text()
-    assert len(text.splitlines()) < (120 if name in TUTORIALS else 80)
-    title, _, story = text.split('"""')[1].partition("\n\n")
+    text = gallery.source(name)
+    assert len(text.splitlines()) < (120 if name in TUTORIALS else 90)
+    title, story, *_ = gallery.split(text)
     assert "\n" not in title
     assert len(story.split()) > 25
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_without_the_data_they_say_so(name, run, monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_examples_need_no_other_file_of_the_repository(name):
+    tree = ast.walk(ast.parse(gallery.source(name)))
+    named = {node.module for node in tree if isinstance(node, ast.ImportFrom)}
+    named |= {alias.name for node in tree if isinstance(node, ast.Import) for alias in node.names}
+    assert not {each.partition(".")[0] for each in named} & {"examples", "docs", "tests", *SCRIPTS}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_notebooks_hold_the_code_of_the_scripts_in_cells(name):
+    text = gallery.source(name)
+    notebook = json.loads(gallery.notebook(text))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = notebook["cells"]
+    assert len({cell["id"] for cell in cells}) == len(cells)
+    assert "".join(cells[0]["source"]).startswith(f"# {gallery.split(text)[0]}")
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) == 1 + text.count("\n# %%")
+    assert gallery.code_key('""\n' + "\n".join(code)) == gallery.code_key(text)
+
+
+def test_examples_that_need_large_data_are_known():
+    assert set(NEEDS) == {name for name in SCRIPTS if "RPLVQ_DATA" in gallery.split(gallery.source(name))[3]}
+    assert set(NEEDS) <= set(RECORDED)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_records_are_those_of_the_code(name):
+    record = json.loads((gallery.RECORDED / f"{name}.json").read_text(encoding="utf-8"))
+    advice = f"run `python docs/make_gallery.py --record {name}` where the data are"
+    assert record["code"] == gallery.code_key(gallery.source(name)), advice
+    require_a_story_and_a_picture(gallery.RECORDED / f"{name}.png", record["output"])
+    page = gallery.page(name, record)
+    assert record["output"] in page
+    assert "were recorded on" in page
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_without_the_data_they_say_so(name, run, monkeypatch, tmp_path):
     monkeypatch.setenv("RPLVQ_DATA", str(tmp_path / "empty"))
     with pytest.raises(SystemExit) as end:
         run(name)
-    assert end.value.code == 0
-    assert "Set RPLVQ_DATA" in capsys.readouterr().out
+    assert f"There is no file {tmp_path / 'empty' / NEEDS[name]}" in end.value.code

@@ -62,9 +62,9 @@ def test_time_series_of_aeon(tmp_path):
 
 def test_the_page_is_made_from_the_records(tmp_path):
     write(RESULTS / "full", tmp_path)
-    text = (tmp_path / "ecosystem.md").read_text(encoding="utf-8")
+    text = (tmp_path / "experiments" / "ecosystem.md").read_text(encoding="utf-8")
     assert "{{" not in text
-    committed = (RESULTS.parents[2] / "docs" / "ecosystem.md").read_text(encoding="utf-8")
+    committed = (RESULTS.parents[2] / "docs" / "experiments" / "ecosystem.md").read_text(encoding="utf-8")
     assert text == committed, "run `python -m examples.ecosystem report`"
     for method in ("| MDM |", "| RiemannianLVQ, Log-Euclidean |", "| 1-NN, dynamic time warping |"):
         assert method in text

@@ -20,15 +20,18 @@ def test_tables_show_mean_spread_and_number_of_repetitions(tmp_path):
         record(tmp_path, "syn1", "PLRSQ-AN", repetition, accuracy=0.91 + 0.01 * repetition)
     text = report.synthetic(tmp_path, "syn1")
     assert "| MDRM | 0.9737 ± 0.0053 | 0.9350 ± 0.0245 [8] |" in text
-    assert "| PLRSQ-AN - MDRM | 2.3e-06 | + 0.0078 |" in text  # 2 / 2^8: all eight differences have one sign
-    assert "| PLRSQ-Const - MDRM | 4.2e-05 | too few |" in text
+    assert "| PLRSQ-AN - MDRM | 2.3e-06 | +0.0100 | 0.0078 |" in text  # 2 / 2^8: all eight differences have one sign
+    assert "| PLRSQ-Const - MDRM | 4.2e-05 |  | too few |" in text
 
 
 def test_pairs_are_the_repetitions_that_both_have():
     found = {"a": dict.fromkeys(range(6), 1.0), "b": dict.fromkeys(range(3, 9), 0.5)}
-    assert report.paired(found, "a", "b") == "too few"
+    assert report.paired(found, "a", "b") == ("+0.500", "too few")
     found["b"] |= dict.fromkeys(range(3), 0.5)
-    assert report.paired(found, "b", "a").startswith("- ")
+    difference, p = report.paired(found, "b", "a", factor=100, digits=1)
+    assert difference == "-50.0"
+    assert float(p) == pytest.approx(0.031, abs=1e-3)  # 2 / 2^6: all six differences have one sign
+    assert report.paired(found, "a", "absent") == ("", "too few")
 
 
 def test_kappas_are_averaged_over_subjects_then_seeds(tmp_path):
