@@ -19,6 +19,8 @@ NEEDS = {
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
 """The files of the large data that an example reads."""
+EXTRAS = {"distributed_radar": "dask", "pyriemann_drop_in": "pyriemann"}
+"""The package beyond matplotlib that an example needs."""
 
 
 def load_gallery():
@@ -54,8 +56,8 @@ def run(monkeypatch, tmp_path, capsys):
 def test_examples_print_and_draw(name, run, real_data, monkeypatch):
     if name in NEEDS:
         monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
-    if name == "distributed_radar":
-        pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
     figure, printed = run(name)
     require_a_story_and_a_picture(figure, printed)
 
