@@ -20,6 +20,8 @@ NEEDS = {
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
 """The files of the large data that an example reads."""
+EXTRAS = {"distributed_radar": "dask", "eeg_mne": "mne", "pyriemann_drop_in": "pyriemann"}
+"""The package beyond matplotlib that an example needs."""
 
 
 def load_gallery():
@@ -55,10 +57,8 @@ def run(monkeypatch, tmp_path, capsys):
 def test_examples_print_and_draw(name, run, real_data, monkeypatch):
     if name in NEEDS:
         monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
-    if name == "distributed_radar":
-        pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'")
-    if name == "eeg_mne":
-        pytest.importorskip("mne", reason="needs MNE-Python: pip install 'rplvq[eeg]'")
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
     figure, printed = run(name)
     require_a_story_and_a_picture(figure, printed)
 
