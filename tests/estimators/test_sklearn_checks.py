@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rplvq import EuclideanVectors, RiemannianLVQ
+from rplvq import EuclideanVectors, HeldOut, RiemannianLVQ
 
 
 @parametrize_with_checks(
-    [RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(manifold="euclidean_vectors", max_epochs=10)]
+    [
+        RiemannianLVQ(EuclideanVectors()),
+        RiemannianLVQ(manifold="euclidean_vectors", sigma2=HeldOut(["auto"]), max_epochs=10),
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)
