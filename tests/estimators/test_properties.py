@@ -62,7 +62,7 @@ def test_affine_invariant_training_follows_congruence(seed, n, cost, exponent, d
     # Whole batches: a batch's members are chosen by the samples' values, which a congruence changes.
     model, other = (
         RiemannianLVQ(
-            cost=cost, sigma2="half_median", step_size=0.05, max_epochs=3, batch_size=None, random_state=0
+            cost=cost, sigma2="half_median", step_size="paper", max_epochs=3, batch_size=None, random_state=0
         ).fit(P, y)
         for P in (X, turned)
     )
