@@ -193,7 +193,7 @@ def test_a_grassmann_trains(manifold):
 @pytest.mark.parametrize("batch_size", [1, 6])
 def test_complex_hermitian_matrices_train(manifold, batch_size):
     X, y = spd_classes(n_classes=3, dtype=complex, spread=0.2)
-    model = RiemannianLVQ(manifold, max_epochs=3, batch_size=batch_size, random_state=0).fit(X, y)
+    model = RiemannianLVQ(manifold, sigma2=1.0, max_epochs=3, batch_size=batch_size, random_state=0).fit(X, y)
     assert model.prototypes_.dtype == complex
     assert_allclose(model.prototypes_, model.prototypes_.conj().swapaxes(1, 2), atol=1e-12)
     assert (np.linalg.eigvalsh(model.prototypes_) > 0).all()
@@ -227,7 +227,7 @@ def test_one_channel_is_the_line_of_logarithms(manifold):
 def test_one_channel_trains_under_the_euclidean_metric():
     y = np.arange(20) % 2
     X = (1.0 + y + np.random.default_rng(0).uniform(-0.4, 0.4, 20))[:, None, None]
-    assert RiemannianLVQ("euclidean", max_epochs=3, random_state=0).fit(X, y).score(X, y) == 1
+    assert RiemannianLVQ("euclidean", sigma2=HeldOut(["auto"]), max_epochs=3, random_state=0).fit(X, y).score(X, y) == 1
 
 
 def test_initializers_without_per_class_are_completed():

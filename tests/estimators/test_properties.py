@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import AffineInvariant, Annealed, Constant, GeometricDecay, LogEuclidean, RiemannianLVQ, StepDecay
+from rplvq import AffineInvariant, Annealed, Constant, GeometricDecay, HeldOut, LogEuclidean, RiemannianLVQ, StepDecay
 from rplvq.training import pair_weights
 from tests.cases import CASES
 from tests.problems import FEW, spd_classes
@@ -61,7 +61,10 @@ def test_affine_invariant_training_follows_congruence(seed, n, cost, exponent, d
     turned = congruent(X, transform)
     # Whole batches: a batch's members are chosen by the samples' values, which a congruence changes.
     model, other = (
-        RiemannianLVQ(cost=cost, max_epochs=3, batch_size=None, random_state=0).fit(P, y) for P in (X, turned)
+        RiemannianLVQ(
+            cost=cost, sigma2="half_median", step_size="paper", max_epochs=3, batch_size=None, random_state=0
+        ).fit(P, y)
+        for P in (X, turned)
     )
     assert_same_answers(model, X, other, turned, congruent(model.prototypes_, transform))
 
@@ -78,7 +81,8 @@ def test_log_euclidean_training_follows_inversion_rotation_and_units(seed, n, in
         return congruent(np.linalg.inv(points), np.eye(n)) if invert else points
 
     model, other = (
-        RiemannianLVQ(LogEuclidean(), max_epochs=3, batch_size=None, random_state=0).fit(P, y) for P in (X, change(X))
+        RiemannianLVQ(LogEuclidean(), sigma2=1.0, max_epochs=3, batch_size=None, random_state=0).fit(P, y)
+        for P in (X, change(X))
     )
     assert_same_answers(model, X, other, change(X), change(model.prototypes_))
 
@@ -89,10 +93,8 @@ def test_neither_a_fit_nor_its_answers_depend_on_the_order_of_samples(seed, metr
     X, y = problem(seed, 2)
     order = np.random.default_rng(seed).permutation(len(X))
     settings = {"prototypes_per_class": prototypes, "batch_size": batch_size, "max_epochs": 2, "random_state": 0}
-    init = "kmeans" if prototypes > 1 else "mean"
-    model, other = (
-        RiemannianLVQ(metric, init=init, **settings).fit(X[rows], y[rows]) for rows in (np.arange(len(X)), order)
-    )
+    settings |= {"init": "kmeans" if prototypes > 1 else "mean", "sigma2": HeldOut(["auto"])}
+    model, other = (RiemannianLVQ(metric, **settings).fit(X[rows], y[rows]) for rows in (np.arange(len(X)), order))
     assert_array_equal(other.prototypes_, model.prototypes_)
     assert_array_equal(other.transform(X[order]), model.transform(X)[order])
     assert_array_equal(model.predict(X[order]), model.predict(X)[order])
@@ -160,7 +162,9 @@ def test_chunks_and_threads_do_not_show_in_bits(seed, metric, n, exponent):
     for budget, n_jobs in [(1 << 25, 1), (1 << exponent, 1), (1 << exponent, 2)]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("rplvq.arrays._samples.BUDGET_BYTES", budget)
-            model = RiemannianLVQ(metric, max_epochs=1, n_jobs=n_jobs, random_state=0).fit(X, y)
+            model = RiemannianLVQ(metric, sigma2=HeldOut(["auto"]), max_epochs=1, n_jobs=n_jobs, random_state=0).fit(
+                X, y
+            )
             results.append((model.prototypes_, model.predict(X), model.transform(X), model.predict_proba(X)))
     for result in results[1:]:
         for found, wanted in zip(result, results[0], strict=True):

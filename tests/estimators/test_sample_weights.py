@@ -36,9 +36,12 @@ SETTINGS = pytest.mark.parametrize(
     ids=["plain", "means", "k-means, batches", "full batch"],
 )
 
+TRAINS = HeldOut(["auto"])
+
 
 def fitted(manifold, X, y, weights=None, **settings):
-    return RiemannianLVQ(manifold, max_epochs=2, random_state=3, **settings).fit(X, y, sample_weight=weights)
+    settings = {"sigma2": TRAINS, "max_epochs": 2, "random_state": 3} | settings
+    return RiemannianLVQ(manifold, **settings).fit(X, y, sample_weight=weights)
 
 
 def assert_same(first, second):
@@ -153,6 +156,7 @@ def test_the_trainer_itself_takes_weights(batch_size):
 
 OPTIONS = {
     "plain": {},
+    "the default": {"sigma2": "auto", "max_epochs": 12},
     "early stopping": {"early_stopping": EarlyStopping(0.25, patience=2), "max_epochs": 6},
     "growth": {"growth": [Grow(every=1, gain=0.0, min_samples=4)], "max_epochs": 5},
     "growth without a judge": {"growth": [Grow(every=2, gain=None, min_samples=4), Prune(every=1)], "max_epochs": 5},
@@ -181,7 +185,7 @@ def assert_identical(first, second):
 
 def learned(manifold, X, y, weights, settings, ends=None):
     """A model fitted at once, or call by call on the rows between ``ends``."""
-    model = RiemannianLVQ(manifold, **({"max_epochs": 3, "random_state": 1} | settings))
+    model = RiemannianLVQ(manifold, **({"sigma2": TRAINS, "max_epochs": 3, "random_state": 1} | settings))
     if ends is None:
         return model.fit(X, y, weights)
     for start, stop in pairwise(ends):

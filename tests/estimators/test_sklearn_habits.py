@@ -49,7 +49,7 @@ def data():
 
 
 def model(**settings):
-    return RiemannianLVQ(**({"max_epochs": 2, "random_state": 0} | settings))
+    return RiemannianLVQ(**({"sigma2": 1.0, "max_epochs": 2, "random_state": 0} | settings))
 
 
 # --- searches
