@@ -28,7 +28,7 @@ EXPERIMENTS = Experiments(
     {
         "default": (("default",), ()),
         "alternatives": (("alternatives",), ()),
-        "tuned": (("tuned",), ()),
+        "home": (("home",), ()),
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),
         "solvers": (("solvers",), ()),

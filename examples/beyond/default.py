@@ -27,7 +27,7 @@ from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
-__all__ = ["SIZES", "jobs", "score", "smoke", "splits"]
+__all__ = ["FILES", "SIZES", "jobs", "score", "smoke", "splits", "tangent_space"]
 
 SIZES: dict[str, tuple[Any, ...]] = {
     "syn1": (30, 60, 120, 250),
@@ -132,15 +132,19 @@ def as_real(vectors: Array) -> Array:
     return np.hstack([vectors.real, vectors.imag]) if np.iscomplexobj(vectors) else vectors
 
 
-def methods(metric: str, seed: int) -> dict[str, Any]:
-    """Return the classifiers by name."""
+def tangent_space() -> Any:
+    """Return logistic regression in the tangent space at the Riemannian mean, from pyRiemann and scikit-learn."""
     from pyriemann.tangentspace import TangentSpace
 
-    tangent_space = make_pipeline(TangentSpace(), FunctionTransformer(as_real), LogisticRegression(max_iter=1000))
+    return make_pipeline(TangentSpace(), FunctionTransformer(as_real), LogisticRegression(max_iter=1000))
+
+
+def methods(metric: str, seed: int) -> dict[str, Any]:
+    """Return the classifiers by name."""
     return {
         "class means": RiemannianLVQ(metric, max_epochs=0),
         "default": RiemannianLVQ(metric, random_state=seed),
-        "tangent space": tangent_space,
+        "tangent space": tangent_space(),
     }
 
 
