@@ -44,7 +44,7 @@ def classifier(method: str, seed: int, max_epochs: int) -> Any:
 
 
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
-    """Return for each classifier accuracy, fit_seconds and predict_seconds, as means over the splits of a repetition."""
+    """Return accuracy, fit_seconds and predict_seconds of each classifier, as means over the splits."""
     del method
     found: dict[str, list[list[float]]] = {name: [] for name in METHODS}
     for split in splits(data, size, repetition):
