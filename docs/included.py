@@ -1,8 +1,7 @@
 """Mkdocs hook: parts of pages that come from other files of the repository, so that no text is kept twice.
 
 ``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
-table of the experiment syn1 from the records in examples/paper/results/full, and ``{{ rules: sigma2 }}`` one of the
-values of sigma2 from the records of the experiments sigma2-* in examples/beyond/results/full. ``{{ cite: paper }}`` and
+table of the experiment syn1 from the records in examples/paper/results/full. ``{{ cite: paper }}`` and
 ``{{ cite: software }}`` are BibTeX entries made from CITATION.cff.
 """
 
@@ -17,10 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "examples" / "paper" / "results" / "full"
-BEYOND = ROOT / "examples" / "beyond" / "results" / "full"
-TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "mask256": "ETH-80, mask"}
-TITLES |= {"bci2a": "EEG, nine subjects", "digits": "digits"}
-DIRECTIVE = re.compile(r"^\{\{ (code|results|rules|cite): (.+?) \}\}$", flags=re.M)
+DIRECTIVE = re.compile(r"^\{\{ (code|results|cite): (.+?) \}\}$", flags=re.M)
 
 
 def code(heading: str) -> str:
@@ -64,29 +60,6 @@ def results(experiment: str) -> str:
     return "\n".join(lines)
 
 
-def rules(name: str) -> str:
-    """Markdown table of what rules chose: one row per data set, smallest and largest value over its repetitions."""
-    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for record in records(BEYOND, name):
-        value = record["result"].get(name)
-        if value is not None:
-            data = record["experiment"].removeprefix(f"{name}-")
-            found[data][record["method"]] += value if isinstance(value, list) else [value]
-    if not found:
-        raise ValueError(f"no records with {name} in {BEYOND}")
-    lines = ["| data | blended | half-median | auto | heldout |", "| --- | --: | --: | --: | --: |"]
-    for data in sorted(found, key=list(TITLES).index):
-        cells = [span(found[data].get(rule, [])) for rule in ("blended", "half-median", "auto", "heldout")]
-        lines.append(f"| {TITLES[data]} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def span(values: list[float]) -> str:
-    """Smallest and largest of some values, or the one where they print the same."""
-    ends = list(dict.fromkeys(f"{value:.2g}" for value in (min(values), max(values)))) if values else []
-    return " to ".join(ends)
-
-
 def cite(what: str) -> str:
     """BibTeX entry of the paper or of the software, from CITATION.cff."""
     import yaml
@@ -115,7 +88,7 @@ def bibtex(kind: str, name: str, fields: dict[str, str]) -> str:
 
 def expand(markdown: str) -> str:
     """Replace all directives of a page."""
-    makers = {"code": code, "results": results, "rules": rules, "cite": cite}
+    makers = {"code": code, "results": results, "cite": cite}
     return DIRECTIVE.sub(lambda match: makers[match[1]](match[2]), markdown)
 
 

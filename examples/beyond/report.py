@@ -7,11 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.beyond import report_parts, report_soft, report_steps, report_stream, report_summary
+from examples.beyond import report_default, report_parts, report_soft, report_steps, report_stream, report_summary
 from examples.beyond import votes as votes_
-from examples.beyond.problems import TITLES
 from examples.beyond.report_parts import NOTHING
-from examples.beyond.sigma2 import METHODS
 from examples.paper.report import by_method, fill, paired, spread, table
 from examples.paper.runner import load
 
@@ -23,7 +21,9 @@ DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ET
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write the summary with its figure, and the pages of tables behind it, from the records in ``folder``."""
     parts = {
-        "sigma2": sigma2(folder),
+        "harm": report_default.harm(folder),
+        "tangent_space": report_default.tangent_space(folder),
+        "alternatives": report_default.alternatives(folder),
         "steps": report_steps.steps(folder),
         "epochs": report_steps.epochs(folder),
         "batches": report_steps.batches(folder),
@@ -44,18 +44,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     for template in sorted(TEMPLATES.rglob("*.md")):
         fill(template, parts, docs / template.relative_to(TEMPLATES))
     report_summary.draw(folder, docs / "assets" / "beyond.png")
-
-
-def sigma2(folder: pathlib.Path) -> str:
-    """Return the table of accuracies by data set and rule, with p against the class means."""
-    rows = []
-    for data, title in TITLES.items():
-        records = load(folder, f"sigma2-{data}")
-        found = by_method(records, "mean_accuracy" if data == "bci2a" else "accuracy")
-        for name in [name for name in METHODS if name in found]:
-            against = NOTHING if name == "start" else paired(found, name, "start")
-            rows.append([f"{title}, {name}", spread(list(found[name].values()), digits=3), *against])
-    return table(["data, rule", "accuracy [repetitions]", "difference to the start", "p"], rows)
+    (docs / "recorded" / "home.md").write_text(report_default.home(folder) + "\n", encoding="utf-8")
+    report_default.draw_home(folder, docs / "assets" / "home.png")
 
 
 def votes(folder: pathlib.Path) -> str:

@@ -7,6 +7,7 @@ import pathlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from examples.beyond.report_default import gains
 from examples.paper.report import by_method
 from examples.paper.runner import load
 
@@ -15,7 +16,6 @@ __all__ = ["ROWS", "differences", "draw"]
 FIVE = ("syn1", "syn2", "full256", "mask256", "bci2a")
 FOUR = ("syn1", "syn2", "full256", "bci2a")
 ROWS: list[tuple[str, str, str, str, tuple[str, ...]]] = [
-    ("default sigma2,\nagainst the class means", "sigma2", "auto", "start", (*FIVE, "digits")),
     ("adaptive step, against the paper's", "steps", "adaptive, x 1", "paper, x 1", FOUR),
     (
         "batches of 16, 16 times the step,\nagainst single samples",
@@ -42,6 +42,8 @@ ROWS: list[tuple[str, str, str, str, tuple[str, ...]]] = [
     ),
 ]
 """Label, experiment, method, the method to compare with, and the data sets; "" is the experiment's only one."""
+DEFAULT = "default,\nagainst the class means"
+"""Label of the row that is made from the experiment "default", with as many training samples as there are."""
 SCENES = ("soft-overlap-5", "soft-digits-5", "soft-full256-5")
 LOOK = {
     "SynI": ("#999999", "o"),
@@ -59,7 +61,7 @@ SCORES = ("mean_kappa", "mean_accuracy", "accuracy")
 
 def differences(folder: pathlib.Path) -> list[tuple[str, str, float]]:
     """Return label, data set and difference of the mean scores (accuracy, or kappa where it was recorded)."""
-    found = []
+    found = [(DEFAULT, NAMES[data], value) for data, value in gains(folder).items()]
     for label, experiment, method, other, data in ROWS:
         names = [f"{experiment}-{each}".rstrip("-") for each in data] or list(SCENES)
         for name in names:
@@ -76,7 +78,7 @@ def differences(folder: pathlib.Path) -> list[tuple[str, str, float]]:
 def draw(folder: pathlib.Path, path: pathlib.Path) -> None:
     """Write the figure as a PNG file."""
     rows = differences(folder)
-    labels = [label for label, *_ in ROWS]
+    labels = [DEFAULT, *(label for label, *_ in ROWS)]
     figure = Figure(figsize=(8.5, 9), layout="constrained")
     ax = figure.subplots()
     for shift, (name, (color, marker)) in zip(np.linspace(-0.24, 0.24, len(LOOK)), LOOK.items(), strict=True):

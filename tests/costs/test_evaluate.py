@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rplvq import GLVQ, RSLVQ, AffineInvariant, Grow, Prune, Representability, RiemannianLVQ, SPDProjection
+from rplvq import GLVQ, RSLVQ, AffineInvariant, Grow, HeldOut, Prune, Representability, RiemannianLVQ, SPDProjection
 from rplvq.arrays import Samples
 from rplvq.costs import Combinable, SummedCost, evaluate
 from rplvq.evaluation import calibrate_sigma2
@@ -62,11 +62,11 @@ class Lookup:
         {},
         {"batch_size": None},
         {"batch_size": 7, "early_stopping": True},
-        {"sigma2": "heldout", "max_epochs": 12},
+        {"sigma2": HeldOut(["auto", 1.0]), "max_epochs": 12},
         {"growth": [Grow(every=1, gain=None, min_samples=3), Prune(every=2)], "max_epochs": 4},
         {"manifold": "log_euclidean", "step_size": "adaptive"},
     ],
-    ids=["default", "full batch", "early stopping", "heldout", "growth", "adaptive"],
+    ids=["default", "full batch", "early stopping", "held out", "growth", "adaptive"],
 )
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_a_plain_tuple_trains_as_an_evaluation_does(kind, params):

@@ -321,12 +321,6 @@ def test_tables_of_results_are_made_from_files(tmp_path, monkeypatch):
     assert included.expand("{{ results: trial }}").splitlines()[-1] == "| A | 0.6000 | 0.1414 | 2 |"
     with pytest.raises(ValueError, match="no records"):
         included.results("nowhere")
-    monkeypatch.setattr(included, "BEYOND", tmp_path)
-    with pytest.raises(ValueError, match="no records with sigma2"):
-        included.rules("sigma2")
-    record = '{"experiment": "sigma2-syn2", "method": "auto", "result": {"sigma2": %s}}\n'
-    (tmp_path / "sigma2.jsonl").write_text("{}\n" + record % 0.25 + record % 0.5)
-    assert included.expand("{{ rules: sigma2 }}").splitlines()[-1] == "| SynII |  |  | 0.25 to 0.5 |  |"
     with pytest.raises(ValueError, match="no Python block"):
         included.code("Nothing")
 

@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from examples.beyond import recentering, rejection, report, report_summary, stream, votes
+from examples.beyond import recentering, rejection, report, report_default, report_summary, stream, votes
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import load, pending, run
@@ -85,26 +85,33 @@ def test_views_show_what_they_say():
 def test_the_pages_are_made_from_the_records(tmp_path):
     report.write(RESULTS / "full", tmp_path)
     pages = {path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.md")}
-    assert pages.keys() >= {"beyond.md", "experiments/index.md", "experiments/sigma2.md"}
+    assert pages.keys() >= {"beyond.md", "experiments/index.md", "experiments/default.md"}
     for name, text in pages.items():
         assert "{{" not in text
         committed = (report.DOCS / name).read_text(encoding="utf-8")
         assert text == committed, "run `python -m examples.beyond report`"
     assert "\n|" not in pages["beyond.md"], "tables belong to the pages behind the summary"
     text = "".join(pages.values())
-    for row in ("| one for all, transductive |", "| BCI 2a, posterior |", "| ETH-80, whole image, auto |"):
+    for row in ("| one for all, transductive |", "| BCI 2a, posterior |", "| ETH-80, whole images |"):
         assert row in text
     assert (tmp_path / "assets" / "beyond.png").is_file()
+    assert (tmp_path / "assets" / "home.png").is_file()
 
 
 def test_the_summary_has_a_dot_for_each_data_set():
     found = report_summary.differences(RESULTS / "full")
-    assert len(found) == sum(len(data) or len(report_summary.SCENES) for *_, data in report_summary.ROWS)
+    n_default = len(report_default.gains(RESULTS / "full"))
+    assert n_default == 6
+    assert len(found) == n_default + sum(len(data) or len(report_summary.SCENES) for *_, data in report_summary.ROWS)
     assert {where for _, where, _ in found} == set(report_summary.LOOK)
-    default = {where: value for label, where, value in found if label.startswith("default sigma2")}
-    means = report.by_method(load(RESULTS / "full", "sigma2-digits"), "accuracy")
-    expected = np.mean(list(means["auto"].values())) - np.mean(list(means["start"].values()))
-    assert default["digits"] == pytest.approx(expected)
+    default = {where: value for label, where, value in found if label == report_summary.DEFAULT}
+    results = [
+        record["result"]
+        for record in load(RESULTS / "full", "default-digits-1000")
+        if record["method"] == "affine_invariant"
+    ]
+    expected = [result["default"]["accuracy"] - result["class means"]["accuracy"] for result in results]
+    assert default["digits"] == pytest.approx(np.mean(expected))
 
 
 def test_groups_of_the_command_are_those_of_the_modules():

@@ -1,0 +1,158 @@
+"""Tables on the default classifier: beside its class means, beside tangent space, and beside alternatives."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from examples.beyond import alternatives as alternative_runs
+from examples.beyond import default as default_runs
+from examples.beyond import home as home_runs
+from examples.paper.report import table
+from examples.paper.runner import Record, load
+
+__all__ = ["alternatives", "draw_home", "gains", "harm", "home", "tangent_space"]
+
+TITLES = {
+    "syn1": "SynI",
+    "syn2": "SynII",
+    "digits": "digits",
+    "bci2a": "BCI 2a",
+    "eth80": "ETH-80",
+    "airsar": "AIRSAR",
+    "eegmmi": "eegmmi S001",
+}
+SPLITS = {
+    "full256": "whole images",
+    "mask256": "masks",
+    "folds": "session 1, 5 folds",
+    "regions": "left half to right half",
+    "runs": "folds of runs",
+}
+"""Descriptions of the splits that are no number of samples."""
+COLUMNS = ("accuracy", "fit_seconds", "predict_seconds")
+METRICS = {"affine_invariant": "affine-invariant", "log_euclidean": "Log-Euclidean"}
+HOME = {
+    "digits": "Digits, 1000 images",
+    "bci2a": "EEG, next day (BCI 2a)",
+    "eth80": "Objects (ETH-80)",
+    "airsar": "Radar, other half of the scene",
+}
+
+
+def _cells(folder: pathlib.Path) -> Iterator[tuple[str, str, str, list[Record]]]:
+    """Yield data set, description of the split, metric and results."""
+    for data, sizes in default_runs.SIZES.items():
+        for size in sizes:
+            records = load(folder, f"default-{data}-{size}")
+            for metric in default_runs.METRICS:
+                found = [record["result"] for record in records if record["method"] == metric]
+                if found:
+                    yield TITLES[data], _split(data, size), metric, found
+
+
+def _split(data: str, size: Any) -> str:
+    if data == "digits":
+        return f"{size} in all"
+    if data == "bci2a" and size != "folds":
+        return f"{size} per class, session 1 to 2"
+    return SPLITS.get(size, f"{size} per class")
+
+
+def _mean(results: Sequence[Record], method: str, column: str) -> float:
+    return float(np.mean([result[method][column] for result in results]))
+
+
+def gains(folder: pathlib.Path) -> dict[str, float]:
+    """Return the difference of the default to the class means by data set, with the most training samples of each."""
+    names = {"syn1": "syn1-250", "syn2": "syn2-250", "digits": "digits-1000", "bci2a": "bci2a-72"}
+    names |= {kind: f"eth80-{kind}" for kind in ("full256", "mask256")}
+    found = {}
+    for data, name in names.items():
+        records = load(folder, f"default-{name}")
+        results = [record["result"] for record in records if record["method"] == default_runs.METRICS[0]]
+        if results:
+            found[data] = _mean(results, "default", "accuracy") - _mean(results, "class means", "accuracy")
+    return found
+
+
+def harm(folder: pathlib.Path) -> str:
+    """Return the table of the default beside its class means."""
+    rows = []
+    for title, split, metric, found in _cells(folder):
+        means, default = (_mean(found, name, "accuracy") for name in ("class means", "default"))
+        trained = np.mean([result["trained"] for result in found])
+        name = f"{title}, {split}"
+        scores = f"{means:.3f}", f"{default:.3f}", f"{default - means:+.3f}"
+        rows.append([name, METRICS[metric], *scores, f"{trained:.2f}", f"{len(found)}"])
+    head = ["data, training samples", "metric", "class means", "default", "difference", "share trained", "repetitions"]
+    return table(head, rows)
+
+
+def tangent_space(folder: pathlib.Path) -> str:
+    """Return the table of the default beside logistic regression in the tangent space."""
+    rows = []
+    for title, split, metric, found in _cells(folder):
+        if metric != "affine_invariant":
+            continue
+        cells = []
+        for column in ("accuracy", "log_loss", "ece"):
+            cells += [f"{_mean(found, name, column):.3f}" for name in ("tangent space", "default")]
+        rows.append([f"{title}, {split}", *cells])
+    head = ["data, training samples", "accuracy, TS", "rplvq", "log-loss, TS", "rplvq", "ECE, TS", "rplvq"]
+    return table(head, rows)
+
+
+def alternatives(folder: pathlib.Path) -> str:
+    """Return the table of accuracies of other ways to keep training from doing harm."""
+    rows = []
+    for data, size in alternative_runs.SIZES:
+        records = load(folder, f"alternatives-{data}-{size}")
+        scores = {
+            name: [record["result"]["accuracy"] for record in records if record["method"] == name]
+            for name in alternative_runs.METHODS
+        }
+        if all(scores.values()):
+            rows.append([f"{TITLES[data]}, {_split(data, size)}", *(f"{np.mean(own):.3f}" for own in scores.values())])
+    return table(["data, training samples", *alternative_runs.METHODS], rows)
+
+
+def _home(folder: pathlib.Path) -> dict[str, dict[str, list[float]]]:
+    """Return accuracy, seconds to fit and seconds to predict by data set and method."""
+    found = {}
+    for data in HOME:
+        results = [record["result"] for record in load(folder, f"home-{data}")]
+        if results:
+            found[data] = {name: [_mean(results, name, column) for column in COLUMNS] for name in home_runs.METHODS}
+    return found
+
+
+def home(folder: pathlib.Path) -> str:
+    """Return the table of the first page: accuracy, with the seconds to fit and to predict in brackets."""
+    rows = []
+    for data, scores in _home(folder).items():
+        rows.append([HOME[data], *(f"{a:.3f} ({fit:.2g} s, {predict:.2g} s)" for a, fit, predict in scores.values())])
+    return table(["accuracy (fit, predict)", "MDM", "tangent space + LR", "rplvq, default", "rplvq, tuned"], rows)
+
+
+def draw_home(folder: pathlib.Path, path: pathlib.Path) -> None:
+    """Draw the accuracies of the first page as a PNG file."""
+    found = _home(folder)
+    figure = Figure(figsize=(8.5, 3.6), layout="constrained")
+    ax = figure.subplots()
+    colors = ("#999999", "#56B4E9", "#D55E00", "#8C3B00")
+    for i, (method, color) in enumerate(zip(home_runs.METHODS, colors, strict=True)):
+        places = np.arange(len(found)) + (i - 1.5) * 0.2
+        values = [scores[method][0] for scores in found.values()]
+        bars = ax.bar(places, values, 0.19, color=color, label=method.replace("tangent space", "tangent space + LR"))
+        ax.bar_label(bars, fmt="%.2f", fontsize=8)
+    ax.set_xticks(range(len(found)), [HOME[data].replace(", ", ",\n").replace(" (", "\n(") for data in found])
+    ax.set(ylabel="accuracy on test data", ylim=(0.5, 1))
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside upper center", ncols=4, frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)

@@ -1,0 +1,62 @@
+"""The experiments of examples/beyond on the default classifier, and the tables made from their records."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from examples.beyond import alternatives, default, home
+from examples.paper import runner
+from rplvq import HeldOut, RiemannianLVQ
+from rplvq.datasets import load_digits_covariances, make_syn2
+
+pytest.importorskip("pyriemann")
+pytestmark = pytest.mark.slow  # trains small experiments
+
+
+@pytest.mark.parametrize("module", [default, alternatives, home], ids=lambda module: module.__name__)
+def test_smoke_runs_through_the_runner(module, tmp_path):
+    jobs = module.smoke()
+    results = [record["result"] for record in runner.run(jobs, folder=tmp_path, verbose=0)]
+    assert len(results) == len(jobs)
+    for result in results:
+        accuracies = [value["accuracy"] for value in result.values() if isinstance(value, dict)] or [result["accuracy"]]
+        assert all(0.3 < accuracy < 0.9 for accuracy in accuracies)  # ten classes, few samples and epochs
+    assert runner.pending(jobs, tmp_path) == []
+
+
+def test_splits_share_no_sample_and_have_the_size_they_are_named_by():
+    X, y = load_digits_covariances()
+    (split,) = default.splits("digits", 100, 3)
+    assert np.bincount(split.y_train).tolist() == [10] * 10
+    assert len(split.y_train) + len(split.y_test) == len(y)
+    both = np.concatenate([split.X_train, split.X_test]).reshape(len(y), -1)
+    assert len(np.unique(both, axis=0)) == len(np.unique(X.reshape(len(y), -1), axis=0))
+    (split,) = default.splits("syn2", 30, 0)
+    assert (np.bincount(split.y_train.astype(int))[-4:] == 30).all()
+
+
+def test_the_calibration_error_of_known_probabilities():
+    proba = np.array([[0.9, 0.1], [0.95, 0.05], [0.6, 0.4], [0.45, 0.55]])
+    right = np.array([True, False, True, True])
+    # Bins from .9, with |1 - 1.85|, from .6 with |1 - .6|, and from .5 with |1 - .55|.
+    assert default.calibration_error(proba, right) == pytest.approx((0.85 + 0.4 + 0.45) / 4)
+
+
+def test_shrinking_goes_from_the_class_means_to_the_trained_prototypes():
+    X, y = make_syn2(n_per_class=20, random_state=0)
+    trained = RiemannianLVQ(sigma2=HeldOut(("auto",)), max_epochs=5, random_state=0).fit(X, y)
+    means = RiemannianLVQ(max_epochs=0).fit(X, y)
+    ends = [alternatives.shrunk(trained, means, factor).prototypes_ for factor in (0.0, 1.0)]
+    np.testing.assert_allclose(ends[0], means.prototypes_, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(ends[1], trained.prototypes_, rtol=1e-8, atol=1e-10)
+    middle = alternatives.shrunk(trained, means, 0.5)
+    assert np.diag(middle.transform(means.prototypes_)) == pytest.approx(np.diag(middle.transform(trained.prototypes_)))
+
+
+def test_jobs_begin_with_one_repetition_of_everything():
+    names = {job.experiment for job in default.jobs()}
+    first = [job for job in default.jobs() if job.repetition == 0]
+    assert default.jobs()[: len(first)] == first
+    assert {job.experiment for job in first} == names
+    assert all(job.settings["max_epochs"] == 3 for job in default.jobs(quick=True) + alternatives.jobs(quick=True))
