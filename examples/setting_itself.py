@@ -28,7 +28,9 @@ def learn(**settings):
 # %% What the default found: two step sizes, and no training
 default = learn()
 trials = default.trials_
-for step, loss, margin, chosen in zip(trials["step_size"], trials["loss"], trials["margin"], trials["chosen"]):
+for step, loss, margin, chosen in zip(
+    trials["step_size"], trials["loss"], trials["margin"], trials["chosen"], strict=True
+):
     print(f"step size {step:.5f}: held-out loss {loss:.3f}, standard error {margin:.3f}", "(chosen)" if chosen else "")
 
 # %% Other choices
