@@ -64,6 +64,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(PassedExamples())
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that read real data, so that they can be run alone where the data are."""
+    for item in items:
+        reasons = [str(mark.kwargs.get("reason", "")) for mark in item.iter_markers("skipif")]
+        if "real_data" in getattr(item, "fixturenames", ()) or any(".npz" in reason for reason in reasons):
+            item.add_marker("data")
+
+
 def find_real_data(name: str) -> pathlib.Path:
     """Path of a real data file, or skip the test."""
     if not data.is_available(name):
