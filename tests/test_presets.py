@@ -42,7 +42,7 @@ def test_a_preset_is_the_paper_s_composition(preset, own):
 def test_presets_default_to_a_scale_from_the_data():
     X, y = spd_classes()
     auto = RiemannianLVQ(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).state_.sigma2
-    assert plrsq_const().sigma2 == rslvq_projected().sigma2 == "auto"
+    assert plrsq_const().sigma2 == rslvq_projected().sigma2 == "half_median"
     assert plrsq_annealed().sigma2 == plrsq_annealed(sigma2=None).sigma2 == Annealed()
     assert plrsq_const(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).sigma2_ == pytest.approx(auto)
     assert plrsq_annealed(max_epochs=1).fit(X, y).sigma2_ == pytest.approx(auto * 0.99**1.1)

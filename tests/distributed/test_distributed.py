@@ -148,11 +148,11 @@ def test_a_number_for_sigma2_runs_no_trials_and_its_default_step_is_that_of_full
 def test_the_step_is_that_of_all_samples_where_only_a_part_of_them_is_collected(monkeypatch):
     monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", 60)
     X, y = data()
-    model = RiemannianLVQ("log_euclidean", sigma2=HeldOut(["auto"]), batch_size=16, max_epochs=100, random_state=0)
+    model = RiemannianLVQ("log_euclidean", batch_size=16, max_epochs=100, random_state=0)
     found = DistributedLVQ(model).fit(cut(X, 30), y)
     sigma2 = found.estimator_.state_.sigma2
     assert found.trials_["n_visits"].max() <= 0.35 * 100 * 60  # the trials see these samples only
-    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1]))
+    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1, 0]))
     assert found.step_size_ in found.trials_["step_size"]
 
 

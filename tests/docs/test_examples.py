@@ -105,7 +105,8 @@ def test_notebooks_hold_the_code_of_the_scripts_in_cells(name):
 
 
 def test_examples_that_need_large_data_are_known():
-    assert set(NEEDS) == {name for name in SCRIPTS if "RPLVQ_DATA" in gallery.split(gallery.source(name))[3]}
+    reads = {name for name in SCRIPTS if "RPLVQ_DATA" in gallery.split(gallery.source(name))[3]}
+    assert reads == {*NEEDS, *TUTORIALS}  # the tutorials simulate their data where a file is absent
     assert set(NEEDS) <= set(RECORDED)
 
 

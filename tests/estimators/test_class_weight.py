@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.class_weight import compute_class_weight, compute_sample_weight
 
-from rplvq import Grow, RiemannianLVQ, load_model
+from rplvq import Grow, HeldOut, RiemannianLVQ, load_model
 from rplvq.arrays import weigh_classes
 from tests.problems import spd_classes
 
@@ -31,11 +31,11 @@ def model(**params):
         {},
         {"batch_size": 5, "prototypes_per_class": 2, "init": "kmeans"},
         {"early_stopping": True, "max_epochs": 10},
-        {"sigma2": "auto", "step_size": None, "max_epochs": 12},
+        {"sigma2": HeldOut(["auto", 1.0]), "step_size": "auto", "max_epochs": 12},
         {"growth": [Grow(every=1, min_samples=3)]},
         {"metric": "log_euclidean", "cost": "glvq", "decision": "posterior"},
     ],
-    ids=["default", "batches", "early stopping", "auto", "growth", "glvq"],
+    ids=["default", "batches", "early stopping", "held out", "growth", "glvq"],
 )
 @pytest.mark.parametrize("class_weight", ["balanced", DICT], ids=["balanced", "dict"])
 def test_a_fit_with_class_weights_equals_one_with_sample_weights(class_weight, params):

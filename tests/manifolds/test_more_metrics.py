@@ -67,7 +67,7 @@ def test_short_names(name, manifold):
 @pytest.mark.parametrize("name", ["log_cholesky", "bures_wasserstein", "learned_log_euclidean"])
 def test_training_lowers_the_cost_and_keeps_prototypes_positive_definite(name):
     X, y = make_syn1(n_per_class=15, random_state=0)
-    model = RiemannianLVQ(name, max_epochs=15, callbacks=[EpochScore()], random_state=0).fit(X, y)
+    model = RiemannianLVQ(name, sigma2="half_median", max_epochs=15, callbacks=[EpochScore()], random_state=0).fit(X, y)
     assert model.history_["cost"][-1] < 0.9 * cost_before_training(model, X, y)
     assert (np.linalg.eigvalsh(model.prototypes_) > 0).all()
     assert model.score(X, y) > 0.9

@@ -288,18 +288,8 @@ def test_the_default_costs_a_third_of_a_fit_more(max_epochs):
         assert 1.5 * max_epochs * len(Y) < sum(visited) <= 1.7 * max_epochs * len(Y)
 
 
-def test_more_epochs_are_shared_among_folds_until_250_samples_are_held_out():
-    for n_samples, n_folds in (
-        (40, 4),
-        (250, 4),
-        (251, 4),
-        (333, 4),
-        (334, 3),
-        (499, 3),
-        (500, 2),
-        (999, 2),
-        (1000, 1),
-    ):
+def test_more_epochs_are_shared_among_folds_until_1000_samples_are_held_out():
+    for n_samples, n_folds in ((40, 4), (1000, 4), (1333, 4), (1334, 3), (1999, 3), (2000, 2), (3999, 2), (4000, 1)):
         assert trial_size(100, n_samples)[0] == n_folds
     for max_epochs in range(1, 400):
         for n_plans in (1, 2):
