@@ -43,7 +43,6 @@ SIZES: tuple[tuple[str, Any], ...] = (
     ("digits", 100),
     ("digits", 500),
     ("bci2a", 20),
-    ("bci2a", 72),
     ("eth80", "mask256"),
 )
 

@@ -44,7 +44,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     for template in sorted(TEMPLATES.rglob("*.md")):
         fill(template, parts, docs / template.relative_to(TEMPLATES))
     report_summary.draw(folder, docs / "assets" / "beyond.png")
-    (docs / "recorded" / "home.md").write_text(report_default.home(folder) + "\n", encoding="utf-8")
+    (docs / "recorded" / "home.txt").write_text(report_default.home(folder) + "\n", encoding="utf-8")
     report_default.draw_home(folder, docs / "assets" / "home.png")
 
 

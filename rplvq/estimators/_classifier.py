@@ -96,9 +96,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "paper" or "adaptive", default="auto"
         Size of the steps, in units of sigma2.
 
-        - "auto" is ``K sigma2 / N * 0.01^(t / T)`` in epoch t of T, for K prototypes and N samples: a sample then
-          weighs at most as much as in the mean of its prototype's samples. If sigma2 is "auto", held-out samples may
-          choose the larger start ``sigma2 / 10``. For batches of B samples the start is B times as large.
+        - "auto" is ``K sigma2 / N * 0.01^(t / T)`` in epoch t of T = 100, for K prototypes and N samples: a sample
+          then weighs at most as much as in the mean of its prototype's samples. If sigma2 is "auto", held-out samples
+          may choose the larger start ``sigma2 / 10``. For other numbers of epochs the start is 100 / T times as large,
+          so that prototypes can go as far, and for batches of B samples B times. See
+          :func:`rplvq.schedules.default_step`.
         - "paper" is ``n xi / 100 * 0.01^(t / T)`` for n x n matrices and xi prototypes per class, in squared units of
           the data if distances carry units. Take it with a sigma2 of about that size or above.
         - "adaptive" (:class:`rplvq.AdaptiveStep`) adapts the step size during training.

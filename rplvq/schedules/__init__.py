@@ -7,6 +7,7 @@ candidates here; :mod:`rplvq.training` tries them.
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
 from rplvq.schedules._held_out import HeldOut
 from rplvq.schedules._schedules import (
+    USUAL,
     Annealed,
     Constant,
     GeometricDecay,
@@ -14,11 +15,11 @@ from rplvq.schedules._schedules import (
     StepSize,
     as_step_rule,
     default_shares,
+    default_step,
     is_auto,
     paper_start,
     resolve,
     resolve_step_size,
-    shared_step,
     wants_default,
 )
 from rplvq.schedules._sigma2 import (
@@ -32,8 +33,8 @@ from rplvq.schedules._sigma2 import (
 )
 
 __all__ = [
-    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence", "StepDecay",
-    "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "free_numbers", "half_median", "initial_evidence",
-    "is_auto", "likeliest_sigma2", "paper_start", "resolve", "resolve_sigma2", "resolve_step_size", "shared_step",
-    "wants_default",
+    "USUAL", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence",
+    "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "default_step", "free_numbers",
+    "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve", "resolve_sigma2",
+    "resolve_step_size", "wants_default",
 ]  # fmt: skip

@@ -41,8 +41,8 @@ class HeldOut:
        while the candidates train new initial prototypes on the other folds. Fewer folds are used if fewer hold 1000
        samples, and if there are few epochs.
     2. The trials are short: those of one candidate visit 0.35 times as many samples as the fit. The default step size
-       is enlarged in return, so that prototypes move as far as in the fit. It is tried in two sizes, see
-       the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
+       is larger if there are few epochs, so that prototypes can move as far as in the fit. It is tried in two sizes,
+       see the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     3. The candidate with the smallest held-out loss wins, but it must show that it is better: than a candidate before
        it in the list, or than the smaller step, by two standard errors, and than "untrained" by one. Training must also
        make fewer errors than "untrained" on the held-out samples.

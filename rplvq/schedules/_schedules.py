@@ -249,11 +249,13 @@ class StepSize:
         """Return the step size of a call of ``partial_fit`` after the last epoch, given that of the last epoch."""
         if not (is_auto(self.schedule) or _is_paper(self.schedule)):
             return step_size
-        return max(step_size, shared_step(sigma2, n_prototypes / self.horizon))
+        return max(step_size, sigma2 * min(n_prototypes / self.horizon, 0.5))
 
 
 BOLD = 0.1
 """Share of the larger of the two default steps."""
+USUAL = 100
+"""Number of epochs for which shares are stated."""
 
 
 def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None = 1) -> list[float]:
@@ -271,20 +273,28 @@ def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None =
     return [careful, bold] if careful < bold else [careful]
 
 
-def shared_step(sigma2: float, share: float, n_samples: float = 1.0, batch_size: int | None = 1) -> float:
-    """Return the step size at which a sample moves a prototype by at most ``share`` of their distance.
+def default_step(
+    sigma2: float, share: float, n_prototypes: int, n_samples: float, batch_size: int | None = 1, n_epochs: int = USUAL
+) -> float:
+    """Return the first step size at which a sample moves a prototype by at most ``share`` of their distance.
 
     The slope of RSLVQ is at most ``1 / (2 sigma2)``, so that ``sigma2 share`` bounds the weight ``2 step_size slope``.
-    A step on a batch of B samples follows their mean, and is B times as large; ``batch_size=None`` takes all N samples.
-    A share above a half counts as a half.
+    With fewer than 100 epochs the share is larger in proportion, and with more it is smaller, so that prototypes can go
+    as far in all epochs together. A step on a batch of B samples follows their mean, and is B times as large;
+    ``batch_size=None`` takes all N samples. The share never exceeds a half, nor that of a sample in the mean of the
+    B / K samples that each prototype has in a batch; it is enlarged up to 1 / B only, because the last batch of an
+    epoch may hold a single sample.
 
     Examples
     --------
-    >>> shared_step(2.0, share=0.05), shared_step(2.0, share=0.05, n_samples=80, batch_size=10)
-    (0.1, 1.0)
+    >>> default_step(2.0, 0.02, n_prototypes=4, n_samples=200), default_step(2.0, 0.02, 4, 200, n_epochs=50)
+    (0.04, 0.08)
+    >>> default_step(2.0, 0.02, 4, 200, batch_size=10), default_step(2.0, 0.02, 4, 200, batch_size=None, n_epochs=50)
+    (0.4, 8.0)
     """
-    per_batch = n_samples if batch_size is None else min(batch_size, n_samples)
-    return sigma2 * max(per_batch, 1.0) * min(share, 0.5)
+    per_batch = max(n_samples if batch_size is None else min(batch_size, n_samples), 1.0)
+    paced = min(share * USUAL / n_epochs, max(share, 1 / per_batch))
+    return sigma2 * per_batch * min(paced, 0.5, n_prototypes / per_batch)
 
 
 def as_step_rule(value: Any) -> Any:

@@ -158,9 +158,7 @@ class Fold:
         if plan.schedule is not None:
             quiet = attrs.evolve(trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
             pilot = attrs.evolve(quiet, sigma2=plan.schedule, max_epochs=n_epochs)
-            # The default step is enlarged, so that few epochs move prototypes as far as those of the fit.
-            share = None if plan.share is None else plan.share * trainer.max_epochs / n_epochs
-            state = pilot.start(prototypes, labels, self.kept, self.n_classes, share=share)
+            state = pilot.start(prototypes, labels, self.kept, self.n_classes, share=plan.share)
             try:
                 with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
                     state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))

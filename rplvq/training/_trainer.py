@@ -19,13 +19,14 @@ from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
+    USUAL,
     as_step_rule,
     default_shares,
+    default_step,
     initial_evidence,
     paper_start,
     resolve_sigma2,
     resolve_step_size,
-    shared_step,
 )
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
@@ -145,7 +146,7 @@ class Trainer:
         samples, n_classes
             As for :meth:`init`.
         share : float, optional
-            Share of the way to a sample that the default step goes at most, see :func:`rplvq.schedules.shared_step`;
+            Share of the way to a sample that the default step goes at most, see :func:`rplvq.schedules.default_step`;
             by default that of a sample in the mean of N / K samples.
         n_samples : float, optional
             Number of samples N that will train, if ``samples`` are only a part of them.
@@ -169,7 +170,8 @@ class Trainer:
         def auto() -> float:
             n = n_samples or samples.total_weight
             first = default_shares(len(labels), n)[0] if share is None else share
-            return shared_step(sigma2(0, max(self.max_epochs, 1)), first, n, self.batch_size)
+            start = sigma2(0, max(self.max_epochs, 1))
+            return default_step(start, first, len(labels), n, self.batch_size, self.max_epochs or USUAL)
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), auto, paper)

@@ -73,10 +73,9 @@ def test_no_weight_is_cut_for_any_size_of_batches(cost, batch_size):
 
 
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean"])
-@pytest.mark.parametrize("max_epochs", [1, 10])
-def test_batches_of_all_sizes_move_prototypes_about_as_far_in_an_epoch(manifold, max_epochs):
+def test_batches_of_all_sizes_move_prototypes_about_as_far(manifold):
     X, y = spd_classes(per_class=16, n_classes=3, spread=0.6)
-    settings = {"sigma2": 0.5, "max_epochs": max_epochs, "random_state": 0}
+    settings = {"sigma2": 0.5, "max_epochs": 100, "random_state": 0}
     means = RiemannianLVQ(manifold, max_epochs=0).fit(X, y)
     moved, steps = [], []
     for batch_size in (1, 8, None):
@@ -92,7 +91,7 @@ def test_batches_of_all_sizes_move_prototypes_about_as_far_in_an_epoch(manifold,
 
 def test_partial_fit_takes_the_rule_for_sigma2_and_cuts_nothing():
     X, y = load_digits_covariances()
-    model = RiemannianLVQ("log_euclidean", max_epochs=10, random_state=0).partial_fit(X[:100], y[:100])
+    model = RiemannianLVQ("log_euclidean", random_state=0).partial_fit(X[:100], y[:100])
     means = RiemannianLVQ("log_euclidean", max_epochs=0).fit(X[:100], y[:100])
     trainer, state = means.trainer_, means.state_
     samples = Samples(trainer.manifold.encode(X[:100]), y[:100])

@@ -19,7 +19,7 @@ from rplvq import (
     Trainer,
 )
 from rplvq.arrays import Samples
-from rplvq.schedules import as_step_rule, default_shares, resolve, shared_step
+from rplvq.schedules import as_step_rule, default_shares, default_step, resolve
 from tests.problems import refuse, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
@@ -68,7 +68,7 @@ def test_the_schedule_of_a_step_size_is_resolved_for_the_data(step_size, start):
         unit = None
 
     samples = Samples(np.random.default_rng(0).normal(size=(80, 30)), np.arange(80) % 4)
-    trainer = Trainer(Plain(), sigma2=0.5, step_size=step_size, max_epochs=10)
+    trainer = Trainer(Plain(), sigma2=0.5, step_size=step_size)
     state = trainer.init(samples, 4, np.random.default_rng(0))
     assert state.step_size == pytest.approx(start, rel=1e-12)
 
@@ -76,7 +76,7 @@ def test_the_schedule_of_a_step_size_is_resolved_for_the_data(step_size, start):
 def test_the_default_decays_as_the_papers_and_a_given_schedule_as_it_does():
     settings = {"sigma2": 1.0, "max_epochs": 4, "random_state": 0}
     default = RiemannianLVQ(step_size=StepSize(), **settings).fit(X, Y).history_["step_size"]
-    assert_allclose(default, 2 / 20 * 0.01 ** (np.arange(1, 5) / 4))
+    assert_allclose(default, 0.5 * 0.01 ** (np.arange(1, 5) / 4))  # half of sigma2: there are few epochs
     paper = RiemannianLVQ(step_size=StepSize("paper"), **settings).fit(X, Y).history_["step_size"]
     assert_allclose(paper, 0.03 * 0.01 ** (np.arange(1, 5) / 4))
     given = RiemannianLVQ(step_size=StepSize(StepDecay(0.1, every=2)), **settings).fit(X, Y).history_["step_size"]
@@ -180,11 +180,18 @@ def test_a_schedule_that_is_given_stays_at_its_last_value_in_a_stream(schedule):
     assert StepSize(schedule, horizon=2).in_stream(1e-6, sigma2=2.0, n_prototypes=5) == 1e-6
 
 
-def test_the_shared_step_is_that_of_a_mean():
-    assert shared_step(2.0, 4 / 80) == 0.1
-    assert shared_step(2.0, 4 / 5) == 1.0  # half of sigma2 at most
+def test_the_default_step_is_that_of_a_mean():
+    assert default_step(2.0, 4 / 80, 4, 80) == 0.1
+    assert default_step(2.0, 4 / 5, 4, 5) == 1.0  # half of sigma2 at most
     for batch_size, times in ((1, 1), (8, 8), (80, 80), (200, 80), (None, 80)):
-        assert shared_step(2.0, 4 / 80, 80, batch_size) == pytest.approx(0.1 * times)
+        assert default_step(2.0, 4 / 80, 4, 80, batch_size) == pytest.approx(0.1 * times)
+
+
+def test_the_default_step_goes_as_far_with_any_number_of_epochs():
+    for n_epochs in (20, 50, 100, 1000):
+        assert n_epochs * default_step(2.0, 0.01, 4, 400, n_epochs=n_epochs) == pytest.approx(100 * 2.0 * 0.01)
+    assert default_step(2.0, 0.01, 4, 400, n_epochs=1) == 1.0  # half of sigma2 at most
+    assert default_step(2.0, 0.01, 4, 400, None, 1) == 2.0 * 4  # the sum over a batch stays that of a mean
 
 
 def test_the_larger_default_step_is_a_tenth_of_sigma2_where_that_is_larger_and_fits_a_batch():

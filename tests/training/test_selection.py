@@ -203,7 +203,7 @@ def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule,
         sqdist = []
         for kept, held in folds:
             part, value = Samples(X[kept], Y[kept], None if weights is None else weights[kept]), schedule or Constant(1)
-            start = value(0, trial.n_epochs) * min((share or 0.1) * max_epochs / max(trial.n_epochs, 1), 0.5)
+            start = value(0, trial.n_epochs) * min((share or 0.1) * 100 / max(trial.n_epochs, 1), 0.5)
             fit = Trainer(EuclideanVectors(), sigma2=value, step_size=GeometricDecay(start), max_epochs=trial.n_epochs)
             state = fit.init(part, 3, np.random.default_rng(seed))
             state, _ = fit.run(state, part, np.random.default_rng(seed))
@@ -217,7 +217,8 @@ def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule,
             assert (trial.step_size, trial.n_epochs, trial.n_visits) == (0.0, 0, 0)
         else:
             assert trial.sigma2 == pytest.approx(schedule(0, max_epochs), rel=1e-9)
-            assert trial.step_size == pytest.approx(trial.sigma2 * share, rel=1e-9)  # that of the fit
+            of_fit = trial.sigma2 * min(share * 100 / max_epochs, 0.5)
+            assert trial.step_size == pytest.approx(of_fit, rel=1e-9)
 
 
 def test_a_step_size_that_is_given_is_that_of_the_trials():
@@ -468,7 +469,7 @@ def test_a_step_size_that_is_given_stays(step_size):
 
 @pytest.mark.parametrize(("step_size", "n_trials"), [(StepSize(max_weight=0.5), 3), (None, 3), (GeometricDecay(), 2)])
 def test_both_default_steps_are_tried_wherever_the_step_is_the_default(step_size, n_trials):
-    trials = chosen(step_size=step_size).trials
+    trials = chosen(step_size=step_size, max_epochs=100).trials
     assert len(trials) == n_trials
     steps = [trial.step_size / trial.sigma2 for trial in trials]
     assert_allclose(steps, [3 / 96, *([0.1] if n_trials == 3 else []), 0.0])
@@ -578,7 +579,7 @@ def test_a_single_value_is_used_without_trials(candidate, wanted):
 
 
 def test_the_share_of_the_samples_decides_the_step_where_there_are_no_trials():
-    model = RiemannianLVQ("euclidean_vectors", max_epochs=6, random_state=0)
+    model = RiemannianLVQ("euclidean_vectors", random_state=0)
     assert model.partial_fit(X, Y).step_size_ == pytest.approx(model.state_.sigma2 * 3 / len(Y))
 
 
