@@ -43,7 +43,7 @@ print("check_cost: the slope is the derivative of the loss")
 X, y = load_digits_covariances()
 X, y = X[y <= 4], y[y <= 4]
 X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
-settings = {"max_epochs": 20, "callbacks": [EpochScore()], "random_state": 0}
+settings = {"callbacks": [EpochScore()], "random_state": 0}
 means = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
 print(f"MDM    test accuracy {means.score(X_test, y_test):.3f}")
 models = {
@@ -54,7 +54,7 @@ figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, model), color in zip(models.items(), ("#0072B2", "#D55E00"), strict=True):
     history = model.fit(X_train, y_train).history_
     print(f"{name:6s} test accuracy {model.score(X_test, y_test):.3f}")
-    ax.plot(history["epoch"], history["training_error"], "o-", ms=4, color=color, label=name)
+    ax.plot(history["epoch"], history["training_error"], "-", color=color, label=name)
 ax.set(xlabel="epoch", ylabel="training error (share of samples)", title="digits 0 to 4: two costs, one metric")
 ax.set_ylim(bottom=0)
 ax.legend(frameon=False)

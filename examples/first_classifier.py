@@ -19,9 +19,9 @@ X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
 
 # %% Fit. Without any epoch, it is the classifier of minimum distance to the class means, where training starts
 before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
-model = RiemannianLVQ(max_epochs=20, callbacks=[EpochScore()], random_state=0).fit(X_train, y_train)
+model = RiemannianLVQ(callbacks=[EpochScore()], random_state=0).fit(X_train, y_train)
 print(f"test accuracy of the class means (MDM)  {before.score(X_test, y_test):.3f}")
-print(f"test accuracy after 20 epochs           {model.score(X_test, y_test):.3f}")
+print(f"test accuracy after 100 epochs          {model.score(X_test, y_test):.3f}")
 print(f"prototypes of shape {model.prototypes_.shape}, labels {model.prototype_labels_.tolist()}")
 
 # %% Class probabilities of the first three test samples

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from examples.beyond import alternatives as alternative_runs
 from examples.beyond import default as default_runs
 from examples.beyond import home as home_runs
-from examples.paper.report import table
+from examples.paper.report import spread, table
 from examples.paper.runner import Record, load
 
 __all__ = ["alternatives", "draw_home", "gains", "harm", "home", "tangent_space"]
@@ -117,7 +117,7 @@ def alternatives(folder: pathlib.Path) -> str:
             for name in alternative_runs.METHODS
         }
         if all(scores.values()):
-            rows.append([f"{TITLES[data]}, {_split(data, size)}", *(f"{np.mean(own):.3f}" for own in scores.values())])
+            rows.append([f"{TITLES[data]}, {_split(data, size)}", *(spread(own, digits=3) for own in scores.values())])
     return table(["data, training samples", *alternative_runs.METHODS], rows)
 
 
