@@ -118,7 +118,7 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     >>> from rplvq import RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=40, random_state=0)
-    >>> model = RiemannianLVQ(sigma2=20.0, max_epochs=5, random_state=0).fit(X[::2], y[::2])
+    >>> model = RiemannianLVQ(sigma2=20.0, step_size=0.1, max_epochs=5, random_state=0).fit(X[::2], y[::2])
     >>> again = calibrate_sigma2(model, X[1::2], y[1::2])
     >>> model.sigma2_, bool(again.sigma2_ < 2)
     (20.0, True)

@@ -225,7 +225,7 @@ def test_it_holds_prototypes_at_their_data():
     ends = {}
     for factor in (0.01, 10.0):
         cost = RSLVQ() + factor * Representability()
-        model = RiemannianLVQ(cost=cost, sigma2=0.5, max_epochs=15, random_state=0).fit(X, y)
+        model = RiemannianLVQ(cost=cost, sigma2=0.5, step_size=0.02, max_epochs=15, random_state=0).fit(X, y)
         means = RiemannianLVQ(max_epochs=0).fit(X, y)
         ends[factor] = np.diag(means.transform(model.prototypes_)).max()
     assert ends[10.0] < 0.3 * ends[0.01]
