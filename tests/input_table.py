@@ -231,7 +231,7 @@ ROWS = {
     "grey image as RGB": Row("image descriptors", only(grey_image()), SINGULAR),
     "clearly indefinite": Row("probing", only(np.diag([1.0, 2.0, -0.1])), r"X\[3\] is not positive definite"),
     "condition 1e8": Row("probing", of_condition(1e8)),
-    "condition 1e12": Row("probing", of_condition(1e12), may_warn=ConvergenceWarning, settings={"step_size": 0.05}),
+    "condition 1e12": Row("probing", of_condition(1e12), may_warn=ConvergenceWarning, settings={"step_size": 0.02}),
     "heavy tails": Row("image descriptors", heavy_tails, settings={"sigma2": 5.0, "step_size": 3.0}),
     # --- not finite
     "NaN in one of a thousand": Row("EEG toolbox", in_thousand(np.nan), r"X\[617\] contains NaN.* is nan", EVERY),
