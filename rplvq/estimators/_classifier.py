@@ -88,18 +88,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Variance of the mixture, in squared distances.
 
         - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
-          that training helps (:class:`rplvq.HeldOut`). The trials take 0.35 of the fit's time. ``partial_fit`` uses the
-          rule without trials, because its first batch may be small.
+          that training helps (:class:`rplvq.HeldOut`). The trials visit about 0.35 times as many samples as training.
+          ``partial_fit`` uses the rule without trials, because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
-          authors. It trains in any case, as a number and a schedule do.
+          authors. With it the fit always trains, as with a number or a schedule.
         - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".
     step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "paper" or "adaptive", default="auto"
-        Size of the steps, in units of sigma2.
+        Step size, which is a squared distance like sigma2.
 
         - "auto" is ``K sigma2 / N * 0.01^(t / T)`` in epoch t of T = 100, for K prototypes and N samples: a sample
-          then weighs at most as much as in the mean of its prototype's samples. If sigma2 is "auto", held-out samples
-          may choose the larger start ``sigma2 / 10``. For other numbers of epochs the start is 100 / T times as large,
-          so that prototypes can go as far, and for batches of B samples B times. See
+          then weighs at most as much as in the mean of N / K samples. If held-out samples choose sigma2, they also
+          choose between this start and ``sigma2 / 10``, if that is larger. Fewer epochs enlarge the start up to a cap,
+          so that prototypes can go about as far, and batches of B samples make it B times as large. See
           :func:`rplvq.schedules.default_step`.
         - "paper" is ``n xi / 100 * 0.01^(t / T)`` for n x n matrices and xi prototypes per class, in squared units of
           the data if distances carry units. Take it with a sigma2 of about that size or above.
@@ -149,12 +149,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     sigma2_ : float
         Value that probabilities use: that at the end of training, times the chosen ``calibration`` of ``trials_``.
     step_size_ : float
-        Step size before the first epoch.
+        Step size with which training begins, or would begin if the initial prototypes were kept.
     trials_ : dict of str to ndarray
-        The trials on held-out samples, one entry per candidate: sigma2, step_size (0 for the initial prototypes),
-        n_epochs and n_folds of its trials, n_visits, calibration, loss, margin (the standard error of the difference to
-        the loss of the best candidate that trains), error, seconds and chosen; see :class:`rplvq.training.Trial`. The
-        arrays are empty if there was nothing to compare, and there are none if sigma2 was given.
+        The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or the initial prototypes
+        (step size 0). The columns are sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error
+        and seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
+        for (a number, a schedule, "half_median", or "auto" in ``partial_fit``), and its columns are empty if no trial
+        was possible.
     n_epochs_ : int
         Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the initial prototypes were kept.
     history_ : dict of str to ndarray

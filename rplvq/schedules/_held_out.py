@@ -35,20 +35,22 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 @library_part
 @attrs.frozen
 class HeldOut:
-    """Choose sigma2, or not to train at all, by cross-validation within the training samples.
+    """Choose sigma2, the default step size, and whether to train at all, by cross-validation.
 
-    1. The samples of each class are dealt into four folds; equal samples stay together. Each fold is held out once,
-       while the candidates train new initial prototypes on the other folds. Fewer folds are used if fewer hold 1000
-       samples, and if there are few epochs.
-    2. The trials are short: those of one candidate visit 0.35 times as many samples as the fit. The default step size
-       is larger if there are few epochs, so that prototypes can move as far as in the fit. It is tried in two sizes,
-       see the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
-    3. The candidate with the smallest held-out loss wins, but it must show that it is better: than a candidate before
-       it in the list, or than the smaller step, by two standard errors, and than "untrained" by one. Training must also
-       make fewer errors than "untrained" on the held-out samples.
+    1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
+       one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
+       folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs.
+    2. The trials are short: those of one sigma2 value visit 0.35 times as many samples as training in the fit. (A trial
+       has at least one epoch.) The default step size is larger where there are few epochs, up to a cap, so that
+       prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes, see
+       the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
+    3. Among the candidates that train, the first one whose loss is at most two standard errors above the smallest is
+       preferred; the smaller step comes before the larger one. The fit uses it if its loss is more than one standard
+       error below that of the initial prototypes, and if it makes fewer errors on the held-out samples. Otherwise the
+       fit does not train.
 
-    With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" wins if it is a candidate,
-    and else the first candidate. A single candidate is used without trials.
+    With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a
+    candidate, and else the first candidate. A single candidate is used without trials.
 
     Parameters
     ----------
@@ -57,18 +59,19 @@ class HeldOut:
 
         - "auto": the rule of ``sigma2="auto"``, :func:`rplvq.schedules.blended_sigma2`;
         - "half_median": half the median squared distance to the initial prototypes, the choice of the paper's authors;
-        - "untrained": the initial prototypes. If they win, the fit does not train, and ``n_epochs_`` is 0. Where
-          training is the point, in ``partial_fit`` and with rules of growth, this candidate is ignored.
+        - "untrained": the initial prototypes. If they are chosen, the fit does not train, and ``n_epochs_`` is 0.
+          ``partial_fit`` and rules of growth ignore this candidate.
 
     Notes
     -----
     The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
     recalibrated (temperature scaling) on the held-out samples of all folds. Without recalibration small values of
     sigma2 would win after short training, because their probabilities are better although their prototypes are worse.
-    The recalibrated value is also used for the probabilities of the fitted model, unless the user gave the number. The
-    standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the sample
-    weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the fit. A
-    fit whose sigma2 was chosen therefore moves its prototypes as the fit with this sigma2 does, bit for bit.
+    The recalibrated value is also used for the probabilities of the fitted model, unless the candidate is a number or a
+    schedule. The standard error is that of the mean difference of two losses of the same samples. The mean is weighted
+    by the sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator
+    of the fit. The fit therefore moves its prototypes as one that is given the chosen sigma2 and step size, bit for
+    bit.
 
     Examples
     --------

@@ -215,8 +215,9 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
 class StepSize:
     """The step size of training, for users who want to change more than its schedule.
 
-    The weight of the logarithm that pulls prototype k towards sample b is ``2 step_size slope_bk / B``. A weight of 1
-    moves the prototype to the sample, and more is never useful. The paper's step exceeds this if its start is larger
+    A step moves prototype k along the Riemannian logarithm of sample b, multiplied by the weight ``2 step_size slope_bk
+    / B``, where the slope is the derivative of the loss with respect to the squared distance. A weight of 1 moves the
+    prototype to the sample, and more is never useful. The paper's step exceeds this if its start is larger
     than sigma2, and the prototypes then diverge. Weights are therefore capped at ``max_weight``, and in batches of B
     samples at ``max_weight min(B, K) / B`` for K prototypes, so that the samples of a prototype move it at most to
     their mean. The presets of the paper set ``max_weight=None``. The default schedule stays below the cap.
@@ -228,9 +229,9 @@ class StepSize:
     max_weight : float or None, default=1.0
         Largest absolute weight of a (sample, prototype) pair; None does not cap weights.
     horizon : int, default=1000
-        Number of recent samples that a stream should represent. After ``max_epochs`` epochs and calls, ``partial_fit``
-        with the schedule "auto" or "paper" takes steps of at least ``K sigma2 / horizon``, so that learning never ends.
-        A smaller number follows changes faster.
+        Number of recent samples that a stream should represent. Once epochs and calls together reach ``max_epochs``,
+        ``partial_fit`` with the schedule "auto" or "paper" takes steps of at least ``K sigma2 / horizon``, so that
+        learning never ends. A smaller number follows changes faster.
 
     Examples
     --------
@@ -252,16 +253,17 @@ class StepSize:
         return max(step_size, sigma2 * min(n_prototypes / self.horizon, 0.5))
 
 
-BOLD = 0.1
-"""Share of the larger of the two default steps."""
-USUAL = 100
-"""Number of epochs for which shares are stated."""
+LARGER_SHARE = 0.1
+"""Fraction of the way to a sample that the larger default step may move a prototype."""
+REFERENCE_EPOCHS = 100
+"""Number of epochs for which the default steps are stated."""
 
 
 def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None = 1) -> list[float]:
-    """Return the shares of both default steps: that of a sample in the mean of N / K samples, and :data:`BOLD`.
+    """Return the fractions of the way to a sample that the two default steps may move a prototype.
 
-    The second is at most that in the mean of the B / K samples of a batch, and is left out unless it is the larger one.
+    They are ``K / N``, the weight of a sample in the mean of N / K samples, and :data:`LARGER_SHARE`, at most ``K / B``
+    for batches of B samples. The second is omitted if it is not larger, and for full batches.
 
     Examples
     --------
@@ -269,21 +271,27 @@ def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None =
     ([0.02, 0.1], [0.2], [0.02])
     """
     careful = n_prototypes / n_samples
-    bold = careful if batch_size is None else min(BOLD, n_prototypes / batch_size)
+    bold = careful if batch_size is None else min(LARGER_SHARE, n_prototypes / batch_size)
     return [careful, bold] if careful < bold else [careful]
 
 
 def default_step(
-    sigma2: float, share: float, n_prototypes: int, n_samples: float, batch_size: int | None = 1, n_epochs: int = USUAL
+    sigma2: float,
+    share: float,
+    n_prototypes: int,
+    n_samples: float,
+    batch_size: int | None = 1,
+    n_epochs: int = REFERENCE_EPOCHS,
 ) -> float:
-    """Return the first step size at which a sample moves a prototype by at most ``share`` of their distance.
+    """Return the first step size at which a sample moves a prototype by at most ``share`` of the way in 100 epochs.
 
     The slope of RSLVQ is at most ``1 / (2 sigma2)``, so that ``sigma2 share`` bounds the weight ``2 step_size slope``.
-    With fewer than 100 epochs the share is larger in proportion, and with more it is smaller, so that prototypes can go
-    as far in all epochs together. A step on a batch of B samples follows their mean, and is B times as large;
-    ``batch_size=None`` takes all N samples. The share never exceeds a half, nor that of a sample in the mean of the
-    B / K samples that each prototype has in a batch; it is enlarged up to 1 / B only, because the last batch of an
-    epoch may hold a single sample.
+    With other numbers of epochs the share is multiplied by ``100 / n_epochs``, so that prototypes can go about as far
+    in all epochs together. A step on a batch of B samples follows their mean, and is B times as large;
+    ``batch_size=None`` takes all N samples.
+
+    The share never exceeds a half, nor the weight of a sample in the mean of the B / K samples that each prototype has
+    in a batch. Fewer epochs enlarge it to at most 1 / B, because the last batch of an epoch may hold a single sample.
 
     Examples
     --------
@@ -293,7 +301,7 @@ def default_step(
     (0.4, 8.0)
     """
     per_batch = max(n_samples if batch_size is None else min(batch_size, n_samples), 1.0)
-    paced = min(share * USUAL / n_epochs, max(share, 1 / per_batch))
+    paced = min(share * REFERENCE_EPOCHS / n_epochs, max(share, 1 / per_batch))
     return sigma2 * per_batch * min(paced, 0.5, n_prototypes / per_batch)
 
 

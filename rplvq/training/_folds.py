@@ -1,4 +1,4 @@
-"""Which samples of each class are held out: a share of them for early stopping, or one fold after the other."""
+"""The choice of samples to hold out from each class: some for early stopping, or one fold after the other."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,8 @@ def split_classes(samples: Samples, labels: Array, rng: np.random.Generator, fra
     """Draw samples to hold out from each class; return the sorted indices of the kept and of the held-out samples.
 
     At least one sample of a class is held out if possible. Equal samples stay together, and samples of weight 0 are in
-    neither part. A class keeps at least one sample more than it has prototypes, whose ``labels`` have shape (K,).
+    neither part. ``labels`` (K,) are the classes of the prototypes: each class keeps at least one more distinct sample
+    than it has prototypes.
     """
     numbers = repeats(samples.codes, samples.targets)
     held = [
@@ -29,13 +30,13 @@ def deal_folds(samples: Samples, labels: Array, rng: np.random.Generator) -> lis
 
     The rules are those of :func:`split_classes`, so that some samples of a small class may be held out in no fold.
     """
-    numbers, hands = repeats(samples.codes, samples.targets), [[] for _ in range(FOLDS)]  # type: ignore[var-annotated]
+    numbers, held = repeats(samples.codes, samples.targets), [[] for _ in range(FOLDS)]  # type: ignore[var-annotated]
     first = 0
     for own, spare in _shuffled(samples, numbers, labels, rng):
         for fold, part in enumerate(np.array_split(own, FOLDS)):
-            hands[(first + fold) % FOLDS].append(part[:spare])
+            held[(first + fold) % FOLDS].append(part[:spare])
         first += len(own)  # the next class begins where this one ended, so that all folds have about the same size
-    return [_rows(samples, numbers, hand) for hand in hands]
+    return [_rows(samples, numbers, part) for part in held]
 
 
 def _shuffled(samples: Samples, numbers: Array, labels: Array, rng: np.random.Generator) -> Iterator[tuple[Array, int]]:

@@ -1,4 +1,7 @@
-"""Chooses sigma2, or not to train, by trials: short training runs on folds, judged by the samples held out."""
+"""Trials that choose sigma2, the default step size, and whether to train.
+
+A trial is a short training run without one fold of the samples, and is judged by that fold.
+"""
 
 import contextlib
 import copy
@@ -25,15 +28,15 @@ from rplvq.schedules import (
 from rplvq.training._folds import FOLDS, deal_folds
 from rplvq.training._trainer import Trainer
 
-SHARE = 0.35
-"""How many samples the trials of one candidate may visit together, relative to the fit."""
-ENOUGH = 1000
-"""Number of held-out samples that decide well enough: with more, not every fold is used."""
-SHORTEST = 4
-"""Number of epochs below which fewer folds are used instead."""
-LATER = 2.0
+TRIAL_BUDGET = 0.35
+"""How many samples the trials of one sigma2 value may visit together, relative to training in the fit."""
+MAX_HELD_OUT = 1000
+"""Number of held-out samples that decide well enough: folds beyond it are not used."""
+MIN_TRIAL_EPOCHS = 4
+"""Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
+N_STANDARD_ERRORS = 2.0
 """Number of standard errors by which a candidate must beat one that stands before it."""
-FEWEST = 10
+MIN_HELD_OUT = 10
 """Smallest number of held-out samples by which anything is chosen."""
 
 
@@ -55,7 +58,8 @@ class Trial(NamedTuple):
     Parameters
     ----------
     sigma2, step_size : float
-        First values of a fit with this candidate; the step size is 0 for the initial prototypes.
+        The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 for the
+        initial prototypes.
     n_epochs, n_folds : int
         Number of epochs of each trial, 0 for the initial prototypes, and number of folds.
     n_visits : int
@@ -65,7 +69,8 @@ class Trial(NamedTuple):
     loss : float
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
-        Standard error of the difference between this loss and that of the best candidate that trains.
+        Standard error of the mean difference between this loss and that of the preferred candidate that trains: the
+        first one whose loss is at most two standard errors above the smallest.
     error : float
         Share of the held-out samples whose nearest prototype has another class.
     seconds : float
@@ -129,8 +134,8 @@ def trial_size(max_epochs: int, n_samples: int, n_plans: int = 1) -> tuple[int, 
     >>> trial_size(100, 200), trial_size(100, 5000), trial_size(10, 200), trial_size(1, 200)
     ((4, 11), (1, 46), (1, 4), (1, 1))
     """
-    n_epochs = SHARE * max_epochs / (1 - 1 / FOLDS) / n_plans
-    n_folds = max(min(FOLDS, -(-ENOUGH * FOLDS // max(n_samples, 1)), int(n_epochs / SHORTEST)), 1)
+    n_epochs = TRIAL_BUDGET * max_epochs / (1 - 1 / FOLDS) / n_plans
+    n_folds = max(min(FOLDS, -(-MAX_HELD_OUT * FOLDS // max(n_samples, 1)), int(n_epochs / MIN_TRIAL_EPOCHS)), 1)
     return n_folds, max(int(n_epochs / n_folds), 1)
 
 
@@ -232,10 +237,10 @@ class Judge:
         def is_close(i: int, other: int, times: float) -> bool:
             return bool(found[i].loss <= found[other].loss + times * self.margin(losses[i], losses[other]))
 
-        first = next(i for i in training if is_close(i, best, LATER))
+        first = next(i for i in training if is_close(i, best, N_STANDARD_ERRORS))
         # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
-        still = [i for i in range(len(plans)) if i not in training]
-        winner = next((i for i in still if is_close(i, first, 1.0) or found[i].error <= found[first].error), first)
+        untrained = [i for i in range(len(plans)) if i not in training]
+        winner = next((i for i in untrained if is_close(i, first, 1.0) or found[i].error <= found[first].error), first)
         margins = [self.margin(loss, losses[first]) for loss in losses]
         return winner, tuple(trial._replace(margin=margin) for trial, margin in zip(found, margins, strict=True))
 
@@ -251,7 +256,7 @@ def choose_sigma2(
     must_train: bool = False,
     n_samples: float | None = None,
 ) -> Choice:
-    """Choose sigma2, and whether to train, by held-out samples, as :class:`rplvq.HeldOut` describes.
+    """Choose sigma2, the step size and whether to train by held-out samples, as :class:`rplvq.HeldOut` describes.
 
     Parameters
     ----------
@@ -303,12 +308,12 @@ def choose_sigma2(
         return means
     n_values = sum(value != "untrained" for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
-    # All plans of one value share its time.
+    # The trials of one sigma2 value split its budget of epochs.
     n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
     folds = [Fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows]
     judge = Judge(trainer, comparable(folds), n_epochs, samples, n)
-    if not judge.folds or len(judge.held) < FEWEST or len(np.unique(judge.held.classes)) < 2:
+    if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
         return untried if len(training) == len(plans) else means._replace(trains=False)
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
     winner, trials = judge.choose(plans, firsts)

@@ -19,7 +19,7 @@ from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
-    USUAL,
+    REFERENCE_EPOCHS,
     as_step_rule,
     default_shares,
     default_step,
@@ -171,7 +171,7 @@ class Trainer:
             n = n_samples or samples.total_weight
             first = default_shares(len(labels), n)[0] if share is None else share
             start = sigma2(0, max(self.max_epochs, 1))
-            return default_step(start, first, len(labels), n, self.batch_size, self.max_epochs or USUAL)
+            return default_step(start, first, len(labels), n, self.batch_size, self.max_epochs or REFERENCE_EPOCHS)
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), auto, paper)

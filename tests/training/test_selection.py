@@ -36,7 +36,7 @@ from rplvq.datasets import make_syn1, make_syn2
 from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
 from rplvq.training import choose_sigma2, split_classes
 from rplvq.training._folds import FOLDS, deal_folds
-from rplvq.training._selection import FEWEST, Judge, Plan, Trial, trial_size
+from rplvq.training._selection import MIN_HELD_OUT, Judge, Plan, Trial, trial_size
 from tests.cases import EVERY
 from tests.problems import refuse, spd_classes, vector_classes
 
@@ -529,7 +529,7 @@ def test_the_line_of_a_verbose_fit_says_what_was_chosen(capsys):
 def test_too_few_samples_keep_the_initial_prototypes_or_take_the_first_candidate(per_class):
     S, y = spd_classes(per_class=per_class, n_classes=3)
     folds = deal_folds(Samples(S, y), np.arange(3), np.random.default_rng(0))[:1]
-    assert sum(len(held) for _, held in folds) < FEWEST
+    assert sum(len(held) for _, held in folds) < MIN_HELD_OUT
     settings = {"max_epochs": 8, "random_state": 0}
     default = RiemannianLVQ(**settings).fit(S, y)
     means = RiemannianLVQ(max_epochs=0).fit(S, y)
