@@ -33,8 +33,8 @@ from rplvq.schedules._sigma2 import (
 )
 
 __all__ = [
-    "REFERENCE_EPOCHS", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut", "InitialEvidence",
-    "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "default_step", "free_numbers",
-    "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve", "resolve_sigma2",
-    "resolve_step_size", "wants_default",
+    "REFERENCE_EPOCHS", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut",
+    "InitialEvidence", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "default_step",
+    "free_numbers", "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
+    "resolve_sigma2", "resolve_step_size", "wants_default",
 ]  # fmt: skip
