@@ -40,7 +40,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "rejection": rejection(folder),
         "calibration": calibration(folder),
     }
-    (docs / "experiments").mkdir(exist_ok=True)
+    for name in ("experiments", "recorded"):
+        (docs / name).mkdir(exist_ok=True)
     for template in sorted(TEMPLATES.rglob("*.md")):
         fill(template, parts, docs / template.relative_to(TEMPLATES))
     report_summary.draw(folder, docs / "assets" / "beyond.png")

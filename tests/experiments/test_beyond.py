@@ -124,7 +124,7 @@ def test_groups_of_the_command_are_those_of_the_modules():
         }
         assert found <= set(groups), module
     names = {job.experiment.split("-")[0] for job in EXPERIMENTS.collect(quick=True, only=[])}
-    assert {"sigma2", "costs", "geometries", "soft"} <= names
+    assert {"default", "costs", "geometries", "soft"} <= names
 
 
 @needs_bci

@@ -66,10 +66,10 @@ def test_the_others_learn_from_training_data_alone(problem, method):
 def test_the_rate_multiplies_the_papers_step(problem):
     usual, double = (
         synthetic.table_entry(repetition=3, method="PLRSQ-Const, remark", rate=rate, **SMALL, **TRAINED)
-        for rate in (1.0, 200.0)
+        for rate in (1.0, 20.0)
     )
     model = plrsq_const(
-        **TRAINED, step_size=StepSize(GeometricDecay(200 * 10 * 2 / 100), max_weight=None), random_state=3
+        **TRAINED, step_size=StepSize(GeometricDecay(20 * 10 * 2 / 100), max_weight=None), random_state=3
     )
     assert double["accuracy"] == model.fit(problem.X, problem.y).score(problem.X_test, problem.y_test)
     assert double["accuracy"] != usual["accuracy"]
