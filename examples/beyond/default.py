@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from examples.paper import eth80
-from examples.paper.data import Split, is_available, load_arrays, load_bci2a
+from examples.paper.data import Split, coherency_matrices, is_available, load_arrays, load_bci2a
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
@@ -110,13 +110,7 @@ def _airsar(size: Any, rng: np.random.Generator) -> Split:
 
 def _pixels(planes: Array, names: Array, rows: Array) -> Array:
     """Return the coherency matrices (N, 3, 3) of pixels, given their flat indices."""
-    values = {str(name): plane.ravel()[rows].astype(float) for name, plane in zip(names, planes, strict=True)}
-    X = np.empty((len(rows), 3, 3), dtype=complex)
-    for i, j in product(range(3), repeat=2):
-        name = f"T{min(i, j) + 1}{max(i, j) + 1}"
-        sign = 1 if i < j else -1
-        X[:, i, j] = values[name] if i == j else values[f"{name}_re"] + sign * 1j * values[f"{name}_im"]
-    return X
+    return coherency_matrices(planes.reshape(len(planes), -1)[:, rows].astype(float), names)
 
 
 def calibration_error(proba: Array, right: Array, n_bins: int = 10) -> float:

@@ -13,7 +13,10 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-__all__ = ["Split", "data_folder", "find", "is_available", "load_arrays", "load_bci2a", "unpack_symmetric"]
+__all__ = [
+    "Split", "coherency_matrices", "data_folder", "find", "is_available", "load_arrays", "load_bci2a",
+    "unpack_symmetric",
+]  # fmt: skip
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 N_CHANNELS = 22
@@ -72,6 +75,18 @@ def unpack_symmetric(flat: Array, n: int) -> Array:
     matrices = np.empty((*flat.shape[:-1], n, n), dtype=flat.dtype)
     matrices[..., rows, columns] = flat
     matrices[..., columns, rows] = flat
+    return matrices
+
+
+def coherency_matrices(planes: Array, names: Array) -> Array:
+    """Return the coherency matrices (..., 3, 3) of pixels whose nine numbers are planes (9, ...) of these names."""
+    value = dict(zip(map(str, names), planes, strict=True))
+    matrices = np.zeros((*planes.shape[1:], 3, 3), dtype=complex)
+    for i in range(3):
+        matrices[..., i, i] = value[f"T{i + 1}{i + 1}"]
+        for j in range(i + 1, 3):
+            entry = value[f"T{i + 1}{j + 1}_re"] + 1j * value[f"T{i + 1}{j + 1}_im"]
+            matrices[..., i, j], matrices[..., j, i] = entry, entry.conj()
     return matrices
 
 

@@ -5,7 +5,7 @@ candidates here; :mod:`rplvq.training` tries them.
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
-from rplvq.schedules._held_out import HeldOut
+from rplvq.schedules._held_out import HeldOut, is_untrained
 from rplvq.schedules._schedules import (
     REFERENCE_EPOCHS,
     Annealed,
@@ -35,6 +35,6 @@ from rplvq.schedules._sigma2 import (
 __all__ = [
     "REFERENCE_EPOCHS", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut",
     "InitialEvidence", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "default_step",
-    "free_numbers", "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
-    "resolve_sigma2", "resolve_step_size", "wants_default",
+    "free_numbers", "half_median", "initial_evidence", "is_auto", "is_untrained", "likeliest_sigma2", "paper_start",
+    "resolve", "resolve_sigma2", "resolve_step_size", "wants_default",
 ]  # fmt: skip

@@ -14,8 +14,13 @@ RULES = ("auto", "half_median", "untrained")
 """Candidates that have a name."""
 
 
+def is_untrained(candidate: Any) -> bool:
+    """Whether a candidate stands for the initial prototypes without training."""
+    return isinstance(candidate, str) and candidate == "untrained"
+
+
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
-    if all(isinstance(candidate, str) and candidate == "untrained" for candidate in value):
+    if all(is_untrained(candidate) for candidate in value):
         raise ValueError(f"candidates must hold a value of sigma2, a schedule, or a rule for it, got {list(value)}")
     for index, candidate in enumerate(value):
         if isinstance(candidate, str) and candidate in RULES:

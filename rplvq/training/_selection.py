@@ -22,6 +22,7 @@ from rplvq.schedules import (
     InitialEvidence,
     default_shares,
     is_auto,
+    is_untrained,
     likeliest_sigma2,
     resolve_sigma2,
 )
@@ -303,10 +304,11 @@ def choose_sigma2(
     if len(rule.candidates) < 2:
         return untried
     # Without training, the value that makes the labels likeliest also gives the best probabilities.
-    means = Choice(Constant(likeliest_sigma2(evidence)), trains=False) if training[0].is_named else untried
+    schedule = Constant(likeliest_sigma2(evidence)) if training[0].is_named else untried.schedule
+    means = untried._replace(schedule=schedule, trains=False)
     if trainer.max_epochs < 1:
         return means
-    n_values = sum(value != "untrained" for value in rule.candidates)
+    n_values = sum(not is_untrained(value) for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
     # The trials of one sigma2 value split its budget of epochs.
     n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
@@ -314,7 +316,7 @@ def choose_sigma2(
     folds = [Fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows]
     judge = Judge(trainer, comparable(folds), n_epochs, samples, n)
     if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
-        return untried if len(training) == len(plans) else means._replace(trains=False)
+        return untried if len(training) == len(plans) else means
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
     winner, trials = judge.choose(plans, firsts)
     won = plans[winner]
@@ -344,7 +346,7 @@ def plans_of(
         shares = [*default_shares(len(evidence.labels), n_samples, trainer.batch_size)]
     plans = []
     for value in rule.candidates:
-        if not (isinstance(value, str) and value == "untrained"):
+        if not is_untrained(value):
             schedule = resolve_sigma2(value, lambda: evidence)
             plans += [Plan(schedule, share, isinstance(value, str)) for share in shares]
         elif not must_train:

@@ -215,7 +215,7 @@ class Meter:
         self.count(sqdist.argmin(axis=1), loss, samples)
 
     def count(self, nearest: Array, loss: Array, samples: Samples) -> None:
-        """Add the same, given the nearest prototypes (M,) instead of the distances."""
+        """Add losses (M,) and errors of M samples, given the indices (M,) of their nearest prototypes."""
         weights = samples.filled_weights
         self.cost += float(weights @ loss)
         self.wrong += float(weights @ (self.labels[nearest] != samples.classes))

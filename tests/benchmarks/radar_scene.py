@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from examples.paper.data import find
+from examples.paper.data import coherency_matrices, find
 from rplvq import RiemannianLVQ, __version__
 
 PARTS = (8, 4, 2, 1)
@@ -46,13 +46,7 @@ def peak_megabytes() -> float:
 def scene_and_labels() -> tuple[np.ndarray, np.ndarray]:
     """Matrices (921600, 3, 3) and labels (921600,)."""
     data = np.load(find("polsar_sf_airsar_T3.npz"), allow_pickle=False)
-    planes = dict(zip(data["plane_names"].tolist(), data["planes"], strict=True))
-    scene = np.zeros((*data["labels"].shape, 3, 3), dtype=complex)
-    for i in range(3):
-        scene[..., i, i] = planes[f"T{i + 1}{i + 1}"]
-        for j in range(i + 1, 3):
-            entry = planes[f"T{i + 1}{j + 1}_re"] + 1j * planes[f"T{i + 1}{j + 1}_im"]
-            scene[..., i, j], scene[..., j, i] = entry, entry.conj()
+    scene = coherency_matrices(data["planes"], data["plane_names"])
     # rounded numbers make some pixels singular; a hundredth of a pixel's power on its diagonal is enough
     scene += 1e-2 / 3 * np.trace(scene, axis1=-2, axis2=-1).real[..., None, None] * np.eye(3)
     return scene.reshape(-1, 3, 3), data["labels"].ravel()
