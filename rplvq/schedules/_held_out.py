@@ -76,7 +76,7 @@ class HeldOut:
     schedule. The standard error is that of the mean difference of two losses of the same samples. The mean is weighted
     by the sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator
     of the fit. The fit therefore moves its prototypes as one that is given the chosen sigma2 and step size, bit for
-    bit.
+    bit, until it ends.
 
     Examples
     --------
