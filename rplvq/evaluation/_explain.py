@@ -168,14 +168,15 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
         )
     check_is_fitted(model, "state_")
     manifold, labels = model.trainer_.manifold, index_labels(model.prototype_labels_, model.classes_, "labels")
-    if not hasattr(manifold, "components"):
+    if getattr(manifold, "components", None) is None:
         raise ValueError(
             f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
             "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "
             "rplvq.protocols.Decomposed for a manifold of your own"
         )
     if (labels == labels[0]).all():
-        raise ValueError(f"model has prototypes of class {model.prototype_labels_[0]!r} only: there is no margin")
+        label = model.prototype_labels_.tolist()[0]
+        raise ValueError(f"model has prototypes of class {label!r} only: there is no margin")
     return manifold, model.state_.prototypes, labels
 
 
@@ -188,7 +189,8 @@ def _wanted(model: Any, X: Any, target: Any) -> Array | None:
         raise ValueError(f"target has {len(wanted)} labels for {len(X)} samples of X: give one label, or one for each")
     lacking = ~np.isin(model.classes_[wanted], model.prototype_labels_)
     if (index := first_bad(lacking)) is not None:
-        raise ValueError(f"target[{index}] is {model.classes_[wanted][index]!r}, a class that has no prototype yet")
+        label = model.classes_[wanted].tolist()[index]
+        raise ValueError(f"target[{index}] is {label!r}, a class that has no prototype yet")
     return wanted
 
 

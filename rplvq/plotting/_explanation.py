@@ -25,7 +25,7 @@ def plot_explanation(
     draw: Literal["patterns", "filters"] = "patterns",
     n_components: int = 3,
 ) -> Array:
-    """Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
+    r"""Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
 
     Blue bars speak for the explained class and orange ones against it. All bars together are the margin: the last one
     is the sum of the shares that have none of their own. Filters and patterns have no sign; the entry with the largest
@@ -41,7 +41,8 @@ def plot_explanation(
         Positions of the channels. With an Info (which needs MNE-Python) components are drawn on a head, with plain
         positions, as seen from above with the nose up, on their plane. Without positions they are bars by channel.
     names : sequence of n str, optional
-        Names of channels, features or factors; those of the Info by default, and numbers without one.
+        Names of channels, features or factors; those of the Info by default, and numbers without one. Given names are
+        written at plain positions.
     draw : {"patterns", "filters"}, default="patterns"
         Patterns show where the power of a component comes from, and filters how it is measured.
     n_components : int, default=3
@@ -50,7 +51,8 @@ def plot_explanation(
     Returns
     -------
     ndarray of matplotlib Axes
-        The bars, and one Axes per component or one for the map.
+        The bars, and one Axes per component or one for the map. The titles of components show the power of the sample
+        and of the other prototype in the filter; the power of the own prototype is 1.
 
     Raises
     ------
@@ -67,12 +69,12 @@ def plot_explanation(
     >>> model = RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"])
     >>> axes = plot_explanation(explain(model, X)[0], names=["C3", "Cz", "C4"], n_components=1)
     >>> axes[0].get_title(), len(axes)
-    ('rest, not move: margin 1.21', 2)
+    ('rest, not move\nmargin +1.21', 2)
     """
     if draw not in ("patterns", "filters"):
         raise ValueError(f"draw must be 'patterns' or 'filters', got {draw!r}")
     n = len(explanation.channels)
-    names = _names(names, positions, n)
+    named, names = names is not None, _names(names, positions, n)
     columns = explanation.patterns if draw == "patterns" else explanation.filters
     is_map = explanation.shares.ndim == 2
     n_drawn = min(max(n_components, 0), n) if columns is not None else int(is_map)
@@ -80,7 +82,7 @@ def plot_explanation(
     _bars(axes[0], explanation, names)
     for panel, index in zip(axes[1:], explanation.order.tolist(), strict=False):
         if columns is not None:
-            _component(panel, columns[:, index], positions, names)
+            _component(panel, columns[:, index], positions, names, named)
             panel.set_title(_caption(explanation, index, draw), fontsize="medium")
         elif is_map:
             _map(panel, explanation.shares, names)
@@ -102,8 +104,13 @@ def _names(names: Sequence[str] | None, positions: Any, n: int) -> list[str]:
 
 
 def _new_axes(n_drawn: int) -> Array:
-    figure = part_of_matplotlib("pyplot").figure(figsize=(3.2 + 2.4 * n_drawn, 3.0), layout="constrained")
-    return np.asarray(figure.subplots(1, 1 + n_drawn, squeeze=False)[0])
+    """Return one Axes for the bars and one per drawing, two in each row of a new figure."""
+    n_rows, n_columns = 1 + n_drawn // 2, 1 + (n_drawn > 0)
+    figure = part_of_matplotlib("pyplot").figure(figsize=(3.6 * n_columns, 3.0 * n_rows), layout="constrained")
+    panels = np.asarray(figure.subplots(n_rows, n_columns, squeeze=False).ravel())
+    for panel in panels[1 + n_drawn :]:
+        panel.set_axis_off()
+    return panels[: 1 + n_drawn]
 
 
 def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
@@ -126,21 +133,25 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     ax.set_xlabel("share of the margin")
-    ax.set_title(
-        f"{explanation.label}, not {explanation.other_label}: margin {explanation.margin:.2f}", fontsize="medium"
-    )
+    pair = f"{explanation.label}, not {explanation.other_label}"
+    ax.set_title(f"{pair}\nmargin {explanation.margin:+.2f}", fontsize="medium")
 
 
 def _caption(explanation: Explanation, index: int, draw: str) -> str:
     """Return the number and share of a component, and its power in the sample and the two prototypes."""
     power, ratio = (np.asarray(part)[index] for part in (explanation.powers, explanation.ratios))
     return (
-        f"{draw.removesuffix('s')} {index}, share {explanation.shares[index]:+.2f}\n"
-        f"sample {power:.2f}, {explanation.label} 1, {explanation.other_label} {ratio:.2f}"
+        f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}\n"
+        f"power {_short(power)} (own 1, other {_short(ratio)})"
     )
 
 
-def _component(ax: Axes, column: Array, positions: Any, names: list[str]) -> None:
+def _short(power: float) -> str:
+    """Return a positive number with about three digits."""
+    return f"{power:.0f}" if 1e3 <= power < 1e6 else f"{power:.3g}"
+
+
+def _component(ax: Axes, column: Array, positions: Any, names: list[str], named: bool) -> None:
     """Draw a filter or pattern (n,) on a head, on the plane of the positions, or as bars."""
     largest = column[np.abs(column).argmax()]
     values = (column * (largest.conj() / np.abs(largest))).real
@@ -154,7 +165,13 @@ def _component(ax: Axes, column: Array, positions: Any, names: list[str]) -> Non
     elif positions is not None:
         x, y = np.asarray(positions, dtype=float).T
         ax.tricontourf(x, y, values, levels=np.linspace(-limit, limit, 17), cmap="RdBu_r")
-        ax.plot(x, y, "o", color="0.2", ms=2.5)
+        if not named:
+            ax.plot(x, y, "o", color="0.2", ms=2.5)
+        edge = part_of_matplotlib("patheffects").withStroke(linewidth=2, foreground="white")
+        for place in zip(x, y, names, strict=True) if named else ():
+            ax.text(*place, ha="center", va="center", fontsize="small", path_effects=[edge])
+        for ends, bounds in ((x, ax.set_xlim), (y, ax.set_ylim)):  # room for the names
+            bounds(ends.min() - 0.08 * np.ptp(ends), ends.max() + 0.08 * np.ptp(ends))
         ax.set_aspect("equal")
         ax.set_axis_off()
     else:
