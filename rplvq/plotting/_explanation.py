@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rplvq.evaluation import Explanation
+from rplvq.parts import require_count
 from rplvq.plotting._style import BLUE, ORANGE, Axes, part_of_matplotlib
 from rplvq.protocols import Array
 
@@ -14,6 +15,8 @@ BARS = 8
 """Number of shares that get a bar of their own; the sum of the others is one more bar."""
 MAX_NAMES = 22
 """Largest number of names that fit beside a map or a pattern."""
+FEW_NAMES = 12
+"""Largest number of names that fit there in a font of the usual size."""
 
 
 def plot_explanation(
@@ -73,11 +76,12 @@ def plot_explanation(
     """
     if draw not in ("patterns", "filters"):
         raise ValueError(f"draw must be 'patterns' or 'filters', got {draw!r}")
+    require_count("n_components", n_components, 0)
     n = len(explanation.channels)
     named, names = names is not None, _names(names, positions, n)
     columns = explanation.patterns if draw == "patterns" else explanation.filters
     is_map = explanation.shares.ndim == 2
-    n_drawn = min(max(n_components, 0), n) if columns is not None else int(is_map)
+    n_drawn = min(n_components, n) if columns is not None else int(is_map)
     axes = _new_axes(n_drawn) if ax is None else np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     _bars(axes[0], explanation, names)
     for panel, index in zip(axes[1:], explanation.order.tolist(), strict=False):
@@ -98,8 +102,8 @@ def _names(names: Sequence[str] | None, positions: Any, n: int) -> list[str]:
     if positions is not None and hasattr(positions, "ch_names"):
         if len(positions.ch_names) != n:
             raise ValueError(f"positions has {len(positions.ch_names)} channels for {n} rows: pick the same channels")
-    elif positions is not None and np.shape(positions) != (n, 2):
-        raise ValueError(f"positions must be an Info or have shape ({n}, 2), got shape {np.shape(positions)}")
+    elif positions is not None and (np.shape(positions) != (n, 2) or not np.isfinite(positions).all()):
+        raise ValueError(f"positions must be an Info or {n} finite pairs, got shape {np.shape(positions)}")
     return [str(index) for index in range(n)] if names is None else [str(name) for name in names]
 
 
@@ -178,7 +182,7 @@ def _component(ax: Axes, column: Array, positions: Any, names: list[str], named:
         ax.barh(-np.arange(len(values)), values, color="0.45")
         ax.axvline(0, color="0.3", lw=0.8)
         places = -np.arange(len(names) if len(names) <= MAX_NAMES else 0)
-        ax.set_yticks(places, names[: len(places)], fontsize="small")
+        ax.set_yticks(places, names[: len(places)], fontsize="small" if len(names) <= FEW_NAMES else "xx-small")
         ax.spines[["top", "right", "left"]].set_visible(False)
 
 
@@ -186,9 +190,10 @@ def _map(ax: Axes, shares: Array, names: list[str]) -> None:
     """Draw shares (n, n) by entry."""
     limit = np.abs(shares).max()
     image = ax.imshow(shares, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
-    places = range(len(names)) if len(names) <= MAX_NAMES else []
-    ax.set_xticks(places, names if places else [], rotation=90, fontsize="small")
-    ax.set_yticks(places, names if places else [], fontsize="small")
+    places = range(len(names) if len(names) <= MAX_NAMES else 0)
+    size = "small" if len(names) <= FEW_NAMES else "xx-small"
+    ax.set_xticks(places, names[: len(places)], rotation=90, fontsize=size)
+    ax.set_yticks(places, names[: len(places)], fontsize=size)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="share of the margin", shrink=0.8)

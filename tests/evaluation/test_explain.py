@@ -335,3 +335,19 @@ def test_a_class_without_prototype_is_no_target():
     model = RiemannianLVQ().partial_fit(X, y, classes=[0, 1, 2])
     with pytest.raises(ValueError, match=r"target\[0\] is 2, a class that has no prototype yet"):
         explain(model, X, target=2)
+
+
+def test_deleting_the_largest_shares_turns_recorded_trials(real_data, unpack_symmetric):
+    with np.load(real_data("bci2a_cov22.npz"), allow_pickle=False) as data:
+        X, y, test = unpack_symmetric(data["s3_cov"], 22), data["s3_y"], data["s3_test"]
+    model = RiemannianLVQ(max_epochs=0).fit(X[~test], y[~test])
+    rng, turned = np.random.default_rng(0), []
+    for x, found in zip(X[test][:100], explain(model, X[test][:100]), strict=True):
+        own, other = model.prototypes_[found.own], model.prototypes_[found.other]
+        orders = np.argsort(-found.shares), rng.permutation(22), np.argsort(np.abs(found.shares))
+        left = [found.filters[:, order[2:]] for order in orders]
+        turned.append([generalised_margin(*(v.T @ m @ v for m in (x, own, other))) < 0 for v in left])
+    largest, at_random, smallest = np.mean(turned, axis=0)
+    assert largest > 0.5
+    assert at_random < 0.5 * largest
+    assert smallest < at_random

@@ -143,7 +143,9 @@ def test_what_does_not_fit_is_refused():
     found = explained()
     for options, sentence in [
         ({"names": ["C3"]}, "names has 1 entries for 4 channels"),
-        ({"positions": PLACES[:3]}, r"shape \(4, 2\), got shape \(3, 2\)"),
+        ({"positions": PLACES[:3]}, r"4 finite pairs, got shape \(3, 2\)"),
+        ({"positions": PLACES * np.nan}, "4 finite pairs"),
+        ({"n_components": -1}, "n_components"),
         ({"draw": "waves"}, "draw must be 'patterns' or 'filters', got 'waves'"),
     ]:
         with pytest.raises(ValueError, match=sentence):
