@@ -87,7 +87,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
         A fitted classifier. Its manifold must offer ``components`` (:class:`rplvq.protocols.Decomposed`), as the
         affine-invariant metric, the Log-Euclidean ones, log-Cholesky, Frobenius and vectors do.
     X : array-like of shape (N, n, n), or (N, d) for vectors
-        Samples. The answer holds about ``50 n^2`` floats per sample.
+        Samples. The answer holds about ``5 n^2`` numbers per sample.
     target : label, array-like of N labels, or None, default=None
         The class to be explained, for all samples or for each; by default the predicted class. For another class than
         that of the nearest prototype the margin is negative, and negative shares say what the sample lacks.
@@ -161,7 +161,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
 
 def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
     """Return the manifold of a fitted model, its prototypes and their class indices (K,); refuse what has no split."""
-    if not hasattr(model, "decision") or not hasattr(model, "fit"):
+    if not hasattr(model, "decision") or not hasattr(model, "partial_fit"):
         raise TypeError(
             f"model must be a fitted RiemannianLVQ, got {type(model).__name__}: of a pipeline, pass the last step with "
             "the samples that reach it, explain(pipeline[-1], pipeline[:-1].transform(X))"

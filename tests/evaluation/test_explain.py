@@ -23,6 +23,7 @@ from rplvq import (
     Recenter,
     RiemannianLVQ,
     explain,
+    load_model,
 )
 from rplvq.manifolds import flat_sqdist
 from rplvq.protocols import Components
@@ -277,6 +278,16 @@ def test_one_sample_is_explained_as_among_many():
         assert_allclose(found.shares, whole[row].shares, atol=1e-12)
         assert sorted(found.order.tolist()) == [0, 1, 2]
         assert (np.diff(np.abs(found.shares[found.order])) <= 0).all()
+
+
+@pytest.mark.parametrize("manifold", ["affine_invariant", "learned_log_euclidean"])
+def test_a_saved_model_explains_the_same(manifold, tmp_path):
+    X, y = spd_classes()
+    model = RiemannianLVQ(manifold, sigma2=1.0, max_epochs=2, random_state=0).fit(X, y)
+    model.save(tmp_path / "model.zip")
+    for one, two in zip(explain(model, X), explain(load_model(tmp_path / "model.zip"), X), strict=True):
+        assert_allclose(two.shares, one.shares, atol=1e-9)
+        assert_allclose(two.channels, one.channels, atol=1e-9)
 
 
 def test_an_explanation_is_frozen():
