@@ -17,6 +17,7 @@ TUTORIALS = ("eeg_mne", "polsar")  # they also simulate their data: see test_tut
 NEEDS = {
     "dimension_reduction": "bci2a_cov22.npz",
     "eeg_sessions": "bci2a_cov22.npz",
+    "explain": "bci2a_cov22.npz",
     "prediction_sets": "bci2a_cov22.npz",
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
