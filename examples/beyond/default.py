@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 from examples.paper import eth80
 from examples.paper.data import Split, coherency_matrices, is_available, load_arrays, load_bci2a
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import RiemannianLVQ, TangentSpace
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.features import trial_covariances
 from rplvq.protocols import Array
@@ -45,7 +45,15 @@ FILES = {
     "airsar": "polsar_sf_airsar_T3.npz",
     "eegmmi": "eegmmi_s001_raw.npz",
 }
-METRICS = ("affine_invariant", "log_euclidean")
+METRICS: dict[str, Any] = {
+    "affine_invariant": "affine_invariant",
+    "log_euclidean": "log_euclidean",
+    "tangent": "tangent",
+    "tangent, whitened": TangentSpace(whiten=True),
+}
+"""Metrics by the names of their records."""
+BASELINE = "affine_invariant"
+"""The metric beside which the baseline is scored, which has only one."""
 N_TEST = {"syn": 250, "airsar": 400}
 """Number of test samples per class."""
 REPETITIONS: dict[Any, int] = {72: 2, "folds": 1, "runs": 2}
@@ -133,7 +141,7 @@ def tangent_space() -> Any:
     return make_pipeline(TangentSpace(), FunctionTransformer(as_real), LogisticRegression(max_iter=1000))
 
 
-def methods(metric: str, seed: int) -> dict[str, Any]:
+def methods(metric: Any, seed: int) -> dict[str, Any]:
     """Return the classifiers by name."""
     return {
         "class means": RiemannianLVQ(metric, max_epochs=0),
@@ -143,7 +151,7 @@ def methods(metric: str, seed: int) -> dict[str, Any]:
 
 
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
-    """Score all methods under the metric ``method``; every value is a mean over the splits of the repetition.
+    """Score all methods under the metric named ``method``; every value is a mean over the splits of the repetition.
 
     Returns
     -------
@@ -153,9 +161,9 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
     found: dict[str, list[list[float]]] = {}
     trained = []
     for split in splits(data, size, repetition):
-        for name, model in methods(method, repetition).items():
-            if name == "tangent space" and method != METRICS[0]:
-                continue  # this baseline has one metric
+        for name, model in methods(METRICS[method], repetition).items():
+            if name == "tangent space" and method != BASELINE:
+                continue
             if name == "default":
                 model.set_params(max_epochs=max_epochs)
             began = time.perf_counter()
@@ -188,4 +196,5 @@ def jobs(quick: bool = False) -> list[Job]:
 
 def smoke() -> list[Job]:
     """Return jobs of seconds: few digits, few epochs."""
-    return [Job("default-digits-50", METRICS[0], 0, {"data": "digits", "size": 50, "max_epochs": 3}, score)]
+    settings = {"data": "digits", "size": 50, "max_epochs": 3}
+    return [Job("default-digits-50", name, 0, settings, score) for name in (BASELINE, "tangent, whitened")]

@@ -35,7 +35,12 @@ SPLITS = {
 }
 """Descriptions of the splits that are no number of samples."""
 COLUMNS = ("accuracy", "fit_seconds", "predict_seconds")
-METRICS = {"affine_invariant": "affine-invariant", "log_euclidean": "Log-Euclidean"}
+METRICS = {
+    "affine_invariant": "affine-invariant",
+    "log_euclidean": "Log-Euclidean",
+    "tangent": "tangent",
+    "tangent, whitened": "tangent, whitened",
+}
 HOME = {
     "digits": "Digits, 1000 images",
     "bci2a": "EEG, next day (BCI 2a)",
@@ -74,7 +79,7 @@ def gains(folder: pathlib.Path) -> dict[str, float]:
     found = {}
     for data, name in names.items():
         records = load(folder, f"default-{name}")
-        results = [record["result"] for record in records if record["method"] == default_runs.METRICS[0]]
+        results = [record["result"] for record in records if record["method"] == default_runs.BASELINE]
         if results:
             found[data] = _mean(results, "default", "accuracy") - _mean(results, "class means", "accuracy")
     return found

@@ -117,6 +117,14 @@ def _as_matrix(name: str, value: Any) -> Array | None:
     return found
 
 
+def _as_reference(value: Any) -> Array | None:
+    return _as_matrix("reference", value)
+
+
+def _as_covariance(value: Any) -> Array | None:
+    return _as_matrix("covariance", value)
+
+
 def _shown(value: Array | None) -> str:
     """Return a matrix as its size and trace, which is short and differs between fits."""
     return "None" if value is None else f"<{len(value)} x {len(value)}, trace {np.trace(value).real:.8g}>"
@@ -186,13 +194,9 @@ class TangentSpace(FlatMethods):
            [4.]])
     """
 
-    reference: Array | None = attrs.field(
-        default=None, converter=lambda value: _as_matrix("reference", value), repr=_shown, eq=SAME, hash=False
-    )
+    reference: Array | None = attrs.field(default=None, converter=_as_reference, repr=_shown, eq=SAME, hash=False)
     whiten: bool = attrs.field(default=False, validator=one_of(True, False))
-    covariance: Array | None = attrs.field(
-        default=None, converter=lambda value: _as_matrix("covariance", value), repr=_shown, eq=SAME, hash=False
-    )
+    covariance: Array | None = attrs.field(default=None, converter=_as_covariance, repr=_shown, eq=SAME, hash=False)
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
     _frame: Frame | None = attrs.field(init=False, repr=False, eq=False)
 
