@@ -39,6 +39,16 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "eegmmi": ("runs",),
 }
 """Sizes, descriptors or ways to split, by data set."""
+AT_THE_MEAN: dict[str, tuple[Any, ...]] = {
+    "syn1": (120,),
+    "syn2": (120,),
+    "digits": (1000,),
+    "bci2a": (72, "folds"),
+    "eth80": ("full256", "mask256"),
+    "airsar": ("regions",),
+    "eegmmi": ("runs",),
+}
+"""The sizes for which the metrics at the mean are scored, too."""
 FILES = {
     "bci2a": "bci2a_cov22.npz",
     "eth80": "eth80_cov5.npz",
@@ -188,6 +198,8 @@ def jobs(quick: bool = False) -> list[Job]:
         if data in FILES and not is_available(FILES[data]):
             continue
         for size, metric in product(sizes, METRICS):
+            if metric.startswith("tangent") and size not in AT_THE_MEAN[data]:
+                continue
             n_repetitions = 1 if quick else REPETITIONS.get(size, 10)
             settings = {"data": data, "size": size} | ({"max_epochs": 3} if quick else {})
             found += [Job(f"default-{data}-{size}", metric, i, settings, score) for i in range(n_repetitions)]

@@ -274,7 +274,7 @@ class TangentSpace(FlatMethods):
         if covariance is None:
             covariance = within_covariance(codes, n_rows, groups, weights)
         found = attrs.evolve(self, reference=reference, covariance=covariance)
-        return found, by_block(found._whitened, codes)
+        return found, found._whiten_in_place(codes)
 
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
@@ -290,9 +290,10 @@ class TangentSpace(FlatMethods):
         """
         if self._frame is None or self._frame.color is None:
             return self, kept, held
-        inner, outer = (by_block(self._colored, codes) for codes in (kept, held))
+        inner = by_block(self._colored, kept)
         found = attrs.evolve(self, covariance=within_covariance(inner, len(self._frame.color), groups, weights))
-        return found, by_block(found._whitened, inner), by_block(found._whitened, outer)
+        outer = by_block(lambda part: found._whitened(self._colored(part)), held)
+        return found, found._whiten_in_place(inner), outer
 
     def encode(self, points: Any) -> Array:
         """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite.
@@ -343,6 +344,15 @@ class TangentSpace(FlatMethods):
     def _whitened(self, tangents: Array) -> Array:
         """Return codes of tangent vectors (N, n, n): the same without a covariance."""
         return tangents if self._frame is None else _mapped(self._frame.whitener, tangents)
+
+    def _whiten_in_place(self, tangents: Array) -> Array:
+        """Replace tangent vectors (N, n, n) by their codes, part by part."""
+        n = tangents.shape[-1]
+        if len(self.covariance) > n * (n + 1) // 2:  # type: ignore[arg-type]
+            tangents = tangents.astype(complex, copy=False)
+        for rows in parts_of(tangents):
+            tangents[rows] = self._whitened(tangents[rows])
+        return tangents
 
     def _colored(self, codes: Array) -> Array:
         """Return the tangent vectors of codes (N, n, n)."""

@@ -45,8 +45,11 @@ EMPTY = {
 }
 
 
+MANIFOLDS = ["affine_invariant", "log_euclidean", "log_cholesky", "bures_wasserstein", "tangent"]
+
+
 @pytest.mark.parametrize("keep", EMPTY.values(), ids=EMPTY)
-@pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", "log_cholesky", "bures_wasserstein"])
+@pytest.mark.parametrize("manifold", MANIFOLDS)
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 7}, {"init": "kmeans", "prototypes_per_class": 2}], ids=str)
 def test_a_filter_may_leave_empty_partitions(keep, manifold, settings):
     lazy, X, y = filtered(keep)

@@ -16,6 +16,7 @@ from rplvq import (
     LogCholesky,
     LogEuclidean,
     ProjectedEuclidean,
+    TangentSpace,
 )
 from rplvq.exceptions import PointError
 
@@ -27,6 +28,7 @@ MATRIX_MANIFOLDS = pytest.mark.parametrize(
         ProjectedEuclidean(relative=True),
         LogCholesky(),
         BuresWasserstein(),
+        TangentSpace(np.eye(2)),
         LearnedLogEuclidean(),
     ],
     ids=repr,
