@@ -96,7 +96,7 @@ def whitened(dtype=float):
 
 def tangent_vector(x):
     """Logarithm at the reference, by SciPy's functions of a single matrix."""
-    inverse = np.linalg.inv(scipy.linalg.sqrtm(reference_of(len(x), x.dtype.type if np.iscomplexobj(x) else float)))
+    inverse = np.linalg.inv(scipy.linalg.sqrtm(reference_of(len(x), complex if np.iscomplexobj(x) else float)))
     return scipy.linalg.logm(inverse @ x @ inverse)
 
 
