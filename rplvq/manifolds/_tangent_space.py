@@ -19,16 +19,11 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
+from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, within_covariance
 from rplvq.manifolds._flat import FlatMethods
-from rplvq.manifolds._learned_log_euclidean import LARGEST, coordinates
 from rplvq.manifolds._means import riemannian_mean
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array
-
-LEAST = 1e-6
-"""Smallest shrinkage of a covariance. It keeps the covariance of a few samples invertible."""
-COINCIDENT = 1e-24
-"""Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
 
 
 class Frame(NamedTuple):
@@ -38,67 +33,6 @@ class Frame(NamedTuple):
     inverse: Array  # (n, n), M^-1/2
     color: Array | None  # (m, m), lower triangular C with C C^T the covariance
     whitener: Array | None  # (m, m), C^-1
-
-
-def from_coordinates(vectors: Array, n: int) -> Array:
-    """Return the Hermitian matrices (N, n, n) whose real coordinates are vectors (N, m), as `coordinates` has them."""
-    rows, columns = np.triu_indices(n, 1)
-    places, n_above = np.arange(n), len(rows)
-    is_complex = vectors.shape[1] > n + n_above
-    result = np.zeros((len(vectors), n, n), dtype=complex if is_complex else float)
-    result[:, places, places] = vectors[:, :n]
-    above = vectors[:, n : n + n_above] / np.sqrt(2.0)
-    if is_complex:
-        above = above + 1j * (vectors[:, n + n_above :] / np.sqrt(2.0))
-    result[:, rows, columns] = above
-    result[:, columns, rows] = above.conj()
-    return result
-
-
-def within_covariance(codes: Array, m: int, groups: Array | None = None, weights: Array | None = None) -> Array:
-    """Return the shrunk pooled covariance (m, m) of Hermitian matrices (N, n, n) around the means of their groups.
-
-    The shrinkage towards a multiple of the identity is that of Ledoit and Wolf (2004,
-    doi:10.1016/S0047-259X(03)00096-4), as :func:`sklearn.covariance.ledoit_wolf` computes it of the differences from
-    the means. A weight w counts as w copies of a sample, which the function of scikit-learn does not support.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (N, n, n)
-        Hermitian matrices.
-    m : int
-        Number of real coordinates: n (n + 1) / 2, or n^2 for complex matrices.
-    groups : ndarray of shape (N,), optional
-        Group of each sample; by default all are in one.
-    weights : ndarray of shape (N,), optional
-        Weights that are not negative; by default 1.
-
-    Raises
-    ------
-    ValueError
-        If all samples of each group are equal.
-    """
-    weights = np.ones(len(codes)) if weights is None else weights
-    _, own = np.unique(np.zeros(len(codes)) if groups is None else groups, return_inverse=True)
-    parts, total = parts_of(codes), float(weights.sum())
-    shares = np.eye(int(own.max()) + 1)
-    sums = sum((shares[own[rows]] * weights[rows, None]).T @ coordinates(codes[rows], m) for rows in parts)
-    means = sums / np.bincount(own, weights)[:, None].clip(min=np.finfo(float).tiny)
-    scatter, fourth = np.zeros((m, m)), 0.0
-    for rows in parts:
-        centred = coordinates(codes[rows], m) - means[own[rows]]
-        scatter += (centred.T * weights[rows]) @ centred / total
-        fourth += float(weights[rows] @ np.vecdot(centred, centred) ** 2) / total
-    variance = float(np.trace(scatter)) / m
-    if not variance > COINCIDENT:
-        raise ValueError(
-            f"whiten=True needs a class with at least two different samples, but the {len(codes)} samples have none: "
-            "pass more samples, or set whiten=False"
-        )
-    square = float(np.vdot(scatter, scatter))
-    spread, error = square - m * variance**2, (fourth - square) / total
-    shrinkage = 1.0 if error >= spread else max(error / spread, LEAST)
-    return (1.0 - shrinkage) * scatter + shrinkage * variance * np.eye(m)
 
 
 def _as_matrix(name: str, value: Any) -> Array | None:
@@ -257,7 +191,7 @@ class TangentSpace(FlatMethods):
             learned because all points of each group are equal.
         """
         matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
-        n_rows = self._n_coordinates(matrices)
+        m = self._n_coordinates(matrices)
         reference = self.reference
         if reference is None:
             # The arithmetic mean moves with a congruence of the points as the Riemannian mean does, so that all steps
@@ -272,7 +206,7 @@ class TangentSpace(FlatMethods):
             return plain, codes
         covariance = self.covariance
         if covariance is None:
-            covariance = within_covariance(codes, n_rows, groups, weights)
+            covariance = within_covariance(codes, m, groups, weights)
         found = attrs.evolve(self, reference=reference, covariance=covariance)
         return found, found._whiten_in_place(codes)
 

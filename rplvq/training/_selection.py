@@ -346,9 +346,10 @@ def comparable(folds: Iterable[Fold | None]) -> list[Fold]:
     An initializer of the user's own may give other labels, or raise ValueError, because a fold has fewer samples.
     """
     found: list[Fold] = []
-    for fold in folds:
+    for fold in filter(None, folds):
         with contextlib.suppress(ValueError):
-            if fold is not None and (not found or np.array_equal(fold.first[1], found[0].first[1])):
+            labels = fold.first[1]
+            if not found or np.array_equal(labels, found[0].first[1]):
                 found.append(fold)
     return found
 
