@@ -267,7 +267,11 @@ class StepRule(Schedule, Protocol):
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes."""
+    """The choice of the first prototypes.
+
+    An initializer may also offer ``near(prototypes, labels)``. It returns an initializer for most of the samples for
+    which ``prototypes`` were chosen, which may start from them. The trials of :class:`rplvq.HeldOut` save time by it.
+    """
 
     def __call__(
         self,
