@@ -294,9 +294,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         rng, validation = np.random.default_rng(origin.seed), None
         if stopping := resolve_early_stopping(self.early_stopping):
             samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
-        before, initializer = manifold, self._initializer(classes, samples)
+        initializer = self._initializer(classes, samples)
         manifold, samples = referenced(manifold, samples)
-        if validation is not None and manifold is not before:
+        if validation is not None and hasattr(manifold, "referenced"):
             validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
         trainer = make_trainer(self, manifold, initializer)
         if resume is not None and progress is not None:

@@ -329,7 +329,7 @@ def choose_sigma2(
 def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:
     """Return a fold; a manifold that was learned with the classes of all samples is learned again without ``held``.
 
-    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 2.8. The result is None if
+    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
     the samples of the fold do not suffice.
     """
     manifold: Any = trainer.manifold
