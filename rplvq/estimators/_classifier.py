@@ -331,8 +331,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
 
-        The first call chooses the initial prototypes, sigma2 and the start of the step size (if they are not given)
-        from its batch. Later calls keep its metric, cost and schedules. Schedules advance by one epoch per call up to
+        The first call chooses the initial prototypes, sigma2, the start of the step size (if they are not given) and
+        the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules. Schedules advance by one epoch per call up to
         ``max_epochs``, where they stay. A default step size is then one for streams, see
         :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of ``growth`` see the
         latest samples, including those of this call, before the sweep. Callbacks are not called. Ctrl-C leaves the
