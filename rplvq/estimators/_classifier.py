@@ -332,11 +332,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         """Continue from the present prototypes with one sweep over a batch of samples.
 
         The first call chooses the initial prototypes, sigma2, the start of the step size (if they are not given) and
-        the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules. Schedules advance by one epoch per call up to
-        ``max_epochs``, where they stay. A default step size is then one for streams, see
-        :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of ``growth`` see the
-        latest samples, including those of this call, before the sweep. Callbacks are not called. Ctrl-C leaves the
-        model as it was before the call.
+        the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules.
+        Schedules advance by one epoch per call up to ``max_epochs``, where they stay. A default step size is then one
+        for streams, see :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of
+        ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not called.
+        Ctrl-C leaves the model as it was before the call.
 
         The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
         comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until
