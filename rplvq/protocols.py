@@ -53,8 +53,8 @@ class Manifold(Protocol[GeodesicsT]):
     ``-grad_w d(x, w) / 2`` in place of the logarithms, and ``check_manifold(..., divergence=True)`` checks it.
 
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
-    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled`, :class:`Bounded`, :class:`Referenced`
-    and :class:`Supervised`.
+    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled`, :class:`Bounded`, :class:`Referenced`,
+    :class:`Supervised` and :class:`Decomposed`.
     """
 
     def encode(self, points: Any) -> Array:
@@ -169,6 +169,46 @@ class Supervised(Protocol):
 
         ``groups`` and ``weights`` (N,) belong to ``kept``. What needs no groups may stay as it is.
         """
+
+
+class Spectrum(NamedTuple):
+    """Generalised eigenvalues lam and eigenvectors v of samples X and prototypes W: ``X v = lam W v``, ``v^H W v = 1``.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (B, K, n)
+        Power of the sample in each filter, in units of the power of the prototype, ascending.
+    filters, patterns : ndarray of shape (B, K, n, n)
+        The eigenvectors v_i and the patterns ``W v_i``, as columns. The inverse of ``filters`` is ``patterns^H``.
+    """
+
+    eigenvalues: Array
+    filters: Array
+    patterns: Array
+
+
+class Components(NamedTuple):
+    """The squared distances of B samples to K prototypes as sums, without approximation.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (B, K, ...)
+        Parts of the squared distances: ``shares[b, k].sum() == sqdist[b, k]``. With a spectrum they have the shape (B,
+        K, n). Without one, the same entry means the same coordinate for all prototypes, such as one entry of a
+        logarithm or one factor of a product.
+    spectrum : Spectrum, optional
+        Eigenvalues, filters and patterns to which the shares belong.
+    """
+
+    shares: Array
+    spectrum: Spectrum | None = None
+
+
+class Decomposed(Protocol):
+    """A manifold whose squared distances are sums of parts that mean something; ``explain`` shows these."""
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split the squared distances of samples (B, ...) to K prototypes, shape (B, K), into sums."""
 
 
 class Evaluation(NamedTuple):
