@@ -352,7 +352,14 @@ class Trainer:
     ) -> list[Hook]:
         """Return what runs after each epoch: early stopping, the end of settled training, and the callbacks.
 
-        ``score`` measures a state on the training samples; the other arguments are those of :meth:`epochs`.
+        Parameters
+        ----------
+        progress : Progress
+            The run before the next epoch.
+        score : callable
+            Measures a state on the training samples.
+        validation, origin, settles
+            As for :meth:`epochs`.
         """
         hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
         if settles and is_auto(getattr(self.step_size, "schedule", self.step_size)) and not self.growth:
