@@ -11,8 +11,7 @@ from numpy.testing import assert_allclose
 from rplvq import RSLVQ, AffineInvariant
 from rplvq.arrays import Samples
 from rplvq.training.compiled import PLAIN, compiled_kernels, connection, run_block
-from rplvq.training.compiled._blocks import from_lanes, into_lanes
-from rplvq.training.compiled._rotations import rounds
+from rplvq.training.compiled._blocks import aligned, from_lanes, into_lanes
 from tests.problems import spd
 
 KERNELS = pytest.mark.parametrize(
@@ -67,8 +66,8 @@ def test_rotations_find_spectra_at_every_scale(kernels, dtype, width, exponent):
     found = []
     for scale in (1.0, 10.0**exponent):
         scaled = roots * np.where(np.arange(len(roots)) % 3, scale, 1.0)[:, None, None]
-        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), np.empty(2 * 4 * width)
-        kernels().batch_spectra(lanes, squares, 0, 2, 4, rounds(4), (0.0,) * width)
+        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), aligned(2 * 4 * width)
+        kernels().batch_spectra(lanes, squares, 0, 2, 4, aligned(5 * 4 * width), (0.0,) * width)
         columns = from_lanes(lanes, len(roots), 4, width)
         values = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)
         basis = columns / np.sqrt(values)[..., None]

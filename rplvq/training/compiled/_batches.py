@@ -15,9 +15,8 @@ from joblib import effective_n_jobs
 
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhile, lane_width
+from rplvq.training.compiled._blocks import aligned, from_lanes, into_lanes, is_worthwhile, lane_width
 from rplvq.training.compiled._build import Kernels, compiled_kernels
-from rplvq.training.compiled._rotations import rounds
 
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
@@ -112,11 +111,11 @@ def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Conne
 def decompose(kernels: Kernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
     """Return the squared singular values (P, n) of matrices M (P, n, n), and the columns of M V as rows (P, n, n)."""
     n = matrices.shape[1]
-    lanes, pairs, like = into_lanes(matrices.swapaxes(1, 2), width), rounds(n), (0.0,) * width
-    squares = np.empty(len(lanes[0]) // n)
+    lanes, like = into_lanes(matrices.swapaxes(1, 2), width), (0.0,) * width
+    squares = aligned(len(lanes[0]) // n)
 
     def part(start: int, stop: int) -> None:
-        kernels.batch_spectra(lanes, squares, start, stop, n, pairs, like)
+        kernels.batch_spectra(lanes, squares, start, stop, n, aligned(5 * n * width), like)
 
     split(part, len(squares) // (n * width), matrices.size * n)
     ordered = squares.reshape(-1, n, width).swapaxes(1, 2).reshape(-1, n)

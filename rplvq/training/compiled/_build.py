@@ -90,8 +90,9 @@ def _build(source: str, *, cache: bool) -> Kernels:
         return numba.njit(cache=cache, error_model="numpy", nogil=True, **options)(copy)
 
     # These are inlined, because a function that is not inlined passes vectors through memory.
-    vector = (rotations.sum_squares, rotations.rotate, rotations.rescale)
+    vector = (rotations.sum_squares, rotations.multiply, rotations.angle, rotations.turn, rotations.rescale)
     inlined = [compiled(function, forceinline=True) for function in vector]
+    inlined += [compiled(function, *inlined, forceinline=True) for function in (rotations.measure, rotations.rotate)]
     orthogonalise = compiled(rotations.orthogonalise, *inlined)
     parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
     return Kernels(
