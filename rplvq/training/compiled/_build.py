@@ -11,18 +11,20 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from rplvq.training.compiled import _logs as logs
 from rplvq.training.compiled import _rotations as rotations
 from rplvq.training.compiled import _steps as steps
 
 
 class Kernels(NamedTuple):
-    """The two compiled functions: all steps of a block of samples, and the decompositions of a mini-batch."""
+    """The compiled functions: all steps of a block of samples, decompositions of many matrices, and logarithms."""
 
     run_steps: Callable[..., int]
     batch_spectra: Callable[..., None]
+    batch_logs: Callable[..., None]
 
 
-PLAIN = Kernels(steps.run_steps, rotations.batch_spectra)
+PLAIN = Kernels(steps.run_steps, rotations.batch_spectra, logs.batch_logs)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -98,4 +100,5 @@ def _build(source: str, *, cache: bool) -> Kernels:
     return Kernels(
         compiled(steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
         compiled(rotations.batch_spectra, orthogonalise),
+        compiled(logs.batch_logs, orthogonalise, *(compiled(part) for part in (logs.cholesky_lanes, logs.combine))),
     )

@@ -78,19 +78,22 @@ def multiply(matrix: Parts, first: int, length: int, turns: Array, slot: int, li
         store(turns, slot + len(like), imaginary)
 
 
-def angle(squares: Array, scales: Array, turns: Array, i: int, parts: Parts, like: Lanes) -> Array:
+def angle(
+    squares: Array, scales: Array, turns: Array, i: int, moves: Array, parts: Parts, like: Lanes
+) -> Array:
     """Find the rotation that makes the columns at i and i + 1 orthogonal, and update their norms and scales.
 
     ``squares`` and ``scales`` hold the squared norms of the columns and the squares of their scales. The product g of
-    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Returns a number (W,)
-    that is positive in lanes where the columns need another look.
+    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Lanes in which ``moves``
+    (W,) is 0 instead of 1 keep their columns, bit for bit. Returns a number (W,) that is positive in lanes where the
+    columns need another look.
     """
     width, p, q = len(like), i * len(like), (i + 1) * len(like)
     zero, half = fill(0.0, like), fill(0.5, like)
-    real = imaginary = load(turns, 4 * q, like)
+    real = imaginary = moves * load(turns, 4 * q, like)
     size = real * real
     if len(parts) == 2:
-        imaginary = load(turns, 4 * q + width, like)
+        imaginary = moves * load(turns, 4 * q + width, like)
         size = fused(imaginary, imaginary, size)
     mine, other = load(squares, p, like), load(squares, q, like)
     left, right = load(scales, p, like), load(scales, q, like)
@@ -150,16 +153,24 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
 
 
 def rotate(
-    matrix: Parts, start: int, n: int, parity: int, squares: Array, scales: Array, turns: Array, like: Lanes
+    matrix: Parts,
+    start: int,
+    n: int,
+    parity: int,
+    squares: Array,
+    scales: Array,
+    turns: Array,
+    moves: Array,
+    like: Lanes,
 ) -> Array:
     """Rotate one round of pairs: those that begin at even columns, or at odd ones if ``parity`` is 1.
 
     The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
-    (W,) that is positive in lanes where a pair needs another look.
+    (W,) that is positive in lanes where a pair needs another look, and -1 or less in the others.
     """
-    length, slot, worst = n * len(like), 4 * len(like), fill(0.0, like)
+    length, slot, worst = n * len(like), 4 * len(like), fill(-1.0, like)
     for i in range(parity, n - 1, 2):
-        worst = larger(angle(squares, scales, turns, i, matrix, like), worst)
+        worst = larger(angle(squares, scales, turns, i, moves, matrix, like), worst)
     for i in range(parity, n - 1, 2):
         turn(matrix, start + max(i - 1, 0) * length, start + i * length, length, turns, i * slot, like)
     if (n - parity) % 2 == 1 and n > 1:  # the last column has stayed where it was
@@ -185,11 +196,13 @@ def measure(matrix: Parts, start: int, n: int, squares: Array, scales: Array, li
     return total
 
 
-def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array, like: Lanes) -> None:
+def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array, like: Lanes) -> bool:
     """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
-    Matrices far from 1 are scaled by a power of two while they are rotated. ``work`` (5 n W,) is to work in.
+    Matrices far from 1 are scaled by a power of two while they are rotated. ``work`` (5 n W,) is to work in. A lane
+    stands still when its columns are orthogonal, so that its result does not depend on its neighbours, but for the order
+    of the columns. Returns whether this order is reversed.
     """
     width, start, values = len(like), block * n * n * len(like), block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
@@ -204,17 +217,18 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
         rescale(columns, start, n * n * width, scale, like)
     for i in range(0, n - 1, 2):
         multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
-    quiet = 0  # rounds since the last one that moved anything; n of them have seen every pair
-    for done in range(MAX_SWEEPS * n):
-        if done % n == 0:
-            measure(columns, start, n, norms, scales, like)
-        worst = rotate(columns, start, n, done % 2, norms, scales, turns, like)
-        quiet = 0 if any_positive(worst) else quiet + 1
-        if quiet == n:
-            break
+    half, moves, done, worst = fill(0.5, like), fill(1.0, like), 0, fill(1.0, like)
+    while any_positive(worst) and done < MAX_SWEEPS * n:
+        measure(columns, start, n, norms, scales, like)
+        worst = fill(-1.0, like)
+        for _ in range(n):
+            worst = larger(rotate(columns, start, n, done % 2, norms, scales, turns, moves, like), worst)
+            done += 1
+        moves = fused(half, signed(fill(1.0, like), worst), half)
     for i in range(n):
         rescale(columns, start + i * n * width, n * width, root(load(scales, i * width, like)) / scale, like)
         store(norms, i * width, sum_squares(columns, start + i * n * width, n * width, like))
+    return done // n % 2 == 1
 
 
 def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, like: Lanes) -> None:
