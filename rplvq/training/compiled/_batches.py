@@ -13,10 +13,10 @@ import attrs
 import numpy as np
 from joblib import effective_n_jobs
 
+from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.training.compiled._blocks import aligned, from_lanes, into_lanes, is_worthwhile, lane_width
-from rplvq.training.compiled._build import Kernels, compiled_kernels
+from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
@@ -38,7 +38,7 @@ def connection(manifold: Any, size: int, compiled: bool | str = "auto", n_jobs: 
     if not decomposes(manifold, size):
         yield manifold.connect
         return
-    kernels, n_threads = compiled_kernels() if compiled else None, effective_n_jobs(n_jobs)
+    kernels, n_threads = lane_kernels() if compiled else None, effective_n_jobs(n_jobs)
     with ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else nullcontext() as pool:
         split = Split(pool, n_threads)
         yield by_lapack(manifold, split) if kernels is None else by_lanes(manifold, kernels, split)
@@ -81,7 +81,7 @@ def by_lapack(manifold: AffineInvariant, split: Split) -> Connect:
     return connect
 
 
-def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Connect:
+def by_lanes(manifold: AffineInvariant, kernels: LaneKernels, split: Split) -> Connect:
     """Return a ``connect`` that decomposes by compiled rotations where these are faster, and by LAPACK elsewhere."""
     plain = by_lapack(manifold, split)
 
@@ -108,7 +108,7 @@ def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Conne
     return connect
 
 
-def decompose(kernels: Kernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
+def decompose(kernels: LaneKernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
     """Return the squared singular values (P, n) of matrices M (P, n, n), and the columns of M V as rows (P, n, n)."""
     n = matrices.shape[1]
     lanes, like = into_lanes(matrices.swapaxes(1, 2), width), (0.0,) * width

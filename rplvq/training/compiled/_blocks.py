@@ -6,15 +6,13 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import PLVQ, RSLVQ
+from rplvq.lanes import aligned, from_lanes, into_lanes
 from rplvq.manifolds import EPS, AffineInvariant, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._build import Kernels
-from rplvq.training.compiled._rotations import Parts
 
 SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
 """Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
-LINE = 64
-"""Bytes of a line of the cache."""
 LAPACK_OVERHEAD = 1.1
 """Measured time of a step in NumPy, relative to its decompositions alone."""
 
@@ -75,38 +73,3 @@ def run_block(
     work = columns, lower, spare, aligned(5 * n * width), (0.0,) * width
     n_capped = kernels.run_steps(lanes, *data, *numbers, sqdist, loss, *work)
     return InverseFactors(from_lanes(lanes, count, n, width)), sqdist, loss, int(n_capped)
-
-
-def into_lanes(matrices: Array, width: int) -> Parts:
-    """Lay out matrices (P, n, n) in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
-
-    Returns one array of shape (blocks n n W,), or for complex matrices two, the real and the imaginary part. The last
-    block is filled up with identities.
-    """
-    n = matrices.shape[1]
-    filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
-    flat = filled.reshape(-1, n, n)
-    flat[: len(matrices)], flat[len(matrices) :] = matrices, np.eye(n)
-    last = np.moveaxis(filled, 1, -1)
-    parts = (last.real, last.imag) if matrices.dtype.kind == "c" else (last,)
-    lanes = tuple(aligned(part.size) for part in parts)
-    for lane, part in zip(lanes, parts, strict=True):
-        lane.reshape(part.shape)[...] = part
-    return lanes
-
-
-def aligned(size: int) -> Array:
-    """Return an array (size,) that begins where a line of the processor's cache begins, so that no vector spans two.
-
-    Rotations are up to 1.6 times faster for it.
-    """
-    whole = np.zeros(size + LINE // 8 - 1)
-    first = -whole.ctypes.data % LINE // 8
-    return whole[first : first + size]
-
-
-def from_lanes(lanes: Parts, count: int, n: int, width: int) -> Array:
-    """Undo :func:`into_lanes`: return the first ``count`` matrices, shape (count, n, n)."""
-    whole = lanes[0] + 1j * lanes[1] if len(lanes) == 2 else lanes[0]
-    last = whole.reshape(-1, n, n, width)
-    return np.ascontiguousarray(np.moveaxis(last, -1, 1)).reshape(-1, n, n)[:count]

@@ -1,16 +1,15 @@
 """Steps on single samples for all prototypes at once, in plain Python that numba can compile.
 
-``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``. Inverse factors
-are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
+``rplvq/lanes/_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
+Inverse factors are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 """
 
 import math
 
 import numpy as np
 
+from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, raw, store
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:

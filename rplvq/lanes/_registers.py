@@ -14,7 +14,7 @@ from numba.core import cgutils, config
 from numba.extending import intrinsic, models, overload, register_model
 from numba.np.arrayobj import make_array
 
-from rplvq.training.compiled import _simd as simd
+from rplvq.lanes import _simd as simd
 
 Generator = Callable[[Any, Any, Any, Any], Any]
 

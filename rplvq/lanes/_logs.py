@@ -5,13 +5,13 @@
 
 import math
 
+from rplvq.lanes._rotations import Parts, orthogonalise
+from rplvq.lanes._simd import Lanes, fill, fused, load, raw, root, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, raw, root, store
 
 
 def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
-    """Replace the Hermitian matrices of a block, which begins at ``start``, by L with ``L L^H``; NaN if there is none."""
+    """Replace the matrices of the block that begins at ``start`` by L with ``L L^H``; NaN where there is none."""
     width, zero = len(like), fill(0.0, like)
     for j in range(n):
         for i in range(n):

@@ -21,20 +21,8 @@ for complex ones. The argument ``like``, a tuple of W floats, only passes the wi
 
 import math
 
+from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, raw, root, signed, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._simd import (
-    Lanes,
-    any_positive,
-    fill,
-    fused,
-    larger,
-    load,
-    magnitude,
-    raw,
-    root,
-    signed,
-    store,
-)
 
 Parts = tuple[Array, ...]
 CONVERGED = 4e-14
@@ -78,15 +66,13 @@ def multiply(matrix: Parts, first: int, length: int, turns: Array, slot: int, li
         store(turns, slot + len(like), imaginary)
 
 
-def angle(
-    squares: Array, scales: Array, turns: Array, i: int, moves: Array, parts: Parts, like: Lanes
-) -> Array:
+def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, parts: Parts, like: Lanes) -> Array:
     """Find the rotation that makes the columns at i and i + 1 orthogonal, and update their norms and scales.
 
     ``squares`` and ``scales`` hold the squared norms of the columns and the squares of their scales. The product g of
-    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Lanes in which ``moves``
-    (W,) is 0 instead of 1 keep their columns, bit for bit. Returns a number (W,) that is positive in lanes where the
-    columns need another look.
+    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Lanes in which
+    ``moves`` (W,) is 0 instead of 1 keep their columns, bit for bit. Returns a number (W,) that is positive in lanes
+    where the columns need another look.
     """
     width, p, q = len(like), i * len(like), (i + 1) * len(like)
     zero, half = fill(0.0, like), fill(0.5, like)
@@ -201,8 +187,8 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
     Matrices far from 1 are scaled by a power of two while they are rotated. ``work`` (5 n W,) is to work in. A lane
-    stands still when its columns are orthogonal, so that its result does not depend on its neighbours, but for the order
-    of the columns. Returns whether this order is reversed.
+    stands still when its columns are orthogonal, so that its result does not depend on its neighbours, but for the
+    order of the columns. Returns whether this order is reversed.
     """
     width, start, values = len(like), block * n * n * len(like), block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
