@@ -1,4 +1,4 @@
-"""Logarithms of many positive definite matrices, without LAPACK where this is faster.
+"""Logarithms and spectra of many positive definite matrices, without LAPACK where this is faster.
 
 LAPACK decomposes one matrix at a time, and on small ones it spends most of its time in calls and tests. Matrices 2 x 2
 have a closed form. Others are decomposed in the lanes of vector registers if numba is installed.
@@ -16,6 +16,8 @@ LARGEST = 32
 """Larger matrices LAPACK decomposes as fast."""
 WIDTH = 8
 """Matrices in a vector register."""
+FLOOR = float(np.finfo(float).eps)
+"""Share of the largest whitened eigenvalue below which another one is rounding."""
 CACHE_BYTES = 1 << 18
 """Bytes of matrices that are laid out at once, so that they fit into the cache of a processor."""
 
@@ -72,8 +74,8 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
 def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | None:
     """Return the logarithms of matrices (N, n, n) by compiled rotations.
 
-    None if an eigenvalue is not clearly larger than ``smallest`` times the largest one. The result for a matrix does not
-    depend on the others.
+    None if an eigenvalue is not clearly larger than ``smallest`` times the largest one. The result for a matrix does
+    not depend on the others.
     """
     n, result = matrices.shape[-1], np.empty_like(matrices)
     part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
@@ -88,3 +90,28 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
             return None
         result[rows] = from_lanes(lanes, len(matrices[rows]), n, WIDTH).swapaxes(1, 2)
     return result
+
+
+def whitened_logs(factors: Array, samples: Array) -> Array | None:
+    """Return the ascending logarithms (M, n) of the eigenvalues of ``G X G^H`` for M pairs of G and X, both (M, n, n).
+
+    None where LAPACK is faster, and if a sample has no Cholesky factor.
+    """
+    n = samples.shape[-1]
+    if not 1 < n <= LARGEST or len(samples) < MANY or (kernels := lane_kernels()) is None:
+        return None
+    result = np.empty(samples.shape[:2])
+    part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH
+    for start in range(0, len(samples), part):
+        rows = slice(start, start + part)
+        try:
+            roots = np.linalg.cholesky(samples[rows])
+        except np.linalg.LinAlgError:
+            return None
+        lanes = into_lanes((factors[rows] @ roots).swapaxes(1, 2), WIDTH)
+        squares = aligned(len(lanes[0]) // n)
+        kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
+        result[rows] = squares.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: len(roots)]
+    result.sort(axis=1)
+    np.maximum(result, result[:, -1:] * FLOOR, out=result)
+    return np.asarray(np.log(result, out=result))

@@ -184,11 +184,11 @@ def test_operations_are_fused_where_the_processor_can(monkeypatch, machine, name
 
 
 def test_lanes_serve_small_matrices_and_lapack_large_ones():
-    assert lane_width(5, 48, False) == lane_width(3, 12, True) == lane_width(22, 40, False) == 8
-    assert lane_width(10, 4, False) == lane_width(22, 4, False) == 4
-    for size in ((5, 48, False), (3, 12, True), (22, 40, False), (10, 4, False), (22, 4, False)):
+    assert lane_width(5, 48, False) == lane_width(3, 24, True) == lane_width(22, 40, False) == 8
+    assert lane_width(10, 4, False) == lane_width(22, 4, False) == lane_width(3, 12, True) == 4
+    for size in ((5, 48, False), (3, 12, True), (22, 40, False), (10, 1, False), (40, 4, False), (40, 4, True)):
         assert is_worthwhile(*size)
-    for size in ((10, 1, False), (40, 4, False), (64, 40, True)):
+    for size in ((22, 1, False), (64, 4, False), (64, 40, True)):
         assert not is_worthwhile(*size)
 
 

@@ -11,8 +11,8 @@ from rplvq.manifolds import EPS, AffineInvariant, InverseFactors, inverse_factor
 from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._build import Kernels
 
-SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
-"""Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
+SHARES = {4: (0.019, 0.025), 8: (0.018, 0.024)}
+"""Measured time of a compiled step per lane and n, relative to LAPACK: by width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
 """Measured time of a step in NumPy, relative to its decompositions alone."""
 
