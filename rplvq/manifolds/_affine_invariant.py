@@ -151,7 +151,7 @@ class AffineInvariant:
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
         installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
-        to rounding. Unless this is False, the search for the nearest prototype of 1000 or more samples uses compiled
+        to rounding. Unless this is False, the search for the nearest prototype of 500 or more samples uses compiled
         eigenvalues, too; it finds the same prototypes.
 
     Notes

@@ -10,7 +10,7 @@ from rplvq.arrays import check_positive, from_spectrum, rank_tolerance
 from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.protocols import Array
 
-MANY = 1000
+MANY = 500
 """For fewer matrices than this, loading compiled code takes longer than LAPACK."""
 LARGEST = 32
 """Larger matrices LAPACK decomposes as fast."""
