@@ -1,12 +1,14 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
-from rplvq.manifolds._logarithms import whitened_logs
+from rplvq.lanes import LaneKernels
+from rplvq.manifolds._logarithms import kernels_for, whitened_logs
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
@@ -126,9 +128,9 @@ def pair_spectra(factors: Array, samples: Array) -> Array:
     return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
 
 
-def pair_spectra_in_lanes(factors: Array, samples: Array) -> Array:
-    """Return what :func:`pair_spectra` does, by compiled rotations where they are faster."""
-    found = whitened_logs(factors, samples)
+def spectra_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> Array:
+    """Return what :func:`pair_spectra` does, by compiled rotations."""
+    found = whitened_logs(kernels, factors, samples)
     return pair_spectra(factors, samples) if found is None else found
 
 
@@ -220,7 +222,8 @@ class AffineInvariant:
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
-        spectra = pair_spectra if self.compiled is False else pair_spectra_in_lanes
+        kernels = None if self.compiled is False else kernels_for(samples)
+        spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
             part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra)
             if tied.any():

@@ -33,13 +33,19 @@ def logarithms(matrices: Array, precision: float) -> Array:
     smallest = 2 * rank_tolerance(n, precision)
     if n == 2:
         found = of_two_by_two(matrices, smallest)
-    elif 2 < n <= LARGEST and len(matrices) >= MANY and (kernels := lane_kernels()) is not None:
+    elif (kernels := kernels_for(matrices)) is not None:
         found = in_lanes(kernels, matrices, smallest)
     if found is not None:
         return found
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     check_positive(matrices, eigenvalues, precision)
     return from_spectrum(np.log(eigenvalues), eigenvectors)
+
+
+def kernels_for(matrices: Array) -> LaneKernels | None:
+    """Return compiled kernels if they decompose matrices (N, n, n) faster than LAPACK, else None."""
+    small = 1 < matrices.shape[-1] <= LARGEST
+    return lane_kernels() if small and len(matrices) >= MANY else None
 
 
 def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
@@ -92,15 +98,12 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
     return result
 
 
-def whitened_logs(factors: Array, samples: Array) -> Array | None:
+def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array | None:
     """Return the ascending logarithms (M, n) of the eigenvalues of ``G X G^H`` for M pairs of G and X, both (M, n, n).
 
-    None where LAPACK is faster, and if a sample has no Cholesky factor.
+    None if a sample has no Cholesky factor.
     """
-    n = samples.shape[-1]
-    if not 1 < n <= LARGEST or len(samples) < MANY or (kernels := lane_kernels()) is None:
-        return None
-    result = np.empty(samples.shape[:2])
+    n, result = samples.shape[-1], np.empty(samples.shape[:2])
     part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH
     for start in range(0, len(samples), part):
         rows = slice(start, start + part)
