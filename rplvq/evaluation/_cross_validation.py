@@ -18,9 +18,8 @@ from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_s
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from threadpoolctl import threadpool_limits
 
-from rplvq.arrays import check_soft_labels, hard_targets, one_type, unmasked
+from rplvq.arrays import check_soft_labels, hard_targets, one_type, single_blas_thread, unmasked
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.protocols import Array
@@ -151,7 +150,7 @@ def run_fold(
     """
     (X, y, hard, groups), (train, test) = data, fold
     # Threads inside BLAS do not speed up small matrices, and they compete with the other processes for the cores.
-    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, train):
+    with single_blas_thread(), _errors_named(name, number, train):
         model = clone(estimator)
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
@@ -161,7 +160,7 @@ def run_fold(
         with interrupts_raised():
             model.fit(X_train, y_train, **given.get("fit", {}))
         fit_seconds = time.perf_counter() - began
-    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, test):
+    with single_blas_thread(), _errors_named(name, number, test):
         X_test = take_rows(X, test)
         for key, given in _requested(model, groups, test).items():
             if given and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call
