@@ -6,7 +6,6 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from tqdm.auto import tqdm
 
 from rplvq.arrays import check_groups, single_blas_thread
 from rplvq.evaluation import _cross_validation
@@ -124,6 +123,8 @@ def compare(
     )
     sizes = [(len(train), len(test)) for train, test in folds]
     progress = {"total": len(folds) * len(named), "disable": not verbose, "unit": "fit", "desc": "compare"}
+    from tqdm.auto import tqdm
+
     # The results come in the order of the calls, whatever the number of processes.
     with single_blas_thread():
         cells = Parallel(n_jobs=n_jobs)(tqdm(calls, leave=False, **progress))

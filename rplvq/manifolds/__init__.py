@@ -23,7 +23,7 @@ from rplvq.manifolds._flat import (
     flat_pull,
     flat_sqdist,
 )
-from rplvq.manifolds._from_pymanopt import FromPymanopt
+from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
@@ -32,7 +32,7 @@ __all__ = [
     "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
     "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
-    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "is_from_pymanopt", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -3,8 +3,8 @@
     PYTHONPATH=. python tests/benchmarks/threads.py --out tests/benchmarks/results/threads.json
 
 Each process fits 80 matrices, one epoch, for each size n several times and reports the medians. The processes take
-turns: BLAS threads at their default, one thread by OMP_NUM_THREADS=1, and threads at their default without the library's
-limit. Then all is repeated beside one process per core that computes without pause. Do not set OMP_NUM_THREADS.
+turns: BLAS threads at their default, one thread by OMP_NUM_THREADS=1, and threads at their default without the limit
+of the library. Then all is repeated beside one process per core that computes without pause.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 SIZES = (22, 28, 40)
-REPEATS = 5
+REPEATS = 3
 KINDS = ("default", "one", "unlimited")
 BUSY = "while True: pass"
 
@@ -53,17 +53,14 @@ def process(kind: str) -> dict[str, float]:
     environment = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     environment |= dict.fromkeys(VARIABLES, "1") if kind == "one" else {}
     command = [sys.executable, __file__, "--worker", kind]
-    ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)  # noqa: S603
+    ran = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     found: dict[str, float] = json.loads(ran.stdout)
     return found
 
 
 def rounds(count: int, *, loaded: bool) -> list[dict[str, dict[str, float]]]:
     """Return the seconds of all kinds by size, for ``count`` rounds."""
-    others = [
-        subprocess.Popen([sys.executable, "-c", BUSY])  # noqa: S603
-        for _ in range(os.cpu_count() or 1 if loaded else 0)
-    ]
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(os.cpu_count() or 1 if loaded else 0)]
     try:
         return [{kind: process(kind) for kind in KINDS} for _ in range(count)]
     finally:
