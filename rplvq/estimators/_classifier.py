@@ -66,6 +66,7 @@ from rplvq.training import (
     history_row,
     if_possible,
     measure,
+    one_decision,
     split_classes,
     step_trouble,
     untrained_history,
@@ -293,15 +294,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if stopping := resolve_early_stopping(self.early_stopping):
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
             trainer = make_trainer(self, manifold, self._initializer(classes, samples))
-            if progress is None:
-                first = trainer.first_prototypes(samples, len(classes), rng)
-                progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
             interrupted = False
-            try:
-                for latest in trainer.epochs(progress, samples, rng, validation, origin):
-                    progress = latest
-            except KeyboardInterrupt:  # keep the result of the epoch before
-                rng.bit_generator.state, interrupted = progress.rng, True
+            with one_decision(trainer.decision(samples)):
+                if progress is None:
+                    first = trainer.first_prototypes(samples, len(classes), rng)
+                    progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
+                try:
+                    for latest in trainer.epochs(progress, samples, rng, validation, origin):
+                        progress = latest
+                except KeyboardInterrupt:  # keep the result of the epoch before
+                    rng.bit_generator.state, interrupted = progress.rng, True
             state, history = progress.result()
             if not history:
                 parts = [samples] if validation is None else [samples, validation]

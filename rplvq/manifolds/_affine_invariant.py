@@ -143,8 +143,10 @@ class AffineInvariant:
         about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
-        installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
-        to rounding.
+        installed, the kernel knows the cost, and compiling pays: the kernel for this kind of matrices is stored since
+        an earlier fit, or the fits of this process are long enough to be worth the seconds of compiling. Until then
+        fits run plain, so that the first ones after the installation may differ from later ones in rounding. True
+        compiles at once, and raises an error if that is not possible; False never does.
 
     Notes
     -----

@@ -34,6 +34,7 @@ from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epo
 from rplvq.training._resize import Window, new_codes
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
+from rplvq.training.compiled import Decision, one_decision
 
 
 @library_part
@@ -190,6 +191,10 @@ class Trainer:
         with single_blas_thread(matrix_size(samples.codes)):
             return next(self._stepper.steps(state, samples, len(samples)))
 
+    def decision(self, samples: Samples) -> Decision:
+        """Return the open decision whether the steps of a fit of N samples run compiled."""
+        return Decision(samples.n_visits * self.max_epochs, self.verbose)
+
     @property
     def _stepper(self) -> Stepper:
         return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, max(self.max_epochs, 1))
@@ -274,7 +279,7 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        with single_blas_thread(matrix_size(samples.codes)):
+        with single_blas_thread(matrix_size(samples.codes)), one_decision(self.decision(samples)):
             progress = self.begin(state, rng, validation)
             for latest in self.epochs(progress, samples, rng, validation):
                 progress = latest
@@ -326,9 +331,10 @@ class Trainer:
         >>> [progress.state.epoch for progress in trainer.epochs(start, samples, rng)]
         [1, 2, 3]
         """
+        decision = self.decision(samples)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
-            with single_blas_thread(matrix_size(samples.codes)):
+            with single_blas_thread(matrix_size(samples.codes)), one_decision(decision):
                 if state.epoch > 0:
                     state = self.resize(state, samples, state.epoch)
                 return self.sweep_and_record(state.at_epoch(state.epoch + 1, self.max_epochs), samples, rng, validation)

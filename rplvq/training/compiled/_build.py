@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
@@ -52,9 +53,10 @@ def compiled_kernels() -> Kernels | None:
         built = [_build(source, cache=False)]
     stored = built[0].run_steps.stats.cache_path  # type: ignore[attr-defined]
     folder = Path(stored or os.devnull)
+    _folders[:] = [folder]
 
     def remove_stored(ours: bool) -> None:
-        for path in folder.glob("*.nb[ic]*"):
+        for path in folder.glob("*.nb*"):
             if (f"_{source}-" in path.name) == ours:
                 with suppress(OSError):
                     path.unlink()
@@ -62,7 +64,9 @@ def compiled_kernels() -> Kernels | None:
     def surviving(name: str) -> Callable[..., Any]:
         def kernel(*arguments: Any) -> Any:
             try:
-                return getattr(built[-1], name)(*arguments)
+                result = getattr(built[-1], name)(*arguments)
+                note_call(folder, source, (name, len(arguments[0]), len(arguments[-1])))
+                return result
             except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
                 remove_stored(ours=True)
                 built.append(_build(source, cache=False))
@@ -74,27 +78,58 @@ def compiled_kernels() -> Kernels | None:
     return Kernels(*map(surviving, Kernels._fields))
 
 
+Kind = tuple[str, int, int]
+"""The name of a kernel, the number of arrays of a matrix (2 if complex), and the width of vectors: compiled apart."""
+_called: set[Kind] = set()
+_folders: list[Path] = []
+
+
+def note_call(folder: Path, source: str, kind: Kind) -> None:
+    """Note that a kernel has run: in this process, and beside its stored code for later ones."""
+    if kind not in _called:
+        _called.add(kind)
+        with suppress(OSError):
+            mark_of(folder, source, kind).touch()
+
+
+def mark_of(folder: Path, source: str, kind: Kind) -> Path:
+    """Return the empty file that says that the code of a kernel is stored, for this version of numba."""
+    return folder / f"{'-'.join(map(str, kind))}_{source}-{version('numba')}.nbready"
+
+
+def can_run_at_once(kernel: str, n_parts: int, width: int) -> bool:
+    """Whether a kernel has run in this process, or its code is stored, so that nothing has to be compiled."""
+    kind = kernel, n_parts, width
+    return kind in _called or any(mark_of(folder, source_hash(), kind).exists() for folder in _folders)
+
+
 def _build(source: str, *, cache: bool) -> Kernels:
     """Return kernels that are compiled when they are called, and stored under the hash of the source if ``cache``."""
     import numba
 
-    import_module("rplvq.training.compiled._registers")
+    registers = import_module("rplvq.training.compiled._registers")
+    # The operations that numba can insert without compiling a function around each.
+    operations = {name: getattr(registers, name) for name in ("load", "store", "fill", "any_positive")}
 
     # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
     # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
     def compiled(function: Any, *inner: Any, **options: Any) -> Any:
         """Compile a copy that calls the compiled ``inner`` functions; the functions of the module stay plain Python."""
-        names = {**function.__globals__, **{each.__name__: each for each in inner}}
+        names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
-        return numba.njit(cache=cache, error_model="numpy", nogil=True, **options)(copy)
+        return numba.njit(error_model="numpy", nogil=True, **options)(copy)
+
+    def part(function: Any, *inner: Any, **options: Any) -> Any:
+        """Compile a function that only kernels call: it is stored as a part of them, and Python cannot call it."""
+        return compiled(function, *inner, no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
     # These are inlined, because a function that is not inlined passes vectors through memory.
     vector = (rotations.sum_squares, rotations.rotate, rotations.rescale)
-    inlined = [compiled(function, forceinline=True) for function in vector]
-    orthogonalise = compiled(rotations.orthogonalise, *inlined)
+    inlined = [part(function, forceinline=True) for function in vector]
+    orthogonalise = part(rotations.orthogonalise, *inlined)
     parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
     return Kernels(
-        compiled(steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
-        compiled(rotations.batch_spectra, orthogonalise),
+        compiled(steps.run_steps, orthogonalise, *(part(function) for function in parts), cache=cache),
+        compiled(rotations.batch_spectra, orthogonalise, cache=cache),
     )
