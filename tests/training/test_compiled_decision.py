@@ -115,7 +115,7 @@ def test_true_compiles_at_once_and_false_never(called):
 def test_verbose_says_when_a_fit_compiles(called, capsys):
     for verbose in (0, 1, 1, 1):
         fit(verbose=verbose)
-    assert capsys.readouterr().err.count("rplvq: compiling the training steps") == 1
+    assert capsys.readouterr().err.count("rplvq: compiles the training steps") == 1
 
 
 def test_an_outer_decision_has_precedence():

@@ -37,8 +37,8 @@ class Decision:
 _current: ContextVar[Decision | None] = ContextVar("rplvq_decision", default=None)
 _saved: defaultdict[tuple[str, int, int], float] = defaultdict(float)
 """Seconds that compiled steps would have saved in this process, by kind."""
-_at_start: dict[tuple[str, int, int], bool] = {}
-"""Whether a kernel was stored when this process first asked: what other processes store later changes no bits here."""
+_runs: dict[tuple[str, int, int], bool] = {}
+"""Whether a kernel runs in this process. Stored code is looked for once, so that no other process changes bits here."""
 
 
 @contextmanager
@@ -62,12 +62,14 @@ def runs_compiled(kernel: str, n: int, count: int, is_complex: bool, n_visits: i
     if decision.is_compiled is None:
         width = lane_width(n, count, is_complex)
         kind = kernel, 1 + is_complex, width
-        if not _at_start.setdefault(kind, can_run_at_once(*kind)):
+        if kind not in _runs:
+            _runs[kind] = can_run_at_once(*kind)
+        if not _runs[kind]:
             _saved[kind] += decision.n_visits / size * saved_seconds(n, count, is_complex)
-            _at_start[kind] = _saved[kind] > COMPILING
-            if _at_start[kind] and decision.verbose:
-                sys.stderr.write("rplvq: compiling the training steps, once for this kind of matrices (seconds)\n")
-        decision.is_compiled = _at_start[kind]
+            _runs[kind] = _saved[kind] > COMPILING
+            if _runs[kind] and decision.verbose:
+                sys.stderr.write("rplvq: compiles the training steps, which takes seconds, and stores them\n")
+        decision.is_compiled = _runs[kind]
     return decision.is_compiled
 
 
@@ -80,4 +82,4 @@ def saved_seconds(n: int, count: int, is_complex: bool) -> float:
 def forget() -> None:
     """Forget what this process has decided; tests use it."""
     _saved.clear()
-    _at_start.clear()
+    _runs.clear()
