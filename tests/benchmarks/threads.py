@@ -4,7 +4,8 @@
 
 Each process fits 80 matrices, one epoch, for each size n several times and reports the medians. The processes take
 turns: BLAS threads at their default, one thread by OMP_NUM_THREADS=1, and threads at their default without the limit
-of the library. Then all is repeated beside one process per core that computes without pause.
+of the library. Then all is repeated beside one process per core that computes without pause. Other processes of the
+machine run beside both; the load is noted.
 """
 
 from __future__ import annotations
@@ -108,7 +109,7 @@ def main() -> None:
     } | {name: version(name) for name in ("numpy", "scipy", "threadpoolctl")}
     rows = [
         row
-        for name, loaded in (("idle", False), ("loaded", True))
+        for name, loaded in (("as found", False), ("one busy process more per core", True))
         for row in summary(name, rounds(arguments.rounds, loaded=loaded))
     ]
     for row in rows:
