@@ -192,7 +192,18 @@ class Trainer:
             return next(self._stepper.steps(state, samples, len(samples)))
 
     def decision(self, samples: Samples) -> Decision:
-        """Return the open decision whether the steps of a fit of N samples run compiled."""
+        """Return the decision, still open, whether the steps of a whole fit run compiled.
+
+        Parameters
+        ----------
+        samples : Samples
+            The N samples that will train.
+
+        Returns
+        -------
+        Decision
+            To be passed to :func:`rplvq.training.one_decision` around the calls that should share it.
+        """
         return Decision(samples.n_visits * self.max_epochs, self.verbose)
 
     @property
