@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_labels
+from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, single_blas_thread
 from rplvq.distributed._initial import first_prototypes
 from rplvq.distributed._partitions import collected, in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
@@ -129,30 +129,31 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             If the checkpoint cannot be read.
         """
         model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
-        manifold = self._check(model)
-        samples = in_blocks(X)
-        classes, targets = check_labels(collected(y), len(samples))
-        manifold = _referenced(manifold, samples, targets)
-        partitions = partition(samples, targets, manifold, persist=self.persist)
-        counts = resolve_counts(model.prototypes_per_class, classes)
-        trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
-        # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
-        digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
-        progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
-        rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
-        if resume is not None and progress is not None:
-            require_valid(resume, progress, manifold, len(classes))
-        if progress is None:
-            prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
-            first = prototypes, labels, partitions.take(_some_rows(len(partitions)))
-            progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
-        for latest in training.epochs(progress, rng, origin):
-            progress = latest
-        state, history = progress.result()
-        if not history:
-            history = untrained_history(state, training.score(state))
-        store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
-        edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
+        with single_blas_thread(matrix_size(X)):
+            manifold = self._check(model)
+            samples = in_blocks(X)
+            classes, targets = check_labels(collected(y), len(samples))
+            manifold = _referenced(manifold, samples, targets)
+            partitions = partition(samples, targets, manifold, persist=self.persist)
+            counts = resolve_counts(model.prototypes_per_class, classes)
+            trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
+            # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
+            digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
+            progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
+            rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes))
+            if progress is None:
+                prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
+                first = prototypes, labels, partitions.take(_some_rows(len(partitions)))
+                progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
+            for latest in training.epochs(progress, rng, origin):
+                progress = latest
+            state, history = progress.result()
+            if not history:
+                history = untrained_history(state, training.score(state))
+            store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
+            edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, len(partitions))], 3)
         self.estimator_ = model
         for name in FITTED:

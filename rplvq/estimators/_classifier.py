@@ -11,7 +11,17 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, by_block, check_class_sizes, check_labels, check_weights, encoded, weigh_classes
+from rplvq.arrays import (
+    Samples,
+    by_block,
+    check_class_sizes,
+    check_labels,
+    check_weights,
+    encoded,
+    matrix_size,
+    single_blas_thread,
+    weigh_classes,
+)
 from rplvq.costs import CostName
 from rplvq.estimators._fitting import (
     ambient_of,
@@ -65,6 +75,7 @@ from rplvq.training import (
     history_row,
     if_possible,
     measure,
+    one_decision,
     split_classes,
     step_trouble,
     untrained_history,
@@ -288,35 +299,38 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         DivergenceWarning
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
         """
-        manifold = manifold_of(self)
-        classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, in_stream=False)
-        progress, origin = new_or_resumed(self, resume, classes, samples)
-        rng, validation = np.random.default_rng(origin.seed), None
-        if stopping := resolve_early_stopping(self.early_stopping):
-            samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
-        initializer = self._initializer(classes, samples)
-        manifold, samples = referenced(manifold, samples)
-        if validation is not None and hasattr(manifold, "referenced"):
-            validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
-        trainer = make_trainer(self, manifold, initializer)
-        if resume is not None and progress is not None:
-            require_valid(resume, progress, manifold, len(classes))
-        if progress is None:
-            first = trainer.first_prototypes(samples, len(classes), rng)
-            progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
-        interrupted = False
-        try:
-            for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
-                progress = latest
-        except KeyboardInterrupt:  # keep the result of the epoch before
-            rng.bit_generator.state, interrupted = progress.rng, True
-        state, history = progress.result()
-        if not history:
-            parts = [samples] if validation is None else [samples, validation]
-            # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
-            cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
-            history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
-        store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
+        with single_blas_thread(matrix_size(X)):
+            manifold = manifold_of(self)
+            classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, in_stream=False)
+            progress, origin = new_or_resumed(self, resume, classes, samples)
+            rng, validation = np.random.default_rng(origin.seed), None
+            if stopping := resolve_early_stopping(self.early_stopping):
+                samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
+            initializer = self._initializer(classes, samples)
+            manifold, samples = referenced(manifold, samples)
+            if validation is not None and hasattr(manifold, "referenced"):
+                validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
+            trainer = make_trainer(self, manifold, initializer)
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes))
+            interrupted = False
+            with one_decision(trainer.decision(samples)):
+                if progress is None:
+                    first = trainer.first_prototypes(samples, len(classes), rng)
+                    progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
+                try:
+                    for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
+                        progress = latest
+                except KeyboardInterrupt:  # keep the result of the epoch before
+                    rng.bit_generator.state, interrupted = progress.rng, True
+            state, history = progress.result()
+            if not history:
+                parts = [samples] if validation is None else [samples, validation]
+                # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
+                cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
+                history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
+            store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
+            edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
         if interrupted:
             warnings.warn(
                 f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
@@ -324,7 +338,6 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
         warn_of([edge, step_trouble(history, samples.n_visits)], 2)
         return self
 
@@ -392,31 +405,32 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
         array(['low', 'higher'], dtype='<U6')
         """
-        first, trials = not hasattr(self, "state_"), None
-        stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
-        known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
-        begins = first or stream.alone is not None
-        manifold = manifold_of(self) if begins else self.trainer_.manifold
-        known, samples = self._check(
-            ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
-        )
-        if not first:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            self._require_same_shape(samples.codes)
-        if begins:
-            samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
-            rng = np.random.default_rng(draw_seed(self))
-            met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
-        else:
-            rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
-            rng.bit_generator.state = self._rng.bit_generator.state
-            met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
-        if stream.alone is None:
-            state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
-        else:
-            row = history_row(state, Score(0.0, 0.0), 0, 0.0)
-        history = append_columns({} if first else self.history_, row)
-        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
+        with single_blas_thread(matrix_size(X)):
+            first, trials = not hasattr(self, "state_"), None
+            stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
+            known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
+            begins = first or stream.alone is not None
+            manifold = manifold_of(self) if begins else self.trainer_.manifold
+            known, samples = self._check(
+                ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
+            )
+            if not first:
+                validate_data(self, X, skip_check_array=True, reset=False)
+                self._require_same_shape(samples.codes)
+            if begins:
+                samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
+                rng = np.random.default_rng(draw_seed(self))
+                met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
+            else:
+                rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
+                rng.bit_generator.state = self._rng.bit_generator.state
+                met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
+            if stream.alone is None:
+                state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+            else:
+                row = history_row(state, Score(0.0, 0.0), 0, 0.0)
+            history = append_columns({} if first else self.history_, row)
+            store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
         return self
 
     def _begin_stream(

@@ -17,9 +17,10 @@ from rplvq.lanes._compile import (
 from rplvq.lanes._layout import aligned, from_lanes, into_lanes
 from rplvq.lanes._rotations import Parts, batch_spectra, orthogonalise
 from rplvq.lanes._simd import Lanes, fill, fused, load, raw, store
+from rplvq.lanes._stored import pays
 
 __all__ = [
     "PLAIN_LANES", "LaneKernels", "Lanes", "Parts", "aligned", "batch_spectra", "compiled_rotations", "compiler",
-    "fill", "from_lanes", "fused", "into_lanes", "lane_kernels", "load", "load_kernels", "orthogonalise", "raw",
-    "source_hash", "store",
+    "fill", "from_lanes", "fused", "into_lanes", "lane_kernels", "load", "load_kernels", "orthogonalise", "pays",
+    "raw", "source_hash", "store",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from rplvq.lanes import _logs as logs
 from rplvq.lanes import _rotations as rotations
+from rplvq.lanes._stored import note_call, note_place
 
 FOLDER = Path(__file__).parent
 
@@ -40,7 +41,8 @@ def source_hash(*folders: Path) -> str:
 def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
     """Return the kernels of ``build(source, cache=...)``, a named tuple, or None if numba is not installed.
 
-    ``folders`` hold the source of the kernels. A kernel is compiled when it is first called with samples of a type.
+    ``folders`` hold the source of the kernels, which take the parts of matrices first and ``like`` last. A kernel is
+    compiled when it is first called with samples of a type.
     numba stores the machine code in the folder of this package or, if that is not writable, in its own cache folder. If
     neither is writable, every process compiles again, which takes a few seconds. The stored name contains a hash of the
     source of all kernels, so that machine code of another source is never loaded; it is removed. Code that cannot be
@@ -56,9 +58,10 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
     first = built[0]
     stored = first[0].stats.cache_path
     folder = Path(stored or os.devnull)
+    note_place(first._fields, folder, source)
 
     def remove_stored(ours: bool) -> None:
-        for path in folder.glob("*.nb[ic]*"):
+        for path in folder.glob("*.nb*"):
             if (f"_{source}-" in path.name) == ours:
                 with suppress(OSError):
                     path.unlink()
@@ -66,7 +69,9 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
     def surviving(name: str) -> Callable[..., Any]:
         def kernel(*arguments: Any) -> Any:
             try:
-                return getattr(built[-1], name)(*arguments)
+                result = getattr(built[-1], name)(*arguments)
+                note_call((name, len(arguments[0]), len(arguments[-1])))
+                return result
             except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
                 remove_stored(ours=True)
                 built.append(build(source, cache=False))
@@ -79,18 +84,25 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
 
 def compiler(source: str) -> Callable[..., Any]:
-    """Return a function that compiles others under a name that ends with ``source``."""
+    """Return a function that compiles others under a name that ends with ``source``.
+
+    Without ``cache`` it compiles a part of kernels: Python cannot call it, and it is stored within the kernels only.
+    """
     import numba
 
-    import_module("rplvq.lanes._registers")
+    registers = import_module("rplvq.lanes._registers")
+    # The operations that numba can insert without compiling a function around each.
+    operations = {name: getattr(registers, name) for name in ("load", "store", "fill", "any_positive")}
 
     # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
     # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
     def compiled(function: Any, *inner: Any, **options: Any) -> Any:
         """Compile a copy that calls the compiled ``inner`` functions; the functions of the module stay plain Python."""
-        names = {**function.__globals__, **{each.__name__: each for each in inner}}
+        names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
+        if "cache" not in options:
+            options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
         return numba.njit(error_model="numpy", nogil=True, **options)(copy)
 
     return compiled

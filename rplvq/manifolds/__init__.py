@@ -24,7 +24,7 @@ from rplvq.manifolds._flat import (
     flat_pull,
     flat_sqdist,
 )
-from rplvq.manifolds._from_pymanopt import FromPymanopt
+from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
@@ -35,7 +35,7 @@ __all__ = [
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
     "Mean", "MetricName", "ProjectedEuclidean", "TangentSpace", "descend", "flat_components", "flat_connect",
     "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors", "is_additive",
-    "riemannian_mean",
+    "is_from_pymanopt", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -171,9 +171,12 @@ class AffineInvariant:
         about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
-        installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
-        to rounding. Unless this is False, the search for the nearest prototype of 500 or more samples uses compiled
-        eigenvalues, too; it finds the same prototypes.
+        installed, the kernel knows the cost, and compiling pays: the kernel for this kind of matrices is stored since
+        an earlier fit, or the fits of this process are long enough to be worth the seconds of compiling. Until then
+        fits run plain, so that the first ones after the installation may differ from later ones in rounding. True
+        compiles at once, and raises an error if that is not possible; False never does. Unless this is
+        False, the search for the nearest prototype of 500 or more samples uses compiled eigenvalues, too; it finds the
+        same prototypes.
 
     Notes
     -----
@@ -241,7 +244,7 @@ class AffineInvariant:
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
-        kernels = None if self.compiled is False else kernels_for(samples)
+        kernels = None if self.compiled is False else kernels_for("batch_spectra", samples)
         spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
         few = len(factors) < FEW_IN_LANES
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):

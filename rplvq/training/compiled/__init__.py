@@ -12,5 +12,9 @@ was not faster.
 from rplvq.training.compiled._batches import connection, decomposes
 from rplvq.training.compiled._blocks import is_known, is_worthwhile, run_block
 from rplvq.training.compiled._build import PLAIN, Kernels, compiled_kernels
+from rplvq.training.compiled._decision import Decision, one_decision, runs_compiled
 
-__all__ = ["PLAIN", "Kernels", "compiled_kernels", "connection", "decomposes", "is_known", "is_worthwhile", "run_block"]
+__all__ = [
+    "PLAIN", "Decision", "Kernels", "compiled_kernels", "connection", "decomposes", "is_known", "is_worthwhile",
+    "one_decision", "run_block", "runs_compiled",
+]  # fmt: skip

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 from joblib import effective_n_jobs
 
+from rplvq.arrays import single_blas_thread
 from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -60,7 +61,7 @@ class Split:
         if self.pool is None or count < 2:
             return [call(0, total)]
         bounds = [total * i // count for i in range(count + 1)]
-        later = [self.pool.submit(call, *part) for part in pairwise(bounds[1:])]
+        later = [self.pool.submit(single_blas_thread()(call), *part) for part in pairwise(bounds[1:])]
         return [call(0, bounds[1]), *(part.result() for part in later)]
 
 

@@ -38,7 +38,12 @@ def lane_width(n: int, count: int, is_complex: bool) -> int:
 
 def is_worthwhile(n: int, count: int, is_complex: bool) -> bool:
     """Whether rotations decompose ``count`` matrices of size n faster than LAPACK."""
-    return _cost(lane_width(n, count, is_complex), n, count, is_complex) < LAPACK_OVERHEAD * count
+    return relative_time(n, count, is_complex) < LAPACK_OVERHEAD * count
+
+
+def relative_time(n: int, count: int, is_complex: bool) -> float:
+    """Return the time of the rotations of ``count`` matrices of size n, in units of LAPACK's time for one matrix."""
+    return _cost(lane_width(n, count, is_complex), n, count, is_complex)
 
 
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
@@ -68,7 +73,9 @@ def run_block(
     lanes = into_lanes(factors, width)
     columns, spare = (tuple(aligned(size) for _ in lanes) for size in (len(lanes[0]), n * n * width))
     lower = tuple(np.zeros((n, n)) for _ in lanes)
-    data = map(np.ascontiguousarray, (codes.astype(dtype, copy=False), samples.targets, samples.filled_weights, labels))
+    # One type each, because numba compiles anew for every combination of types.
+    given = (codes, dtype), (samples.targets, np.intp), (samples.filled_weights, float), (labels, np.intp)
+    data = (np.ascontiguousarray(values, dtype=kind) for values, kind in given)
     numbers = 0.5 / sigma2, step_size, *caps, float(EPS)
     work = columns, lower, spare, aligned(5 * n * width), (0.0,) * width
     n_capped = kernels.run_steps(lanes, *data, *numbers, sqdist, loss, *work)
