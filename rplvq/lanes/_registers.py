@@ -138,7 +138,7 @@ def function(name: str) -> Generator:
 
 
 def fuses() -> bool:
-    """Whether the target processor has fused multiply-adds. If it lacks them, LLVM calls a slow library function."""
+    """Whether the target processor has fused multiply-adds. For others LLVM would call a slow library function."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if config.CPU_NAME in (None, "host"):

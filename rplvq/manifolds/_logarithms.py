@@ -22,7 +22,7 @@ SAVED = 6e-8
 FLOOR = float(np.finfo(float).eps)
 """An eigenvalue of a whitened matrix below this share of the largest one is a rounding error."""
 CACHE_BYTES = 1 << 18
-"""Size in bytes of the matrices that are decomposed at once, so that they fit into the processor's cache."""
+"""Size in bytes of the matrices that are laid out at once, so that they fit into the processor's cache."""
 
 
 def logarithms(matrices: Array, precision: float) -> Array:
