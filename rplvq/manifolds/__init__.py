@@ -10,7 +10,7 @@ from rplvq.manifolds._affine_invariant import (
     InverseFactors,
     inverse_factors,
 )
-from rplvq.manifolds._bures_wasserstein import BuresWasserstein
+from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -24,15 +24,22 @@ from rplvq.manifolds._flat import (
     flat_sqdist,
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt
-from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
+from rplvq.manifolds._learned_log_euclidean import (
+    LONGEST,
+    LearnedLogEuclidean,
+    MetricPrototypes,
+    coordinates,
+    from_coordinates,
+)
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 
 __all__ = [
-    "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
-    "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
-    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
+    "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
+    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "ProjectedEuclidean", "coordinates", "descend",
+    "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates",
+    "inverse_factors", "is_additive", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

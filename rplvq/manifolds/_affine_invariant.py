@@ -7,7 +7,7 @@ import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
-from rplvq.parts import library_part, number_in, one_of
+from rplvq.parts import library_part, number_in, one_of, runs_compiled
 from rplvq.protocols import Array, Prototypes
 
 EPS = np.array(np.finfo(float).eps)
@@ -219,6 +219,7 @@ class AffineInvariant:
             result[rows] = part
         return result
 
+    @runs_compiled("affine_invariant")
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""
         factors = inverse_factors(prototypes)
@@ -231,6 +232,7 @@ class AffineInvariant:
             sqdist = np.vecdot(logs, logs)
         return AffineInvariantGeodesics(sqdist, logs, eigenvectors, factors)
 
+    @runs_compiled("affine_invariant")
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:
         """Move K prototypes along the logarithms, with weights (B, K).
 

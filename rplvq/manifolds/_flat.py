@@ -25,7 +25,7 @@ from rplvq.arrays import (
     squared_roots,
     unmasked,
 )
-from rplvq.parts import library_part, number_in
+from rplvq.parts import library_part, number_in, runs_compiled
 from rplvq.protocols import Array
 
 
@@ -80,6 +80,7 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
     return np.asarray(winner)
 
 
+@runs_compiled("flat", "projected_euclidean")
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     """Connect samples (B, ...) with prototypes (K, ...) by straight lines."""
     prototypes = np.asarray(prototypes)
@@ -90,6 +91,7 @@ def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     return FlatGeodesics(np.asarray(np.vecdot(difference, difference)[None]), prototypes, samples)
 
 
+@runs_compiled("flat")
 def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
     """Return the moved prototypes ``w_k + sum_b weights[b, k] (x_b - w_k)``, shape (K, ...)."""
     prototypes, samples = geodesics.prototypes, geodesics.samples

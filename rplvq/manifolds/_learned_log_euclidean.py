@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
-from rplvq.parts import count_from, library_part, number_in
+from rplvq.parts import count_from, library_part, number_in, runs_compiled
 from rplvq.protocols import Array, Prototypes
 
 LONGEST = 0.5
@@ -83,6 +83,19 @@ def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weight
     pull += omega
     pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
     return pull
+
+
+def from_coordinates(vectors: Array, n: int) -> Array:
+    """Return the Hermitian matrices (N, n, n) with these :func:`coordinates` (N, m), complex ones if m is n^2."""
+    rows, columns = np.triu_indices(n, 1)
+    places = np.arange(n)
+    above = vectors[:, n : n + len(rows)] / np.sqrt(2.0)
+    if vectors.shape[1] > n + len(rows):
+        above = above + 1j * vectors[:, n + len(rows) :] / np.sqrt(2.0)
+    codes = np.empty((len(vectors), n, n), dtype=above.dtype)
+    codes[:, places, places] = vectors[:, :n]
+    codes[:, rows, columns], codes[:, columns, rows] = above, above.conj()
+    return codes
 
 
 @library_part
@@ -178,11 +191,13 @@ class LearnedLogEuclidean:
         ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) @ omega.T for codes in (samples, prototypes))
         return np.asarray(cdist(ends, starts, "sqeuclidean"))
 
+    @runs_compiled("learned_log_euclidean")
     def connect(self, prototypes: Prototypes, samples: Array) -> MetricGeodesics:
         """Connect the logarithms of samples (B, n, n) with those of prototypes (K, n, n)."""
         omega = self._omega(prototypes, samples)
         return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
 
+    @runs_compiled("learned_log_euclidean")
     def move(self, geodesics: MetricGeodesics, weights: Array) -> MetricPrototypes:
         """Move prototypes (K, n, n) by the weighted differences, and Omega (r, m) by its gradient."""
         sqdist, prototypes, samples, omega = geodesics

@@ -14,6 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
+from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhile, lane_width
 from rplvq.training.compiled._build import Kernels, compiled_kernels
@@ -26,7 +27,7 @@ ENOUGH = 100_000
 
 def decomposes(manifold: Manifold[Any], size: int) -> bool:
     """Whether batches of ``size`` samples on this manifold can be decomposed over threads, compiled or by LAPACK."""
-    return type(manifold) is AffineInvariant and size > 1
+    return kernel_of(manifold, "connect", "move") == "affine_invariant" and size > 1
 
 
 @contextmanager

@@ -11,18 +11,35 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from rplvq.training.compiled import _costs as costs
+from rplvq.training.compiled import _flat as flat
+from rplvq.training.compiled import _lanes as lanes
+from rplvq.training.compiled import _learned as learned
+from rplvq.training.compiled import _projected as projected
 from rplvq.training.compiled import _rotations as rotations
 from rplvq.training.compiled import _steps as steps
+from rplvq.training.compiled import _wasserstein as wasserstein
 
 
 class Kernels(NamedTuple):
-    """The two compiled functions: all steps of a block of samples, and the decompositions of a mini-batch."""
+    """The compiled functions: the decompositions of a mini-batch, and all steps of a block of samples by metric."""
 
     run_steps: Callable[..., int]
     batch_spectra: Callable[..., None]
+    run_flat: Callable[..., int]
+    run_learned: Callable[..., int]
+    run_projected: Callable[..., int]
+    run_wasserstein: Callable[..., tuple[int, int]]
 
 
-PLAIN = Kernels(steps.run_steps, rotations.batch_spectra)
+PLAIN = Kernels(
+    steps.run_steps,
+    rotations.batch_spectra,
+    flat.run_flat,
+    learned.run_learned,
+    projected.run_projected,
+    wasserstein.run_wasserstein,
+)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -93,8 +110,20 @@ def _build(source: str, *, cache: bool) -> Kernels:
     vector = (rotations.sum_squares, rotations.rotate, rotations.rescale)
     inlined = [compiled(function, forceinline=True) for function in vector]
     orthogonalise = compiled(rotations.orthogonalise, *inlined)
-    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
+    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.column_scales, steps.move)
+    terms = (costs.add_mixture, costs.add_margin, costs.paced)
+    weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
+    matrix = [compiled(each) for each in (lanes.product, lanes.adjoint_product, lanes.may_be_indefinite)]
+    raised = [compiled(each, forceinline=True) for each in (projected.trace, projected.shifted, projected.line_sqdist)]
+    raised.append(compiled(projected.follow_lines))
+    raised.append(compiled(projected.raise_eigenvalues, orthogonalise, *matrix, *raised))
+    spread, square_difference = compiled(wasserstein.spread), compiled(wasserstein.square_difference, forceinline=True)
+    turned = [compiled(wasserstein.polar, orthogonalise, *matrix), compiled(wasserstein.may_leave_the_cone, *matrix)]
     return Kernels(
-        compiled(steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
+        compiled(steps.run_steps, orthogonalise, weigh, *(compiled(function) for function in parts)),
         compiled(rotations.batch_spectra, orthogonalise),
+        compiled(flat.run_flat, weigh, compiled(flat.flat_distance)),
+        compiled(learned.run_learned, weigh, compiled(learned.flat_product), compiled(learned.learning_rate)),
+        compiled(projected.run_projected, weigh, *matrix, *raised),
+        compiled(wasserstein.run_wasserstein, weigh, spread, square_difference, *matrix, *turned),
     )

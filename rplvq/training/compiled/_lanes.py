@@ -1,0 +1,80 @@
+"""Products and Cholesky factors of matrices in lanes, in plain Python that numba can compile.
+
+The layout is that of ``_rotations.py``, with columns contiguous; ``at`` and the like are where blocks begin.
+"""
+
+from rplvq.training.compiled._rotations import TINY, Parts
+from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, root, store
+
+
+def product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
+    """Fill one block of ``out`` with the products A B of matrices in blocks of ``left`` and ``right``."""
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+            for m in range(n):
+                first, second = at + (m * n + i) * width, start + (j * n + m) * width
+                a, u = load(left[0], first, like), load(right[0], second, like)
+                x = fused(a, u, x)
+                if len(left) == 2:
+                    b, v = load(left[1], first, like), load(right[1], second, like)
+                    y, z = fused(b, v, y), fused(a, v, fused(b, u, z))
+            store(out[0], into + (j * n + i) * width, x - y)
+            if len(left) == 2:
+                store(out[1], into + (j * n + i) * width, z)
+
+
+def adjoint_product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
+    """Fill one block of ``out`` with the products A^H B of matrices in blocks of ``left`` and ``right``."""
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+            for m in range(n):
+                first, second = at + (i * n + m) * width, start + (j * n + m) * width
+                a, u = load(left[0], first, like), load(right[0], second, like)
+                x = fused(a, u, x)
+                if len(left) == 2:
+                    b, v = load(left[1], first, like), load(right[1], second, like)
+                    x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
+            store(out[0], into + (j * n + i) * width, x)
+            if len(left) == 2:
+                store(out[1], into + (j * n + i) * width, y - z)
+
+
+def may_be_indefinite(matrix: Parts, start: int, n: int, like: Lanes) -> bool:
+    """Whether the Cholesky factorisation of a Hermitian matrix of a block fails; the block is overwritten.
+
+    Column j of the block, below its diagonal, becomes column j of the factor. A matrix of numbers that are not finite
+    fails, too.
+    """
+    width = len(like)
+    good = fill(1.0, like)
+    for j in range(n):
+        column = start + j * n * width
+        for m in range(j):
+            other = start + m * n * width
+            a = load(matrix[0], other + j * width, like)
+            if len(matrix) == 2:
+                b = load(matrix[1], other + j * width, like)
+            for i in range(j, n):
+                u = load(matrix[0], other + i * width, like)
+                x = load(matrix[0], column + i * width, like) - a * u
+                if len(matrix) == 2:
+                    v = load(matrix[1], other + i * width, like)
+                    store(matrix[0], column + i * width, x - b * v)
+                    y = load(matrix[1], column + i * width, like)
+                    store(matrix[1], column + i * width, y - (a * v - b * u))
+                else:
+                    store(matrix[0], column + i * width, x)
+        pivot = load(matrix[0], column + j * width, like)
+        # A lane stays 1 while its pivots are positive; otherwise, and for NaN, it ends at 0.
+        sign = larger(pivot, fill(0.0, like))
+        sign = sign / (sign + fill(TINY, like))
+        good = good * sign
+        inverse = sign / root(larger(pivot, fill(TINY, like)))
+        for i in range(j, n):
+            for part in matrix:
+                store(part, column + i * width, inverse * load(part, column + i * width, like))
+    return any_positive(fill(0.5, like) - good)
