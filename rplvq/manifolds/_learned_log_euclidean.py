@@ -72,13 +72,13 @@ def coordinates(codes: Array, m: int) -> Array:
 
 def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
     """Return omega (r, m) after a gradient step, given weights (B, K), samples (B, m) and prototypes (K, m)."""
-    if len(samples) < len(prototypes):  # an outer product ignores the sign, and a few large products are faster
-        samples, prototypes, weights = prototypes, samples, weights.T
-    pull, reach = np.zeros_like(omega), 0.0
-    for prototype, column in zip(prototypes, weights.T, strict=True):
-        differences = samples - prototype
-        pull += (omega @ differences.T * column) @ differences
-        reach += float(np.abs(column) @ np.vecdot(differences, differences))
+    # sum_bk w_bk (x_b - p_k)(x_b - p_k)^T, multiplied out around a point amid the prototypes.
+    center = prototypes.mean(axis=0)
+    samples, prototypes = samples - center, prototypes - center
+    mixed, images = weights.T @ samples, omega @ prototypes.T
+    pull: Array = (omega @ samples.T * weights.sum(axis=1)) @ samples
+    pull += (images * weights.sum(axis=0) - omega @ mixed.T) @ prototypes - images @ mixed
+    reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))
     pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
     pull += omega
     pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))

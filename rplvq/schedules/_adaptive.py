@@ -16,6 +16,9 @@ from rplvq.parts import count_from, library_part, number_in, runs_compiled
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
+FEW = 8
+"""Up to this number of prototypes all pairs of them are measured at once, because calls have overhead."""
+
 
 @library_part
 class DoGState(NamedTuple):
@@ -147,7 +150,9 @@ class AdaptiveStep:
         if count % self.every and (count > self.every or count & (count - 1)):
             return memory
         codes, init = np.asarray(prototypes), memory.init
-        total = sum(float(manifold.sqdist(init[k : k + 1], codes[k : k + 1])[0, 0]) for k in range(len(codes)))
+        size = len(codes) if len(codes) <= FEW else 1
+        pairs = [slice(k, k + size) for k in range(0, len(codes), size)]
+        total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 
     def resize(self, memory: DoGState, rebuild: Callable[[Array], Array]) -> DoGState:

@@ -117,13 +117,14 @@ def _build(source: str, *, cache: bool) -> Kernels:
     raised = [compiled(each, forceinline=True) for each in (projected.trace, projected.shifted, projected.line_sqdist)]
     raised.append(compiled(projected.follow_lines))
     raised.append(compiled(projected.raise_eigenvalues, orthogonalise, *matrix, *raised))
-    spread, square_difference = compiled(wasserstein.spread), compiled(wasserstein.square_difference, forceinline=True)
-    turned = [compiled(wasserstein.polar, orthogonalise, *matrix), compiled(wasserstein.may_leave_the_cone, *matrix)]
+    square_difference = compiled(wasserstein.square_difference, forceinline=True)
+    leaves = compiled(wasserstein.may_leave_the_cone, *matrix, compiled(wasserstein.lower_diagonal))
+    turned = [compiled(wasserstein.spread), compiled(wasserstein.polar, orthogonalise, *matrix), leaves]
     return Kernels(
         compiled(steps.run_steps, orthogonalise, weigh, *(compiled(function) for function in parts)),
         compiled(rotations.batch_spectra, orthogonalise),
         compiled(flat.run_flat, weigh, compiled(flat.flat_distance)),
         compiled(learned.run_learned, weigh, compiled(learned.flat_product), compiled(learned.learning_rate)),
         compiled(projected.run_projected, weigh, *matrix, *raised),
-        compiled(wasserstein.run_wasserstein, weigh, spread, square_difference, *matrix, *turned),
+        compiled(wasserstein.run_wasserstein, weigh, square_difference, *matrix, *turned),
     )

@@ -11,7 +11,7 @@ from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
 from rplvq.training.compiled._lanes import adjoint_product, may_be_indefinite, product
 from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, root, store
+from rplvq.training.compiled._simd import Lanes, fill, fused, larger, load, root, store
 
 MARGIN_OF_ERROR = 1e-14
 """Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
@@ -82,43 +82,54 @@ def square_difference(first: Parts, second: Parts, start: int, n: int, like: Lan
     return total
 
 
+def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:
+    """Subtract from the matrices of the first block a share (W,) of their trace, on the diagonal."""
+    total = fill(0.0, like)
+    for i in range(n):
+        total = total + load(matrix[0], (i * n + i) * len(like), like)
+    total = share * total
+    for i in range(n):
+        at = (i * n + i) * len(like)
+        store(matrix[0], at, load(matrix[0], at, like) - total)
+
+
 def may_leave_the_cone(
     roots: Parts,
     crossed: Parts,
     unitary: Parts,
+    turned: Parts,
     start: int,
-    rates: Array,
-    floors: Array,
+    rate: Array,
+    room: float,
+    lowest: float,
     columns: Parts,
     spare: Parts,
     n: int,
     like: Lanes,
 ) -> bool:
-    """Whether a repelled prototype of a block may come too close to the boundary; False is certain.
+    """Whether the steps of a block with weights ``rate`` (W,) may come too close to the boundary; False is certain.
 
-    With ``G = R^H R``, ``P = R^H L U = M^H U`` and a weight -w, the step need not be shortened, and no eigenvalue needs
-    to be raised, if ``c G - 2 w P - f 1`` is positive definite, where c is the smaller one of ``1 + w`` and
-    ``2 (1 - min_stretch + w)``, and f is at least the floor divided by ``1 + w``. ``rates`` (2 W,) holds 2 w and c, and
-    ``floors`` (2,) the trace of the sample and the share of traces to which eigenvalues are raised, four times.
+    With ``P = R^H L U = M^H U`` and a weight -w, no step need be shortened if ``(room + w) R^H R - w P`` is positive
+    definite, where room is ``1 - min_stretch``. No eigenvalue of a moved root need be raised if its squared singular
+    values are above the share ``lowest`` of their mean.
     """
-    width = len(like)
+    width, error = len(like), fill(MARGIN_OF_ERROR * n, like)
+    weight = larger(fill(0.0, like) - rate, fill(0.0, like))
     adjoint_product(roots, start, roots, start, columns, 0, n, like)
     adjoint_product(crossed, start, unitary, start, spare, 0, n, like)
-    weight, one = load(rates, 0, like), load(rates, width, like)
-    own, both = fill(0.0, like), fill(0.0, like)
-    for i in range(n):
-        at = (i * n + i) * width
-        own = own + load(columns[0], at, like)
-        both = both + weight * load(spare[0], at, like)
-    error = fill(MARGIN_OF_ERROR * n, like) * (fused(one, own, both))
-    bound = error + fill(floors[1], like) * fused(weight * weight, fill(floors[0], like), own)
     for part, other in zip(columns, spare):  # noqa: B905
         for i in range(0, n * n * width, width):
-            store(part, i, one * load(part, i, like) - weight * load(other, i, like))
-    for i in range(n):
-        at = (i * n + i) * width
-        store(columns[0], at, load(columns[0], at, like) - bound)
-    return may_be_indefinite(columns, 0, n, like)
+            store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
+    lower_diagonal(columns, error, n, like)
+    if may_be_indefinite(columns, 0, n, like):
+        return True
+    for moved, part, other in zip(columns, roots, turned):  # noqa: B905
+        for i in range(0, n * n * width, width):
+            x = load(part, start + i, like)
+            store(moved, i, x + rate * (load(other, start + i, like) - x))
+    adjoint_product(columns, 0, columns, 0, spare, 0, n, like)
+    lower_diagonal(spare, fill(2.0 * lowest / n, like) + error, n, like)
+    return may_be_indefinite(spare, 0, n, like)
 
 
 def run_wasserstein(
@@ -129,7 +140,7 @@ def run_wasserstein(
     multiplicity: Array,
     rules: Rules,
     room: float,
-    floor: float,
+    lowest: float,
     weights: Array,
     sqdist: Array,
     loss: Array,
@@ -149,8 +160,7 @@ def run_wasserstein(
     """
     n, width, n_capped, count = samples.shape[1], len(like), 0, sqdist.shape[1]
     blocks = len(roots[0]) // (n * n * width)
-    squares, rates, distances, floors = np.empty(n * width), np.zeros(2 * width), np.empty(width), np.empty(2)
-    floors[1] = 4.0 * floor / n
+    squares, rates = np.empty(n * width), np.empty(blocks * width)
     for b in range(first, len(samples)):
         for block in range(blocks):
             start = block * n * n * width
@@ -159,35 +169,27 @@ def run_wasserstein(
             polar(crossed, start, unitary, columns, spare, squares, n, pairs, like)
             spread(samples[b], columns, n, like)
             product(columns, 0, unitary, start, turned, start, n, like)
-            store(distances, 0, square_difference(turned, roots, start, n, like))
-            for k in range(block * width, min((block + 1) * width, count)):
-                sqdist[b, k] = distances[k - block * width]
-        floors[0] = 0.0
-        for i in range(n):
-            for j in range(n):
-                floors[0] += abs(samples[b, i, j]) ** 2
+            store(rates, block * width, square_difference(turned, roots, start, n, like))
+        for k in range(count):
+            sqdist[b, k] = rates[k]
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
         n_capped += capped
+        for i in range(blocks * width):
+            rates[i] = weights[i] if i < count else 0.0
         for block in range(blocks):
-            repelled = False
-            for i in range(width):
-                k = block * width + i
-                weight = weights[k] if k < count else 0.0
-                if not weight <= 1.0:
-                    return b, n_capped
-                repelled = repelled or weight < 0.0
-                rates[i] = max(0.0, -2.0 * weight)
-                rates[width + i] = min(1.0 + 0.5 * rates[i], 2.0 * room + rates[i]) if weight < 0.0 else 1.0
-            if repelled and may_leave_the_cone(
-                roots, crossed, unitary, block * n * n * width, rates, floors, columns, spare, n, like
+            rate, least, most = load(rates, block * width, like), 0.0, 0.0
+            for i in range(block * width, (block + 1) * width):
+                least, most = min(least, rates[i]), max(most, rates[i])
+            if not most <= 1.0:
+                return b, n_capped
+            if least < 0.0 and may_leave_the_cone(
+                roots, crossed, unitary, turned, block * n * n * width, rate, room, lowest, columns, spare, n, like
             ):
                 return b, n_capped
         for block in range(blocks):
-            for i in range(width):
-                rates[i] = weights[block * width + i] if block * width + i < count else 0.0
-            weight = load(rates, 0, like)
+            rate = load(rates, block * width, like)
             for part, other in zip(roots, turned):  # noqa: B905
                 for i in range(block * n * n * width, (block + 1) * n * n * width, width):
                     x = load(part, i, like)
-                    store(part, i, x + weight * (load(other, i, like) - x))
+                    store(part, i, x + rate * (load(other, i, like) - x))
     return len(samples), n_capped
