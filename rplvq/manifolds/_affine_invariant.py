@@ -143,8 +143,9 @@ class AffineInvariant:
         about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
-        installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
-        to rounding.
+        installed, the cost is one of the library, steps take one sample each, and rotations are faster than LAPACK
+        (n below about 30). True raises an error if there is no kernel; False never compiles. The results agree up to
+        rounding. The other metrics of the library have no such field, and behave as with "auto".
 
     Notes
     -----
