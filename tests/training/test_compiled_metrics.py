@@ -174,21 +174,38 @@ def test_the_initial_prototypes_are_not_written_to(kernels, monkeypatch):
 # --- steps of Bures-Wasserstein near the boundary of the cone
 
 
-def test_roots_that_would_leave_the_cone_take_the_step_of_the_manifold(kernels, monkeypatch):
-    """Prototypes are repelled from far samples with large weights."""
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("n", [3, 4])
+def test_roots_that_would_leave_the_cone_are_shortened_and_raised_alike(kernels, monkeypatch, n, dtype):
+    """Prototypes are repelled with large weights."""
+    shares, share = [], BuresWasserstein._share
+
+    def recorded(self, roots, steps):
+        shares.append(share(self, roots, steps))
+        return shares[-1]
+
+    monkeypatch.setattr(BuresWasserstein, "_share", recorded)
+    samples = problem("Bures-Wasserstein", n, dtype)
+    settings = {"step_size": StepSize(2.0, max_weight=0.6), "sigma2": 0.2}
+    assert_compiled_is_plain(monkeypatch, kernels, "Bures-Wasserstein", samples, RSLVQ(), **settings)
+    assert min(found.min() for found in shares) < 0.9
+
+
+def test_weights_above_one_take_the_step_of_the_manifold(kernels, monkeypatch):
     taken, move = [], BuresWasserstein.move
 
     def counted(self, geodesics, weights):
         taken.extend(weights if len(weights) == 1 else ())  # class means move by all samples at once
         return move(self, geodesics, weights)
 
-    samples, settings = problem("Bures-Wasserstein", n=4), {"step_size": StepSize(2.0, max_weight=0.6), "sigma2": 0.2}
+    counted.kernels = move.kernels
+    samples, settings = problem("Bures-Wasserstein"), {"step_size": StepSize(0.5, max_weight=None), "sigma2": 0.3}
     plain = trained(monkeypatch, None, "Bures-Wasserstein", samples, RSLVQ(), **settings)
     monkeypatch.setattr(BuresWasserstein, "move", counted)
-    counted.kernels = move.kernels
     fast = trained(monkeypatch, kernels, "Bures-Wasserstein", samples, RSLVQ(), **settings)
     assert_same("Bures-Wasserstein", plain, fast)
     assert 0 < len(taken) < 2 * len(samples)
+    assert all((weights > 1).any() for weights in taken)
 
 
 # --- only parts that say so

@@ -118,8 +118,16 @@ def _build(source: str, *, cache: bool) -> Kernels:
     raised.append(compiled(projected.follow_lines))
     raised.append(compiled(projected.raise_eigenvalues, orthogonalise, *matrix, *raised))
     square_difference = compiled(wasserstein.square_difference, forceinline=True)
-    leaves = compiled(wasserstein.may_leave_the_cone, *matrix, compiled(wasserstein.lower_diagonal))
-    turned = [compiled(wasserstein.spread), compiled(wasserstein.polar, orthogonalise, *matrix), leaves]
+    subtracted = compiled(lanes.subtract_column, forceinline=True)
+    orthonormalised = compiled(lanes.orthonormalise, subtracted)
+    lowered = compiled(lanes.lower_diagonal)
+    turned = [
+        compiled(wasserstein.spread),
+        compiled(wasserstein.polar, orthogonalise, *matrix),
+        compiled(wasserstein.may_shorten, *matrix, lowered),
+        compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
+        compiled(wasserstein.raise_roots, orthogonalise, *matrix, lowered),
+    ]
     return Kernels(
         compiled(steps.run_steps, orthogonalise, weigh, *(compiled(function) for function in parts)),
         compiled(rotations.batch_spectra, orthogonalise),

@@ -1,8 +1,9 @@
-"""Products and Cholesky factors of matrices in lanes, in plain Python that numba can compile.
+"""Products and factorisations of matrices in lanes, in plain Python that numba can compile.
 
 The layout is that of ``_rotations.py``, with columns contiguous; ``at`` and the like are where blocks begin.
 """
 
+from rplvq.protocols import Array
 from rplvq.training.compiled._rotations import TINY, Parts
 from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, root, store
 
@@ -78,3 +79,61 @@ def may_be_indefinite(matrix: Parts, start: int, n: int, like: Lanes) -> bool:
             for part in matrix:
                 store(part, column + i * width, inverse * load(part, column + i * width, like))
     return any_positive(fill(0.5, like) - good)
+
+
+def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:
+    """Subtract from the matrices of the first block a share (W,) of their trace, on the diagonal."""
+    total = fill(0.0, like)
+    for i in range(n):
+        total = total + load(matrix[0], (i * n + i) * len(like), like)
+    total = share * total
+    for i in range(n):
+        at = (i * n + i) * len(like)
+        store(matrix[0], at, load(matrix[0], at, like) - total)
+
+
+def subtract_column(matrix: Parts, at: int, other: Parts, start: int, x: Array, y: Array, n: int, like: Lanes) -> None:
+    """Subtract from the column at ``at`` the column of ``other`` at ``start``, times x + iy."""
+    for m in range(0, n * len(like), len(like)):
+        a = load(other[0], start + m, like)
+        store(matrix[0], at + m, load(matrix[0], at + m, like) - a * x)
+        if len(matrix) == 2:
+            b = load(other[1], start + m, like)
+            store(matrix[0], at + m, load(matrix[0], at + m, like) + b * y)
+            store(matrix[1], at + m, load(matrix[1], at + m, like) - (a * y + b * x))
+
+
+def orthonormalise(columns: Parts, upper: Parts, n: int, like: Lanes) -> None:
+    """Replace the matrices R of the first block by Q, where ``R = Q T``, and fill ``upper`` with the triangles T.
+
+    Each column is made orthogonal to the ones before it twice, so that Q is unitary to rounding.
+    """
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            for part in upper:
+                store(part, (j * n + i) * width, fill(0.0, like))
+        for _ in range(2):
+            for i in range(j):
+                x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+                for m in range(n):
+                    a, u = load(columns[0], (i * n + m) * width, like), load(columns[0], (j * n + m) * width, like)
+                    x = fused(a, u, x)
+                    if len(columns) == 2:
+                        b, v = load(columns[1], (i * n + m) * width, like), load(columns[1], (j * n + m) * width, like)
+                        x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
+                y = y - z
+                place = (j * n + i) * width
+                store(upper[0], place, load(upper[0], place, like) + x)
+                if len(columns) == 2:
+                    store(upper[1], place, load(upper[1], place, like) + y)
+                subtract_column(columns, j * n * width, columns, i * n * width, x, y, n, like)
+        total = fill(0.0, like)
+        for part in columns:
+            for i in range(j * n * width, (j + 1) * n * width, width):
+                total = fused(load(part, i, like), load(part, i, like), total)
+        total = root(total)
+        store(upper[0], (j * n + j) * width, total)
+        for part in columns:
+            for i in range(j * n * width, (j + 1) * n * width, width):
+                store(part, i, load(part, i, like) / total)

@@ -153,7 +153,7 @@ def run_projected(
 def run_wasserstein(
     kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
-    """Move roots (K, n, n); a step that may come too close to the boundary of the cone is that of the manifold."""
+    """Move roots (K, n, n); a step with a weight above 1 is that of the manifold."""
     roots, first, total, weights = np.asarray(prototypes), 0, 0, np.empty(len(rules.labels))
     limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
     while first < len(block.codes):

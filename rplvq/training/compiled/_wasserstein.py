@@ -9,9 +9,16 @@ import numpy as np
 
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._lanes import adjoint_product, may_be_indefinite, product
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, larger, load, root, store
+from rplvq.training.compiled._lanes import (
+    adjoint_product,
+    lower_diagonal,
+    may_be_indefinite,
+    orthonormalise,
+    product,
+    subtract_column,
+)
+from rplvq.training.compiled._rotations import TINY, Parts, orthogonalise
+from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, root, store
 
 MARGIN_OF_ERROR = 1e-14
 """Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
@@ -82,54 +89,121 @@ def square_difference(first: Parts, second: Parts, start: int, n: int, like: Lan
     return total
 
 
-def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:
-    """Subtract from the matrices of the first block a share (W,) of their trace, on the diagonal."""
-    total = fill(0.0, like)
-    for i in range(n):
-        total = total + load(matrix[0], (i * n + i) * len(like), like)
-    total = share * total
-    for i in range(n):
-        at = (i * n + i) * len(like)
-        store(matrix[0], at, load(matrix[0], at, like) - total)
-
-
-def may_leave_the_cone(
+def may_shorten(
     roots: Parts,
     crossed: Parts,
     unitary: Parts,
-    turned: Parts,
     start: int,
     rate: Array,
     room: float,
-    lowest: float,
     columns: Parts,
     spare: Parts,
     n: int,
     like: Lanes,
 ) -> bool:
-    """Whether the steps of a block with weights ``rate`` (W,) may come too close to the boundary; False is certain.
+    """Whether a step of a block with weights ``rate`` (W,) may have to be shortened; False is certain.
 
-    With ``P = R^H L U = M^H U`` and a weight -w, no step need be shortened if ``(room + w) R^H R - w P`` is positive
-    definite, where room is ``1 - min_stretch``. No eigenvalue of a moved root need be raised if its squared singular
-    values are above the share ``lowest`` of their mean.
+    With ``P = R^H L U = M^H U`` and a weight -w, it need not be if ``(room + w) R^H R - w P`` is positive definite,
+    where room is ``1 - min_stretch``.
     """
-    width, error = len(like), fill(MARGIN_OF_ERROR * n, like)
+    width = len(like)
     weight = larger(fill(0.0, like) - rate, fill(0.0, like))
     adjoint_product(roots, start, roots, start, columns, 0, n, like)
     adjoint_product(crossed, start, unitary, start, spare, 0, n, like)
     for part, other in zip(columns, spare):  # noqa: B905
         for i in range(0, n * n * width, width):
             store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
-    lower_diagonal(columns, error, n, like)
-    if may_be_indefinite(columns, 0, n, like):
-        return True
-    for moved, part, other in zip(columns, roots, turned):  # noqa: B905
+    lower_diagonal(columns, fill(MARGIN_OF_ERROR * n, like), n, like)
+    return may_be_indefinite(columns, 0, n, like)
+
+
+def shortened(
+    roots: Parts,
+    turned: Parts,
+    maps: Parts,
+    start: int,
+    rate: Array,
+    room: float,
+    columns: Parts,
+    spare: Parts,
+    squares: Array,
+    n: int,
+    pairs: Array,
+    like: Lanes,
+) -> Array:
+    """Return the weights (W,) of a block, those of repelled prototypes as small as the cone demands.
+
+    The transport map A with ``A R = L U`` is ``Y Q^H`` with ``Y T = L U`` and ``R = Q T``. If its largest eigenvalue is
+    l, a step with the weight -w is shortened to the weight ``-room / (l - 1)`` unless w is smaller. A block of ``maps``
+    is overwritten by Y.
+    """
+    width = len(like)
+    for part, copy in zip(roots, columns):  # noqa: B905
         for i in range(0, n * n * width, width):
-            x = load(part, start + i, like)
-            store(moved, i, x + rate * (load(other, start + i, like) - x))
+            store(copy, i, load(part, start + i, like))
+    orthonormalise(columns, spare, n, like)
+    for part, copy in zip(turned, maps):  # noqa: B905
+        for i in range(start, start + n * n * width, width):
+            store(copy, i, load(part, i, like))
+    for j in range(n):
+        for i in range(j):
+            x, y = load(spare[0], (j * n + i) * width, like), fill(0.0, like)
+            if len(maps) == 2:
+                y = load(spare[1], (j * n + i) * width, like)
+            subtract_column(maps, start + j * n * width, maps, start + i * n * width, x, y, n, like)
+        pivot = load(spare[0], (j * n + j) * width, like)
+        for part in maps:
+            for i in range(start + j * n * width, start + (j + 1) * n * width, width):
+                store(part, i, load(part, i, like) / pivot)
+    adjoint_product(columns, 0, maps, start, spare, 0, n, like)
+    orthogonalise(spare, squares, 0, n, pairs, like)
+    largest = fill(0.0, like)
+    for i in range(0, n * width, width):
+        largest = larger(load(squares, i, like), largest)
+    excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))
+    return larger(rate, fill(0.0, like) - fill(room, like) / excess)
+
+
+def raise_roots(
+    roots: Parts,
+    start: int,
+    rate: Array,
+    lowest: float,
+    columns: Parts,
+    spare: Parts,
+    squares: Array,
+    n: int,
+    pairs: Array,
+    like: Lanes,
+) -> None:
+    """Raise the squared singular values of moved roots of a block to the share ``lowest`` of their mean.
+
+    Only roots of prototypes with a negative weight ``rate`` (W,) are changed. They are turned, too, which does not
+    change their matrices.
+    """
+    width = len(like)
+    for part, copy in zip(roots, columns):  # noqa: B905
+        for i in range(0, n * n * width, width):
+            store(copy, i, load(part, start + i, like))
     adjoint_product(columns, 0, columns, 0, spare, 0, n, like)
-    lower_diagonal(spare, fill(2.0 * lowest / n, like) + error, n, like)
-    return may_be_indefinite(spare, 0, n, like)
+    lower_diagonal(spare, fill(2.0 * lowest / n + MARGIN_OF_ERROR * n, like), n, like)
+    if not may_be_indefinite(spare, 0, n, like):
+        return
+    orthogonalise(columns, squares, 0, n, pairs, like)
+    store(spare[0], 0, rate)
+    for i in range(width):
+        total, least = 0.0, np.inf
+        for m in range(i, n * width, width):
+            total += squares[m]
+            least = min(least, squares[m])
+        floor = lowest * total / n
+        if spare[0][i] < 0.0 and least < floor:
+            for m in range(n):
+                factor = np.sqrt(max(1.0, floor / squares[m * width + i]))
+                for part, raised in zip(columns, roots):  # noqa: B905
+                    for j in range(n):
+                        at = (m * n + j) * width + i
+                        raised[start + at] = factor * part[at]
 
 
 def run_wasserstein(
@@ -152,7 +226,7 @@ def run_wasserstein(
     pairs: Array,
     like: Lanes,
 ) -> tuple[int, int]:
-    """Take steps from sample ``first`` on, until one may come too close to the boundary of the cone.
+    """Take steps from sample ``first`` on, until one has a weight above 1.
 
     ``roots``, arrays (blocks n n W,), are moved in place. Returns the index of the sample whose step was not taken, or
     M, and the number of caps, those of this sample included. ``weights`` (K,) are then those of this sample.
@@ -176,20 +250,17 @@ def run_wasserstein(
         n_capped += capped
         for i in range(blocks * width):
             rates[i] = weights[i] if i < count else 0.0
-        for block in range(blocks):
-            rate, least, most = load(rates, block * width, like), 0.0, 0.0
-            for i in range(block * width, (block + 1) * width):
-                least, most = min(least, rates[i]), max(most, rates[i])
-            if not most <= 1.0:
-                return b, n_capped
-            if least < 0.0 and may_leave_the_cone(
-                roots, crossed, unitary, turned, block * n * n * width, rate, room, lowest, columns, spare, n, like
-            ):
+            if not rates[i] <= 1.0:
                 return b, n_capped
         for block in range(blocks):
-            rate = load(rates, block * width, like)
+            rate, start = load(rates, block * width, like), block * n * n * width
+            repelled = any_positive(fill(0.0, like) - rate)
+            if repelled and may_shorten(roots, crossed, unitary, start, rate, room, columns, spare, n, like):
+                rate = shortened(roots, turned, unitary, start, rate, room, columns, spare, squares, n, pairs, like)
             for part, other in zip(roots, turned):  # noqa: B905
-                for i in range(block * n * n * width, (block + 1) * n * n * width, width):
+                for i in range(start, start + n * n * width, width):
                     x = load(part, i, like)
                     store(part, i, x + rate * (load(other, i, like) - x))
+            if repelled:
+                raise_roots(roots, start, rate, lowest, columns, spare, squares, n, pairs, like)
     return len(samples), n_capped
