@@ -269,5 +269,6 @@ class Stepper:
                 f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, {state.step_schedule!r}, "
                 f"batches of {size})"
             )
-        faster = self.compiled is True or pays(self.manifold, samples.codes, len(state.labels))
-        return kernels if rules is not None and faster else None
+        if rules is None or kernels is None or self.compiled is True:
+            return kernels if rules is not None else None
+        return kernels if pays(self.manifold, samples.codes, len(state.labels)) else None
