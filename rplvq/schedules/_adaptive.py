@@ -133,7 +133,8 @@ class AdaptiveStep:
         gradient, and the sum of their squares.
         """
         count = memory.n_steps
-        until = min(1 << count.bit_length(), self.every * (count // self.every + 1)) - count
+        power, multiple = 1 << count.bit_length(), self.every * (count // self.every + 1)
+        until = (power if power <= self.every else multiple) - count
         value = self(epoch, n_epochs)
         return (value, memory.max_dist / (self.start or 1.0), memory.max_grad, memory.total), until
 

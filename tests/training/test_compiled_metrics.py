@@ -298,4 +298,4 @@ def test_kernels_stop_where_the_rule_measures(every):
         memory = memory._replace(n_steps=memory.n_steps + until)
         stops.append(memory.n_steps)
     measured = [k for k in range(1, 101) if k % every == 0 or (k <= every and k & (k - 1) == 0)]
-    assert stops[: len(measured)] == measured
+    assert [stop for stop in stops if stop <= 100] == measured
