@@ -307,7 +307,7 @@ def register_part(cls: PartT) -> PartT:
     return cls
 
 
-def runs_compiled(*kernels: str) -> Callable[[FunctionT], FunctionT]:
+def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
     """Mark a method with the names of the compiled kernels that do the same.
 
     A subclass that overrides the method, and a wrapper that calls it, are not marked: see :func:`kernel_of`.

@@ -42,10 +42,10 @@ def compare(
     y : array-like of shape (N,) or (N, C)
         Labels, or soft labels. Estimators are trained on them; folds are stratified and scored by the most probable
         class.
-    estimators : mapping of str to estimator, sequence of estimators or str, or None, default=None
+    estimators : mapping of str to estimator, sequence of estimators and metrics, or None, default=None
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
-        a number where that is ambiguous, and the name of a metric such as "riemann" stands for the trained classifier
-        and the class means under this metric. None uses :func:`default_estimators`.
+        a number where that is ambiguous, and a metric, such as "riemann" or a manifold, stands for the trained
+        classifier and the class means under this metric. None uses :func:`default_estimators`.
     metrics : iterable of str or Manifold, optional
         Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10

@@ -11,11 +11,13 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
+from rplvq.manifolds._coordinates import coordinates, from_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
     LogCholesky,
     LogEuclidean,
+    flat_components,
     flat_connect,
     flat_exp,
     flat_move,
@@ -24,27 +26,23 @@ from rplvq.manifolds._flat import (
     flat_sqdist,
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt
-from rplvq.manifolds._learned_log_euclidean import (
-    LONGEST,
-    LearnedLogEuclidean,
-    MetricPrototypes,
-    coordinates,
-    from_coordinates,
-)
+from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
+from rplvq.manifolds._tangent_space import TangentSpace
 
 __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
-    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "ProjectedEuclidean", "coordinates", "descend",
-    "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates",
-    "inverse_factors", "is_additive", "riemannian_mean",
+    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "ProjectedEuclidean", "TangentSpace",
+    "coordinates", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+    "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[
     "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
-    "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean",
+    "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean", "tangent",
+    "tangent_space",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
@@ -60,5 +58,7 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "bures_wasserstein": BuresWasserstein,
     "wasserstein": BuresWasserstein,
     "learned_log_euclidean": LearnedLogEuclidean,
+    "tangent": TangentSpace,
+    "tangent_space": TangentSpace,
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""

@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts, row_slices, squared_roots
-from rplvq.parts import library_part, number_in, runs_compiled
+from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
 NEAR = 1e-3
@@ -109,13 +109,13 @@ class BuresWasserstein:
         chunks = row_slices(len(samples), 2 * prototypes.nbytes)
         return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
 
-    @runs_compiled("bures_wasserstein")
+    @has_kernel("bures_wasserstein")
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
         """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n)."""
         turned = turn(prototypes, samples[:, None])
         return BuresWassersteinGeodesics(squares(turned - prototypes), turned, prototypes)
 
-    @runs_compiled("bures_wasserstein")
+    @has_kernel("bures_wasserstein")
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
         """Move roots (K, n, n) along the weighted differences, shortened where they would leave the cone."""
         roots, steps = geodesics.roots, self.pull(geodesics, weights)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.parts import count_from, library_part, number_in, runs_compiled
+from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
@@ -103,7 +103,7 @@ class AdaptiveStep:
         """Return the memory for K prototypes that have not moved yet."""
         return DoGState(np.array(prototypes), 0.0, 0.0, 0.0, 0)
 
-    @runs_compiled("distance_over_gradients")
+    @has_kernel("distance_over_gradients")
     def update(self, memory: DoGState, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[DoGState, float]:
         """Return the new memory and the size of a step, given the norm of its gradient or a bound on it.
 
@@ -144,7 +144,7 @@ class AdaptiveStep:
         memory = memory._replace(max_grad=max_grad, total=total, n_steps=memory.n_steps + n_steps)
         return memory, self._size(memory, value)
 
-    @runs_compiled("distance_over_gradients")
+    @has_kernel("distance_over_gradients")
     def observe(self, memory: DoGState, manifold: Manifold[Any], prototypes: Prototypes) -> DoGState:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         count = memory.n_steps

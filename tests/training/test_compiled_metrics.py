@@ -26,6 +26,7 @@ from rplvq import (
     Representability,
     RiemannianLVQ,
     StepSize,
+    TangentSpace,
     Trainer,
 )
 from rplvq.arrays import Samples
@@ -38,11 +39,14 @@ KERNELS = [
     "python",
     pytest.param("numba", marks=pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")),
 ]
+REFERENCE, COVARIANCE = (spd(np.random.default_rng(7), 1, n)[0] for n in (3, 6))
 METRICS = {
     "affine-invariant": AffineInvariant(),
     "Log-Euclidean": LogEuclidean(),
     "log-Cholesky": LogCholesky(),
     "vectors": EuclideanVectors(),
+    "tangent": TangentSpace(REFERENCE),
+    "tangent, whitened": TangentSpace(REFERENCE, whiten=True, covariance=COVARIANCE),
     "projected": ProjectedEuclidean(tau=0.3),
     "projected, relative": ProjectedEuclidean(tau=0.3, relative=True),
     "Bures-Wasserstein": BuresWasserstein(),
@@ -60,6 +64,7 @@ COSTS = {
     "sum": 0.7 * (RSLVQ() + 0.3 * GLVQ()) + 0.1 * Representability(),
 }
 SOFT = {name: COSTS[name] for name in ("PLVQ", "Representability", "spread")}
+OF_ANY_SIZE = [name for name in METRICS if not name.startswith(("vectors", "tangent", "learned, rank"))]
 LABELS = np.array([0, 0, 1, 2, 2, 2])
 
 
@@ -129,7 +134,7 @@ def test_soft_labels_and_weights_of_samples_are_known(kernels, monkeypatch, metr
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-@pytest.mark.parametrize("metric", [name for name in METRICS if name not in ("vectors", "learned, rank 2")])
+@pytest.mark.parametrize("metric", OF_ANY_SIZE)
 def test_complex_matrices_of_any_size_are_known(kernels, monkeypatch, metric, n):
     assert_compiled_is_plain(monkeypatch, kernels, metric, problem(metric, n, complex), RSLVQ())
 
@@ -235,7 +240,7 @@ class Renamed(LogEuclidean):
 def test_the_kernel_of_a_manifold_is_that_of_its_methods():
     kernels = {name: kernel_of(manifold, "connect", "move") for name, manifold in METRICS.items()}
     assert list(kernels.values()) == [
-        *("affine_invariant", "flat", "flat", "flat", "projected_euclidean", "projected_euclidean"),
+        *("affine_invariant", *["flat"] * 5, *["projected_euclidean"] * 2),
         *("bures_wasserstein", *["learned_log_euclidean"] * 3),
     ]
     assert kernel_of(Renamed(), "connect", "move") == "flat"

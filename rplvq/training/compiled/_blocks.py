@@ -8,10 +8,9 @@ from rplvq.costs import terms_of
 from rplvq.parts import kernel_of
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules
-from rplvq.training.compiled._rotations import Parts
 
-SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
-"""Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
+SHARES = {4: (0.019, 0.025), 8: (0.018, 0.024)}
+"""Measured time of a compiled step per lane and n, relative to LAPACK: by width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
 """Measured time of a step in NumPy, relative to its decompositions alone."""
 CONSTANT = (-1.0, 0.0, 0.0)
@@ -62,25 +61,3 @@ def is_worthwhile(n: int, count: int, is_complex: bool, times: float = 1.0) -> b
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
     """Return the time of the rotations, in units of LAPACK's time for one matrix."""
     return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)
-
-
-def into_lanes(matrices: Array, width: int) -> Parts:
-    """Lay out matrices (P, n, n) in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
-
-    Returns one array of shape (blocks n n W,), or for complex matrices two, the real and the imaginary part. The last
-    block is filled up with identities.
-    """
-    n = matrices.shape[1]
-    filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
-    flat = filled.reshape(-1, n, n)
-    flat[: len(matrices)], flat[len(matrices) :] = matrices, np.eye(n)
-    last = np.moveaxis(filled, 1, -1)
-    parts = (last.real, last.imag) if matrices.dtype.kind == "c" else (last,)
-    return tuple(np.ascontiguousarray(part).ravel() for part in parts)
-
-
-def from_lanes(lanes: Parts, count: int, n: int, width: int) -> Array:
-    """Undo :func:`into_lanes`: return the first ``count`` matrices, shape (count, n, n)."""
-    whole = lanes[0] + 1j * lanes[1] if len(lanes) == 2 else lanes[0]
-    last = whole.reshape(-1, n, n, width)
-    return np.ascontiguousarray(np.moveaxis(last, -1, 1)).reshape(-1, n, n)[:count]

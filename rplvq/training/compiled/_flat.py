@@ -5,9 +5,9 @@ Codes of any shape are real vectors here. Prototypes (K, m) and samples (M, m) a
 
 import numpy as np
 
+from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
 
 
 def flat_distance(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:

@@ -1,11 +1,11 @@
 """Products and factorisations of matrices in lanes, in plain Python that numba can compile.
 
-The layout is that of ``_rotations.py``, with columns contiguous; ``at`` and the like are where blocks begin.
+The layout is that of ``rplvq/lanes/_rotations.py``, with columns contiguous; ``at`` and ``start`` say where blocks
+begin.
 """
 
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, root, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._rotations import TINY, Parts
-from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, root, store
 
 
 def product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
@@ -44,41 +44,12 @@ def adjoint_product(left: Parts, at: int, right: Parts, start: int, out: Parts, 
                 store(out[1], into + (j * n + i) * width, y - z)
 
 
-def may_be_indefinite(matrix: Parts, start: int, n: int, like: Lanes) -> bool:
-    """Whether the Cholesky factorisation of a Hermitian matrix of a block fails; the block is overwritten.
-
-    Column j of the block, below its diagonal, becomes column j of the factor. A matrix of numbers that are not finite
-    fails, too.
-    """
-    width = len(like)
-    good = fill(1.0, like)
-    for j in range(n):
-        column = start + j * n * width
-        for m in range(j):
-            other = start + m * n * width
-            a = load(matrix[0], other + j * width, like)
-            if len(matrix) == 2:
-                b = load(matrix[1], other + j * width, like)
-            for i in range(j, n):
-                u = load(matrix[0], other + i * width, like)
-                x = load(matrix[0], column + i * width, like) - a * u
-                if len(matrix) == 2:
-                    v = load(matrix[1], other + i * width, like)
-                    store(matrix[0], column + i * width, x - b * v)
-                    y = load(matrix[1], column + i * width, like)
-                    store(matrix[1], column + i * width, y - (a * v - b * u))
-                else:
-                    store(matrix[0], column + i * width, x)
-        pivot = load(matrix[0], column + j * width, like)
-        # A lane stays 1 while its pivots are positive; otherwise, and for NaN, it ends at 0.
-        sign = larger(pivot, fill(0.0, like))
-        sign = sign / (sign + fill(TINY, like))
-        good = good * sign
-        inverse = sign / root(larger(pivot, fill(TINY, like)))
-        for i in range(j, n):
-            for part in matrix:
-                store(part, column + i * width, inverse * load(part, column + i * width, like))
-    return any_positive(fill(0.5, like) - good)
+def may_be_indefinite(matrix: Parts, n: int, like: Lanes) -> bool:
+    """Whether the Cholesky factorisation of a Hermitian matrix of the first block fails; the block is overwritten."""
+    cholesky_lanes(matrix, 0, n, like)
+    # A pivot that fails is NaN or 0, and all later ones are NaN. The number is 1 for a positive one, and 0 for others.
+    pivot = larger(load(matrix[0], (n * n - 1) * len(like), like), fill(0.0, like))
+    return any_positive(fill(0.5, like) - pivot / (pivot + fill(TINY, like)))
 
 
 def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:

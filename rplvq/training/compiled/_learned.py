@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
 
 
 def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:

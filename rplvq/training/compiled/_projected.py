@@ -6,11 +6,10 @@ they decomposed, beginning with the eigenvectors that were found for the same pr
 
 import numpy as np
 
+from rplvq.lanes import Lanes, Parts, fill, fused, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
 from rplvq.training.compiled._lanes import may_be_indefinite, product
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, larger, load, root, store
 
 MARGIN_OF_ERROR = 1e-14
 """Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
@@ -72,7 +71,7 @@ def raise_eigenvalues(
     spare: Parts,
     squares: Array,
     n: int,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> None:
     """Raise the eigenvalues of the matrices of a block that are below the floor (W,).
@@ -89,7 +88,7 @@ def raise_eigenvalues(
     shift = fill(2.0, like) * root(size)  # so that all eigenvalues are far from 0, and are the singular values
     shifted(matrix, start, shift, spare, n, like)
     product(spare, 0, basis, start, columns, 0, n, like)
-    orthogonalise(columns, squares, 0, n, pairs, like)
+    orthogonalise(columns, squares, 0, n, work, like)
     for m in range(n):
         value = root(load(squares, m * width, like))
         inverse = fill(1.0, like) / value
@@ -125,7 +124,7 @@ def run_projected(
     loss: Array,
     columns: Parts,
     spare: Parts,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> int:
     """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
@@ -153,6 +152,6 @@ def run_projected(
             follow_lines(prototypes, samples[b], rates, block, n, like)
             error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)
             shifted(prototypes, start, fill(0.0, like) - floor - error, spare, n, like)
-            if may_be_indefinite(spare, 0, n, like):
-                raise_eigenvalues(prototypes, basis, block, floor, columns, spare, squares, n, pairs, like)
+            if may_be_indefinite(spare, n, like):
+                raise_eigenvalues(prototypes, basis, block, floor, columns, spare, squares, n, work, like)
     return n_capped

@@ -7,6 +7,7 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import as_soft
+from rplvq.lanes import Parts, aligned, from_lanes, into_lanes
 from rplvq.manifolds import (
     EPS,
     LONGEST,
@@ -19,10 +20,9 @@ from rplvq.manifolds import (
 )
 from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Prototypes
-from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhile, lane_width
+from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 from rplvq.training.compiled._build import Kernels
 from rplvq.training.compiled._costs import Rules
-from rplvq.training.compiled._rotations import Parts, rounds
 
 EIGHT = (0.0,) * 8
 """Gives vectors of coordinates their width."""
@@ -100,17 +100,21 @@ class Laid(NamedTuple):
     n_matrices: int
     n: int
     width: int
-    pairs: Array
 
     @property
     def like(self) -> tuple[float, ...]:
         """The argument that gives vectors their width."""
         return (0.0,) * self.width
 
+    @property
+    def work(self) -> Array:
+        """An array for rotations to work in."""
+        return aligned(5 * self.n * self.width)
+
     def empty(self, blocks: int | None = None) -> Parts:
         """Return arrays for so many blocks of matrices to work in; by default as many as there are."""
         size = self.n * self.n * self.width
-        return tuple(np.empty(len(part) if blocks is None else blocks * size) for part in self.lanes)
+        return tuple(aligned(len(part) if blocks is None else blocks * size) for part in self.lanes)
 
     def matrices(self) -> Array:
         """Return the matrices, shape (K, n, n)."""
@@ -124,7 +128,7 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
     width = lane_width(n, count, dtype.kind == "c")
     matrices = np.array(matrices.swapaxes(1, 2) if transposed else matrices, dtype=dtype, order="C")
     lanes, samples = into_lanes(matrices, width), np.ascontiguousarray(codes.astype(dtype, copy=False))
-    return Laid(lanes, samples, count, n, width, rounds(n))
+    return Laid(lanes, samples, count, n, width)
 
 
 def run_affine_invariant(
@@ -133,7 +137,7 @@ def run_affine_invariant(
     """Move inverse factors (K, n, n) along geodesics."""
     at = laid(inverse_factors(prototypes), block.codes, transposed=False)
     lower = tuple(np.zeros((at.n, at.n)) for _ in at.lanes)
-    work = at.empty(), lower, at.empty(1), at.pairs, at.like
+    work = at.empty(), lower, at.empty(1), at.work, at.like
     n_capped = kernels.run_steps(at.lanes, at.codes, *block.data, rules, float(EPS), *block.filled, *work)
     return InverseFactors(at.matrices()), n_capped
 
@@ -145,7 +149,7 @@ def run_projected(
     at = laid(np.asarray(prototypes), block.codes)
     basis = into_lanes(np.broadcast_to(np.eye(at.n, dtype=at.codes.dtype), (at.n_matrices, at.n, at.n)), at.width)
     floor = float(manifold.tau), float(manifold.relative)
-    work = at.empty(1), at.empty(1), at.pairs, at.like
+    work = at.empty(1), at.empty(1), at.work, at.like
     n_capped = kernels.run_projected(at.lanes, basis, at.codes, *block.data, rules, *floor, *block.filled, *work)
     return at.matrices().swapaxes(1, 2), n_capped
 
@@ -158,7 +162,7 @@ def run_wasserstein(
     limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
     while first < len(block.codes):
         at = laid(roots, block.codes)
-        work = at.empty(1), at.empty(), at.empty(), at.empty(), at.empty(1), at.pairs, at.like
+        work = at.empty(1), at.empty(), at.empty(), at.empty(), at.empty(1), at.work, at.like
         first, n_capped = kernels.run_wasserstein(
             at.lanes, at.codes, first, *block.data, rules, *limits, weights, *block.filled, *work
         )

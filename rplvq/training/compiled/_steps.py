@@ -1,17 +1,16 @@
 """Steps on single samples for all prototypes at once, in plain Python that numba can compile.
 
-``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``. Inverse factors
-are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
+``rplvq/lanes/_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
+Inverse factors are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 """
 
 import math
 
 import numpy as np
 
+from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
@@ -40,6 +39,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
     """Fill one block of ``columns`` with the columns of G L, for its inverse factors G and L from :func:`cholesky`."""
     width = len(like)
     start = block * n * n * width
+    factors, columns = raw(factors), raw(columns)
     for j in range(n):
         for i in range(n):
             x, y = fill(0.0, like), fill(0.0, like)
@@ -118,7 +118,7 @@ def run_steps(
     columns: Parts,
     lower: Parts,
     spare: Parts,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> int:
     """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
@@ -126,8 +126,8 @@ def run_steps(
     ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
     hold arbitrary factors. ``targets`` (M, C) are class probabilities, ``multiplicity`` (M,) weights of samples, and
     ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``resolution`` is the smallest
-    singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n)
-    and ``spare`` (n n W,) are to work in.
+    singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n),
+    ``spare`` (n n W,) and ``work`` (5 n W,) are to work in.
     """
     n, width, n_capped = samples.shape[1], len(like), 0
     blocks = len(factors[0]) // (n * n * width)
@@ -137,7 +137,7 @@ def run_steps(
         cholesky(samples[b], resolution, lower)
         for block in range(blocks):
             whiten(factors, lower, columns, block, n, like)
-            orthogonalise(columns, squares, block, n, pairs, like)
+            orthogonalise(columns, squares, block, n, work, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
         n_capped += capped

@@ -7,6 +7,7 @@ give ``U = Q diag(s)^-1 Q^H M`` for singular values s, and a Newton step removes
 
 import numpy as np
 
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, fused, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
 from rplvq.training.compiled._lanes import (
@@ -17,8 +18,6 @@ from rplvq.training.compiled._lanes import (
     product,
     subtract_column,
 )
-from rplvq.training.compiled._rotations import TINY, Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, any_positive, fill, fused, larger, load, root, store
 
 MARGIN_OF_ERROR = 1e-14
 """Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
@@ -41,7 +40,7 @@ def polar(
     spare: Parts,
     squares: Array,
     n: int,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> None:
     """Fill a block of ``out`` with the unitary polar factors of the matrices of the same block of ``matrix``.
@@ -52,7 +51,7 @@ def polar(
     for part, copy in zip(matrix, columns):  # noqa: B905  (numba does not know the argument strict)
         for i in range(0, n * n * width, width):
             store(copy, i, load(part, start + i, like))
-    orthogonalise(columns, squares, 0, n, pairs, like)
+    orthogonalise(columns, squares, 0, n, work, like)
     for j in range(n):
         inverse = fill(1.0, like) / root(load(squares, j * width, like))
         for part in columns:
@@ -114,7 +113,7 @@ def may_shorten(
         for i in range(0, n * n * width, width):
             store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
     lower_diagonal(columns, fill(MARGIN_OF_ERROR * n, like), n, like)
-    return may_be_indefinite(columns, 0, n, like)
+    return may_be_indefinite(columns, n, like)
 
 
 def shortened(
@@ -128,7 +127,7 @@ def shortened(
     spare: Parts,
     squares: Array,
     n: int,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> Array:
     """Return the weights (W,) of a block, those of repelled prototypes as small as the cone demands.
@@ -156,7 +155,7 @@ def shortened(
             for i in range(start + j * n * width, start + (j + 1) * n * width, width):
                 store(part, i, load(part, i, like) / pivot)
     adjoint_product(columns, 0, maps, start, spare, 0, n, like)
-    orthogonalise(spare, squares, 0, n, pairs, like)
+    orthogonalise(spare, squares, 0, n, work, like)
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
         largest = larger(load(squares, i, like), largest)
@@ -173,7 +172,7 @@ def raise_roots(
     spare: Parts,
     squares: Array,
     n: int,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> None:
     """Raise the squared singular values of moved roots of a block to the share ``lowest`` of their mean.
@@ -187,9 +186,9 @@ def raise_roots(
             store(copy, i, load(part, start + i, like))
     adjoint_product(columns, 0, columns, 0, spare, 0, n, like)
     lower_diagonal(spare, fill(2.0 * lowest / n + MARGIN_OF_ERROR * n, like), n, like)
-    if not may_be_indefinite(spare, 0, n, like):
+    if not may_be_indefinite(spare, n, like):
         return
-    orthogonalise(columns, squares, 0, n, pairs, like)
+    orthogonalise(columns, squares, 0, n, work, like)
     store(spare[0], 0, rate)
     for i in range(width):
         total, least = 0.0, np.inf
@@ -223,7 +222,7 @@ def run_wasserstein(
     unitary: Parts,
     turned: Parts,
     spare: Parts,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> tuple[int, int]:
     """Take steps from sample ``first`` on, until one has a weight above 1.
@@ -240,7 +239,7 @@ def run_wasserstein(
             start = block * n * n * width
             spread(samples[b], columns, n, like)
             adjoint_product(columns, 0, roots, start, crossed, start, n, like)
-            polar(crossed, start, unitary, columns, spare, squares, n, pairs, like)
+            polar(crossed, start, unitary, columns, spare, squares, n, work, like)
             spread(samples[b], columns, n, like)
             product(columns, 0, unitary, start, turned, start, n, like)
             store(rates, block * width, square_difference(turned, roots, start, n, like))
@@ -256,11 +255,11 @@ def run_wasserstein(
             rate, start = load(rates, block * width, like), block * n * n * width
             repelled = any_positive(fill(0.0, like) - rate)
             if repelled and may_shorten(roots, crossed, unitary, start, rate, room, columns, spare, n, like):
-                rate = shortened(roots, turned, unitary, start, rate, room, columns, spare, squares, n, pairs, like)
+                rate = shortened(roots, turned, unitary, start, rate, room, columns, spare, squares, n, work, like)
             for part, other in zip(roots, turned):  # noqa: B905
                 for i in range(start, start + n * n * width, width):
                     x = load(part, i, like)
                     store(part, i, x + rate * (load(other, i, like) - x))
             if repelled:
-                raise_roots(roots, start, rate, lowest, columns, spare, squares, n, pairs, like)
+                raise_roots(roots, start, rate, lowest, columns, spare, squares, n, work, like)
     return len(samples), n_capped
