@@ -76,9 +76,13 @@ def metrics() -> str:
 
 
 def metrics_in_words() -> str:
-    """State the size of the fits."""
-    settings = load("metrics")["settings"]
-    return f"Each fit is of {settings['samples']} matrices, with at most {settings['epochs']} epochs."
+    """State the size of the fits, and how busy the machine was."""
+    found = load("metrics")
+    settings, busy = found["settings"], found["machine"]["load"]
+    return (
+        f"Each fit is of {settings['samples']} matrices, with at most {settings['epochs']} epochs. Other programs ran "
+        f"beside them (load average {busy:.0f}), so that single ratios are uncertain by tenths."
+    )
 
 
 def prediction(metric: str) -> str:

@@ -31,8 +31,10 @@ from rplvq import (
 )
 from rplvq.arrays import Samples
 from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, terms_of
+from rplvq.lanes import into_lanes
 from rplvq.parts import kernel_of
 from rplvq.training.compiled import PLAIN, compiled_kernels
+from rplvq.training.compiled._lanes import may_be_indefinite
 from tests.problems import spd
 
 KERNELS = [
@@ -210,6 +212,28 @@ def test_weights_above_one_take_the_step_of_the_manifold(kernels, monkeypatch):
     fast = trained(monkeypatch, kernels, "Bures-Wasserstein", samples, RSLVQ(), **settings)
     assert_same("Bures-Wasserstein", plain, fast)
     assert 0 < len(taken) < 2 * len(samples)
+
+
+INDEFINITE = {
+    "last": np.diag([2.0, 1.0, -1e-3]),
+    "first": np.diag([-1e-3, 1.0, 2.0]),
+    "zero": np.diag([1.0, 2.0, 0.0]),
+    "zero inside": np.diag([1.0, 0.0, 2.0]),
+    "rank one": np.ones((3, 3)),
+    "off the diagonal": np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 2j], [0.0, -2j, 1.0]]),
+    "no number": np.diag([1.0, np.nan, 1.0]),
+}
+
+
+@pytest.mark.parametrize("matrix", INDEFINITE.values(), ids=INDEFINITE)
+def test_one_indefinite_matrix_of_a_block_is_noticed(matrix):
+    definite = spd(np.random.default_rng(0), 4, 3, 0.7, complex)
+    assert not may_be_indefinite(into_lanes(definite, 4), 3, (0.0,) * 4)
+    for lane in range(4):
+        block = definite.copy()
+        block[lane] = matrix
+        with np.errstate(divide="ignore", invalid="ignore"):
+            assert may_be_indefinite(into_lanes(block, 4), 3, (0.0,) * 4)
 
 
 # --- only parts that say so
