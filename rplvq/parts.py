@@ -222,6 +222,7 @@ def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
 
 
 PartT = TypeVar("PartT", bound=type[Any])
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _ESTIMATORS: dict[str, type] = {}
 _SHIPPED: dict[str, type] = {}
@@ -304,6 +305,35 @@ def register_part(cls: PartT) -> PartT:
         raise ValueError(f"{cls!r} cannot be registered: {other!r} has the name {name!r} already. Rename the class")
     _REGISTERED[name] = cls
     return cls
+
+
+def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
+    """Mark a method with the names of the compiled kernels that do the same.
+
+    A subclass that overrides the method, and a wrapper that calls it, are not marked: see :func:`kernel_of`.
+    """
+
+    def mark(function: FunctionT) -> FunctionT:
+        function.kernels = frozenset(kernels)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+def kernel_of(part: Any, *methods: str) -> str | None:
+    """Return the name of the compiled kernel that does the same as these methods of a part, or None.
+
+    Examples
+    --------
+    >>> from rplvq import LogEuclidean
+    >>> class Slow(LogEuclidean):
+    ...     def move(self, geodesics, weights):
+    ...         return super().move(geodesics, 0.5 * weights)
+    >>> kernel_of(LogEuclidean(), "connect", "move"), kernel_of(Slow(), "connect", "move")
+    ('flat', None)
+    """
+    marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
+    return next(iter(frozenset.intersection(*marks)), None)
 
 
 def known_part(name: str) -> type | None:

@@ -55,6 +55,11 @@ class Manifold(Protocol[GeodesicsT]):
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
     small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled`, :class:`Bounded`, :class:`Referenced`,
     :class:`Supervised` and :class:`Decomposed`.
+
+    A manifold whose ``connect`` and ``move`` do what a compiled kernel does names this kernel by the mark
+    :func:`rplvq.parts.has_kernel` on both methods. A manifold that uses :func:`rplvq.manifolds.flat_connect` and
+    :func:`rplvq.manifolds.flat_move` has the marks of these functions, and runs compiled with the extra ``fast``. A
+    subclass that overrides one of the methods, and a wrapper, have no mark and take the plain path.
     """
 
     def encode(self, points: Any) -> Array:
@@ -239,6 +244,10 @@ class Cost(Protocol):
     ``priors``
         The class priors of this posterior, a tuple of C floats, or None for equal priors. The rules that choose sigma2
         read it.
+    ``__call__.terms``
+        A description by numbers, from which compiled steps evaluate the cost (extra ``fast``). The decorator
+        :func:`rplvq.costs.described_by` adds it. A subclass that overrides ``__call__``, and a wrapper, have none and
+        take the plain path.
     ``restrict_to_classes(classes)``
         The same cost for the classes with these indices (M,) only. A cost with one number per class needs it so that
         classes may appear late in a stream.
@@ -291,6 +300,9 @@ class StepRule(Schedule, Protocol):
     The trainer calls ``init`` once before training. It then calls ``update`` in every step, after the gradient is known
     and before the prototypes move, and ``observe`` after they have moved. What the rule remembers is a value of its
     own, which the trainer stores in its state, so that checkpoints and saved models continue with it.
+
+    Steps under a rule run on the plain path, unless its ``update`` and ``observe`` are marked with the name of a rule
+    that the compiled kernels know, as those of :class:`rplvq.schedules.AdaptiveStep` are.
     """
 
     def init(self, prototypes: Prototypes) -> Any:

@@ -10,12 +10,13 @@ from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
+from rplvq.costs._terms import MARGIN, MIXTURE, Terms, described_by, term, terms_of
 
 __all__ = [
-    "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
-    "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups",
-    "evaluate", "likeliest_variance", "log_proba_of", "restrict_to_classes", "sample_losses",
-    "smoothed",
+    "COSTS", "GLVQ", "MARGIN", "MIXTURE", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
+    "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "Terms", "as_soft", "calibrated_loss",
+    "class_groups", "described_by", "evaluate", "likeliest_variance", "log_proba_of", "restrict_to_classes",
+    "sample_losses", "smoothed", "term", "terms_of",
 ]  # fmt: skip
 
 CostName = Literal["rslvq", "plvq", "glvq"]

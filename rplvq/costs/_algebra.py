@@ -8,6 +8,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs._mixture import evaluate, log_proba_of
+from rplvq.costs._terms import Terms, described_by, terms_of
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
@@ -84,6 +85,12 @@ class ScaledCost(Combinable):
     factor: float = attrs.field(validator=number_in(finite=True))
     cost: Any = attrs.field(validator=_cost)
 
+    def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
+        """Return the terms of the cost with their factors multiplied, if it has terms."""
+        found = terms_of(self.cost, labels, sigma2, soft)
+        return None if found is None else found._replace(numbers=found.numbers * [1.0, self.factor, 1.0])
+
+    @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at targets that the scaled cost accepts."""
         loss, slope = evaluate(self.cost, sqdist, targets, labels, sigma2)
@@ -135,6 +142,12 @@ class SummedCost(Combinable):
 
     terms: tuple[Any, ...] = attrs.field(converter=_flat, validator=[attrs.validators.min_len(1), _cost])
 
+    def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
+        """Return the terms of all costs, if each has terms."""
+        found = [terms for cost in self.terms if (terms := terms_of(cost, labels, sigma2, soft)) is not None]
+        return Terms(*map(np.vstack, zip(*found, strict=True))) if len(found) == len(self.terms) else None
+
+    @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at targets that every term accepts."""
         found = [evaluate(term, sqdist, targets, labels, sigma2) for term in self.terms]

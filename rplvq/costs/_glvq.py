@@ -5,6 +5,7 @@ import numpy as np
 from scipy.special import expit
 
 from rplvq.costs._algebra import Combinable
+from rplvq.costs._terms import MARGIN, Terms, described_by, term
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
@@ -43,6 +44,13 @@ class GLVQ(Combinable):
 
     steepness: float = attrs.field(default=1.0, validator=number_in(finite=True))
 
+    def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
+        """Return the one term; there is none where the cost raises an error."""
+        if soft or (labels == labels[0]).all():
+            return None
+        return term(MARGIN, self.steepness, 0.0, 0.0, len(labels))
+
+    @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices ``targets`` (B,).
 

@@ -5,6 +5,7 @@ import numpy as np
 
 from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, mixture_logits
+from rplvq.costs._terms import MIXTURE, Terms, described_by, term
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
@@ -32,6 +33,11 @@ class Representability(Combinable):
     (array([0.5]), array([[0.5, 0. ]]))
     """
 
+    def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms:
+        """Return the one term, that of a mixture without its likelihood over all classes."""
+        return term(MIXTURE, 0.0, 0.5 / sigma2, -np.log(class_groups(labels).counts)[labels], len(labels))
+
+    @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
         groups = class_groups(labels)

@@ -18,6 +18,7 @@ from rplvq.costs._mixture import (
     log_sum_exp,
     mixture_logits,
 )
+from rplvq.costs._terms import MIXTURE, Terms, described_by, term
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
@@ -91,6 +92,12 @@ def some_priors(priors: tuple[float, ...], classes: Array) -> tuple[float, ...]:
     return tuple((chosen / chosen.sum()).tolist())
 
 
+def mixture_terms(priors: tuple[float, ...] | None, labels: Array, sigma2: float) -> Terms:
+    """Return the one term of RSLVQ and PLVQ."""
+    offsets = log_prior(priors, labels)
+    return term(MIXTURE, 1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
+
+
 @library_part
 @attrs.frozen
 class RSLVQ(Combinable):
@@ -118,6 +125,7 @@ class RSLVQ(Combinable):
 
     priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
 
+    @described_by(lambda cost, labels, sigma2, soft: None if soft else mixture_terms(cost.priors, labels, sigma2))
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,); raise ValueError at class probabilities."""
         if targets.ndim != 1:
@@ -167,6 +175,7 @@ class PLVQ(Combinable):
 
     priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
 
+    @described_by(lambda cost, labels, sigma2, _: mixture_terms(cost.priors, labels, sigma2))
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
         if targets.ndim == 1:

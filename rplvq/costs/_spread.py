@@ -12,6 +12,7 @@ from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, log_sum_exp
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
+from rplvq.costs._terms import MIXTURE, Terms, described_by, term
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
@@ -133,6 +134,12 @@ class SpreadRSLVQ(Combinable):
             variances.append(likeliest_variance(normaliser, float(mean)))
         return cls(variances, normaliser)
 
+    def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms:
+        """Return the one term, whose offsets are the logits at distances of 0."""
+        offsets, scales = self._logits(np.zeros((1, len(labels))), labels, sigma2)
+        return term(MIXTURE, 1.0, scales, offsets[0], len(labels))
+
+    @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
         logits, scale = self._logits(sqdist, labels, sigma2)

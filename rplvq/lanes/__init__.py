@@ -15,12 +15,13 @@ from rplvq.lanes._compile import (
     source_hash,
 )
 from rplvq.lanes._layout import aligned, from_lanes, into_lanes
-from rplvq.lanes._rotations import Parts, batch_spectra, orthogonalise
-from rplvq.lanes._simd import Lanes, fill, fused, load, raw, store
-from rplvq.lanes._stored import pays
+from rplvq.lanes._logs import cholesky_lanes
+from rplvq.lanes._rotations import TINY, Parts, batch_spectra, orthogonalise
+from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, raw, root, store
+from rplvq.lanes._stored import Kind, pays
 
 __all__ = [
-    "PLAIN_LANES", "LaneKernels", "Lanes", "Parts", "aligned", "batch_spectra", "compiled_rotations", "compiler",
-    "fill", "from_lanes", "fused", "into_lanes", "lane_kernels", "load", "load_kernels", "orthogonalise", "pays",
-    "raw", "source_hash", "store",
+    "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",
+    "cholesky_lanes", "compiled_rotations", "compiler", "fill", "from_lanes", "fused", "into_lanes", "lane_kernels",
+    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store",
 ]  # fmt: skip

@@ -71,7 +71,7 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
         def kernel(*arguments: Any) -> Any:
             try:
                 result = getattr(built[-1], name)(*arguments)
-                note_call((name, len(arguments[0]), len(arguments[-1])))
+                note_call((name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1])))
                 return result
             except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
                 remove_stored(ours=True)

@@ -48,8 +48,9 @@ def fused(value: Array, other: Array, added: Array) -> Array:
 
 
 def root(value: Array) -> Array:
-    """Return the square roots (W,)."""
-    return np.sqrt(value)
+    """Return the square roots (W,), NaN for negative numbers."""
+    with np.errstate(invalid="ignore"):  # compiled code does not warn either
+        return np.sqrt(value)
 
 
 def magnitude(value: Array) -> Array:

@@ -10,7 +10,8 @@ from rplvq.manifolds._affine_invariant import (
     InverseFactors,
     inverse_factors,
 )
-from rplvq.manifolds._bures_wasserstein import BuresWasserstein
+from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
+from rplvq.manifolds._coordinates import coordinates, from_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -25,17 +26,18 @@ from rplvq.manifolds._flat import (
     flat_sqdist,
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
-from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
+from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 from rplvq.manifolds._tangent_space import TangentSpace
 
 __all__ = [
-    "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
-    "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "MetricName", "ProjectedEuclidean", "TangentSpace", "descend", "flat_components", "flat_connect",
-    "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors", "is_additive",
-    "is_from_pymanopt", "riemannian_mean",
+    "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
+    "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
+    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "ProjectedEuclidean", "TangentSpace",
+    "coordinates", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+    "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt",
+    "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -10,7 +10,7 @@ from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_sl
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._logarithms import kernels_for, whitened_logs
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
-from rplvq.parts import library_part, number_in, one_of
+from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Components, Prototypes, Spectrum
 
 EPS = np.array(np.finfo(float).eps)
@@ -171,12 +171,13 @@ class AffineInvariant:
         about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
-        installed, the kernel knows the cost, and compiling pays: the kernel for this kind of matrices is stored since
-        an earlier fit, or the fits of this process are long enough to be worth the seconds of compiling. Until then
-        fits run plain, so that the first ones after the installation may differ from later ones in rounding. True
-        compiles at once, and raises an error if that is not possible; False never does. Unless this is
-        False, the search for the nearest prototype of 500 or more samples uses compiled eigenvalues, too; it finds the
-        same prototypes.
+        installed, the cost is one of the library, steps take one sample each, rotations are faster than LAPACK (n below
+        about 55), and compiling pays: the kernel for this kind of matrices is stored since an earlier fit, or the fits
+        of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
+        first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
+        error if there is no kernel; False never compiles. Unless this is False, the search for the nearest prototype of
+        500 or more samples uses compiled eigenvalues, too; it finds the same prototypes. The other metrics of the
+        library have no such field, and behave as with "auto".
 
     Notes
     -----
@@ -255,6 +256,7 @@ class AffineInvariant:
             result[rows] = part
         return result
 
+    @has_kernel("affine_invariant")
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""
         factors = inverse_factors(prototypes)
@@ -267,6 +269,7 @@ class AffineInvariant:
             sqdist = np.vecdot(logs, logs)
         return AffineInvariantGeodesics(sqdist, logs, eigenvectors, factors)
 
+    @has_kernel("affine_invariant")
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:
         """Move K prototypes along the logarithms, with weights (B, K).
 

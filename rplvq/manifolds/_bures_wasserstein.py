@@ -6,12 +6,12 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts, row_slices, squared_roots
-from rplvq.parts import library_part, number_in
+from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
 NEAR = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
-FLOOR = 1e-10
+LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
 
 
@@ -109,11 +109,13 @@ class BuresWasserstein:
         chunks = row_slices(len(samples), 2 * prototypes.nbytes)
         return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
 
+    @has_kernel("bures_wasserstein")
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
         """Turn the root of each sample (B, n, n) towards that of each prototype (K, n, n)."""
         turned = turn(prototypes, samples[:, None])
         return BuresWassersteinGeodesics(squares(turned - prototypes), turned, prototypes)
 
+    @has_kernel("bures_wasserstein")
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
         """Move roots (K, n, n) along the weighted differences, shortened where they would leave the cone."""
         roots, steps = geodesics.roots, self.pull(geodesics, weights)
@@ -151,7 +153,7 @@ class BuresWasserstein:
 def _lifted(roots: Array) -> Array:
     """Raise the singular values of roots (K, n, n) to a floor, so that their matrices stay positive definite."""
     left, singular, right = np.linalg.svd(roots)
-    floor = np.sqrt(FLOOR * np.mean(singular**2, axis=1, keepdims=True))
+    floor = np.sqrt(LOWEST_SHARE * np.mean(singular**2, axis=1, keepdims=True))
     low = (singular < floor).any(axis=1)
     if low.any():
         roots = roots.copy()

@@ -24,7 +24,7 @@ from rplvq.arrays import (
     unmasked,
 )
 from rplvq.manifolds._logarithms import logarithms
-from rplvq.parts import library_part, number_in
+from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array, Components
 
 
@@ -79,6 +79,7 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
     return np.asarray(winner)
 
 
+@has_kernel("flat", "projected_euclidean")
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     """Connect samples (B, ...) with prototypes (K, ...) by straight lines."""
     prototypes = np.asarray(prototypes)
@@ -89,6 +90,7 @@ def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     return FlatGeodesics(np.asarray(np.vecdot(difference, difference)[None]), prototypes, samples)
 
 
+@has_kernel("flat")
 def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
     """Return the moved prototypes ``w_k + sum_b weights[b, k] (x_b - w_k)``, shape (K, ...)."""
     prototypes, samples = geodesics.prototypes, geodesics.samples

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from rplvq.manifolds._coordinates import LARGEST, coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
-from rplvq.parts import count_from, library_part, number_in
+from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Components, Prototypes
 
 LONGEST = 0.5
@@ -63,13 +63,13 @@ def on_entries(values: Array, n: int) -> Array:
 
 def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
     """Return omega (r, m) after a gradient step, given weights (B, K), samples (B, m) and prototypes (K, m)."""
-    if len(samples) < len(prototypes):  # an outer product ignores the sign, and a few large products are faster
-        samples, prototypes, weights = prototypes, samples, weights.T
-    pull, reach = np.zeros_like(omega), 0.0
-    for prototype, column in zip(prototypes, weights.T, strict=True):
-        differences = samples - prototype
-        pull += (omega @ differences.T * column) @ differences
-        reach += float(np.abs(column) @ np.vecdot(differences, differences))
+    # sum_bk w_bk (x_b - p_k)(x_b - p_k)^T, multiplied out around a point amid the prototypes.
+    center = prototypes.mean(axis=0)
+    samples, prototypes = samples - center, prototypes - center
+    mixed, images = weights.T @ samples, omega @ prototypes.T
+    pull: Array = (omega @ samples.T * weights.sum(axis=1)) @ samples
+    pull += (images * weights.sum(axis=0) - omega @ mixed.T) @ prototypes - images @ mixed
+    reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))
     pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
     pull += omega
     pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
@@ -169,11 +169,13 @@ class LearnedLogEuclidean:
         ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) @ omega.T for codes in (samples, prototypes))
         return np.asarray(cdist(ends, starts, "sqeuclidean"))
 
+    @has_kernel("learned_log_euclidean")
     def connect(self, prototypes: Prototypes, samples: Array) -> MetricGeodesics:
         """Connect the logarithms of samples (B, n, n) with those of prototypes (K, n, n)."""
         omega = self._omega(prototypes, samples)
         return MetricGeodesics(self.sqdist(prototypes, samples), np.asarray(prototypes), samples, omega)
 
+    @has_kernel("learned_log_euclidean")
     def move(self, geodesics: MetricGeodesics, weights: Array) -> MetricPrototypes:
         """Move prototypes (K, n, n) by the weighted differences, and Omega (r, m) by its gradient."""
         sqdist, prototypes, samples, omega = geodesics

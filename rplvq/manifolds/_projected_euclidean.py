@@ -8,7 +8,7 @@ import numpy as np
 from rplvq.arrays import by_block, check_positive_definite, first_bad, from_spectrum, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.manifolds._flat import FlatGeodesics, FlatMethods, flat_exp, flat_move
-from rplvq.parts import library_part, number_in
+from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
 
@@ -67,6 +67,7 @@ class ProjectedEuclidean(FlatMethods):
         """Return the matrices themselves, shape (K, n, n)."""
         return np.array(codes)
 
+    @has_kernel("projected_euclidean")
     def move(self, geodesics: FlatGeodesics, weights: Array) -> Array:
         """Move along straight lines, then raise the eigenvalues below the floor; shape (K, n, n)."""
         return self._raised(flat_move(geodesics, weights), geodesics.prototypes)

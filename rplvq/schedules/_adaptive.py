@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.parts import count_from, library_part, number_in
+from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
+
+FEW = 8
+"""Up to this number of prototypes all pairs of them are measured at once, because calls have overhead."""
 
 
 @library_part
@@ -73,7 +76,7 @@ class AdaptiveStep:
     arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
     "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The original methods
     begin with a small fixed r, and average the iterates. The floor ``start * max g`` and the linear decay are choices
-    of this library. The compiled kernels do not support this rule; training uses NumPy instead.
+    of this library.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class AdaptiveStep:
         """Return the memory for K prototypes that have not moved yet."""
         return DoGState(np.array(prototypes), 0.0, 0.0, 0.0, 0)
 
+    @has_kernel("distance_over_gradients")
     def update(self, memory: DoGState, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[DoGState, float]:
         """Return the new memory and the size of a step, given the norm of its gradient or a bound on it.
 
@@ -111,21 +115,45 @@ class AdaptiveStep:
         >>> first, second  # 0.5, and 6 / 5
         (0.5, 1.2)
         """
-        value, start = self(epoch, n_epochs), self.start or 1.0
         max_grad = max(memory.max_grad, gradient_norm)
         total = memory.total + gradient_norm * gradient_norm
         memory = memory._replace(max_grad=max_grad, total=total, n_steps=memory.n_steps + 1)
-        if not 0 < total < math.inf:
-            return memory, value
-        return memory, value * max(memory.max_dist / start, max_grad) / math.sqrt(total)
+        return memory, self._size(memory, self(epoch, n_epochs))
 
+    def _size(self, memory: DoGState, value: float) -> float:
+        """Return the size of the last step that is counted in the memory, given the value of the decay."""
+        if not 0 < memory.total < math.inf:
+            return value
+        return value * max(memory.max_dist / (self.start or 1.0), memory.max_grad) / math.sqrt(memory.total)
+
+    def pace(self, memory: DoGState, epoch: int, n_epochs: int) -> tuple[tuple[float, float, float, float], int]:
+        """Return what compiled steps need to compute their sizes, and the number of steps until the next measurement.
+
+        The four numbers are the value of the decay, the largest distance over ``start``, the largest norm of a
+        gradient, and the sum of their squares.
+        """
+        count = memory.n_steps
+        power, multiple = 1 << count.bit_length(), self.every * (count // self.every + 1)
+        until = (power if power <= self.every else multiple) - count
+        value = self(epoch, n_epochs)
+        return (value, memory.max_dist / (self.start or 1.0), memory.max_grad, memory.total), until
+
+    def after(self, memory: DoGState, pace: Array, n_steps: int) -> tuple[DoGState, float]:
+        """Return the memory after compiled steps have updated ``pace`` (4,), and the size of the last step."""
+        value, _, max_grad, total = pace.tolist()
+        memory = memory._replace(max_grad=max_grad, total=total, n_steps=memory.n_steps + n_steps)
+        return memory, self._size(memory, value)
+
+    @has_kernel("distance_over_gradients")
     def observe(self, memory: DoGState, manifold: Manifold[Any], prototypes: Prototypes) -> DoGState:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         count = memory.n_steps
         if count % self.every and (count > self.every or count & (count - 1)):
             return memory
         codes, init = np.asarray(prototypes), memory.init
-        total = sum(float(manifold.sqdist(init[k : k + 1], codes[k : k + 1])[0, 0]) for k in range(len(codes)))
+        size = len(codes) if len(codes) <= FEW else 1
+        pairs = [slice(k, k + size) for k in range(0, len(codes), size)]
+        total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 
     def resize(self, memory: DoGState, rebuild: Callable[[Array], Array]) -> DoGState:

@@ -17,16 +17,24 @@ from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.costs import evaluate
 from rplvq.lanes import lane_kernels
 from rplvq.manifolds import is_additive
+from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled import (
+    CONSTANT,
+    PACES,
+    Kernels,
+    Rules,
     compiled_kernels,
     connection,
     decomposes,
-    is_known,
+    is_due,
     is_worthwhile,
+    lane_kind,
+    rules_of,
     run_block,
     runs_compiled,
+    saved_seconds,
 )
 
 
@@ -148,8 +156,8 @@ class Stepper:
 
     @property
     def compiled(self) -> bool | str:
-        """Whether steps run compiled: the field ``compiled`` of the manifold, False if it has none."""
-        found: bool | str = getattr(self.manifold, "compiled", False)
+        """Whether steps run compiled: the field ``compiled`` of the manifold, "auto" if it has none."""
+        found: bool | str = getattr(self.manifold, "compiled", "auto")
         return found
 
     def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
@@ -195,9 +203,10 @@ class Stepper:
         """Whether mini-batches are decomposed by compiled rotations, where these are faster."""
         if self.compiled != "auto" or not decomposes(self.manifold, size) or lane_kernels() is None:
             return bool(self.compiled)
-        n, count = codes.shape[-1], min(size, len(codes)) * n_prototypes
-        shape = n, count, np.iscomplexobj(codes)
-        return is_worthwhile(*shape) and runs_compiled("batch_spectra", *shape, len(codes), min(size, len(codes)))
+        n, size = codes.shape[-1], min(size, len(codes))
+        shape = n, size * n_prototypes, np.iscomplexobj(codes)
+        kind, saved = lane_kind("batch_spectra", *shape), saved_seconds(*shape)
+        return is_worthwhile(*shape) and runs_compiled(kind, saved, len(codes), size)
 
     def _is_large(self, codes: Array, size: int, n_prototypes: int) -> bool:
         """Whether batches of ``size`` samples are evaluated in parts: they fill many blocks, and tangents add up."""
@@ -222,14 +231,10 @@ class Stepper:
 
         Losses and errors before each step are added to ``meter``.
         """
-        kernel = self._kernel(state, samples, size)
-        if kernel is not None:
-            caps = np.inf if self.max_weight is None else self.max_weight, self.max_length
-            prototypes, sqdist, loss, n_capped = run_block(
-                kernel, state.prototypes, samples, state.labels, state.sigma2, state.step_size, caps
-            )
-            meter.add(sqdist, loss, samples)
-            return state._replace(prototypes=prototypes), n_capped
+        rules = self._rules(state, samples, size)
+        kernels = self._kernels(rules, state, samples, size)
+        if rules is not None and kernels is not None:
+            return self._compiled_block(kernels, rules, state, samples, meter)
         sqdist, loss, n_capped, start = np.empty((len(samples), len(state.labels))), np.empty(len(samples)), 0, 0
         for step in self.steps(state, samples, size):
             sqdist[start : start + size], loss[start : start + size] = step.sqdist, step.loss
@@ -237,22 +242,47 @@ class Stepper:
         meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
 
-    def _kernel(self, state: State, samples: Samples, size: int) -> Any:
-        """Return the compiled kernels if wanted, available and able to take whole steps for these parts, else None."""
-        if self.compiled is False:
+    def _compiled_block(
+        self, kernels: Kernels, rules: Rules, state: State, samples: Samples, meter: Meter
+    ) -> tuple[State, int]:
+        """Take compiled steps on a block of samples. A step rule interrupts them where it measures the prototypes."""
+        rule: Any = state.step_schedule
+        total, start = 0, 0
+        while start < len(samples):
+            memory, stop = state.memory, len(samples)
+            if memory is not None:
+                rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
+                stop = min(stop, start + until)
+            part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
+            prototypes, sqdist, loss, n_capped = run_block(kernels, self.manifold, state.prototypes, part, rules)
+            state = state._replace(prototypes=prototypes)
+            if memory is not None:
+                memory, step_size = rule.after(memory, rules.pace, stop - start)
+                state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
+            meter.add(sqdist, loss, part)
+            total, start = total + n_capped, stop
+        return state, total
+
+    def _rules(self, state: State, samples: Samples, size: int) -> Rules | None:
+        """Return the rules of compiled steps, or None if these parts have no kernel that takes whole steps."""
+        if self.compiled is False or size != 1:
             return None
-        whole = state.memory is None and is_known(self.manifold, self.cost, samples.targets, size)
-        known = whole or decomposes(self.manifold, size)
-        kernel = compiled_kernels() if known else None
-        if self.compiled is True and kernel is None:
+        if state.memory is not None and kernel_of(state.step_schedule, "update", "observe") not in PACES:
+            return None
+        caps = np.inf if self.max_weight is None else self.max_weight, self.max_length
+        pace = state.step_size, *CONSTANT
+        return rules_of(self.manifold, self.cost, samples.targets, state.labels, state.sigma2, caps, pace)
+
+    def _kernels(self, rules: Rules | None, state: State, samples: Samples, size: int) -> Kernels | None:
+        """Return the compiled kernels if wanted, available and faster for these parts, else None."""
+        known = rules is not None or (self.compiled is not False and decomposes(self.manifold, size))
+        kernels = compiled_kernels() if known else None
+        if self.compiled is True and kernels is None:
             why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
             raise ValueError(
                 f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, {state.step_schedule!r}, "
                 f"batches of {size})"
             )
-        n, is_complex = samples.codes.shape[-1], np.iscomplexobj(samples.codes)
-        if not (whole and kernel):
-            return None
-        shape = n, len(state.labels), is_complex
-        is_due = self.compiled is True or (is_worthwhile(*shape) and runs_compiled("run_steps", *shape, len(samples)))
-        return kernel if is_due else None
+        if rules is None or kernels is None or self.compiled is True:
+            return kernels if rules is not None else None
+        return kernels if is_due(self.manifold, samples.codes, len(state.labels)) else None

@@ -96,6 +96,29 @@ def imports() -> str:
     )
 
 
+def metrics() -> str:
+    """Return the table of the time of a fit per metric and n, as multiples of that of the affine-invariant metric."""
+    cases = load("metrics")["cases"]
+    sizes = list(dict.fromkeys(case["n"] for case in cases))
+    rows = []
+    for metric in dict.fromkeys(case["metric"] for case in cases):
+        own = {case["n"]: case for case in cases if case["metric"] == metric}
+        first = metric == "affine_invariant"
+        cells = [f"{own[n]['milliseconds']:.0f} ms" if first else f"{own[n]['ratio']:.2f}" for n in sizes]
+        rows.append([metric.replace("_", " "), *cells])
+    return table(["metric", *(f"n = {n}" for n in sizes)], rows)
+
+
+def metrics_in_words() -> str:
+    """State the size of the fits, and how busy the machine was."""
+    found = load("metrics")
+    settings, busy = found["settings"], found["machine"]["load"]
+    return (
+        f"Each fit is of {settings['samples']} matrices, with at most {settings['epochs']} epochs. Other programs ran "
+        f"beside them (load average {busy:.0f}), so that single ratios are uncertain by tenths."
+    )
+
+
 def prediction(metric: str) -> str:
     """Return the milliseconds of rplvq for 1000 predictions, and those of other methods as multiples of them."""
     cases = [case for case in load("predict")["cases"] if case["metric"] == metric]
@@ -224,6 +247,9 @@ FIELDS: dict[str, Callable[[], str]] = {
     "threads": threads,
     "cold start": cold_start,
     "import": imports,
+    "metrics": metrics,
+    "metrics words": metrics_in_words,
+    "metrics machine": lambda: machine(load("metrics")),
     "predict affine_invariant": lambda: prediction("affine_invariant"),
     "predict log_euclidean": lambda: prediction("log_euclidean"),
     "predict machine": lambda: machine(load("predict")),

@@ -12,13 +12,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.base import clone
 
-from rplvq import GLVQ, PLVQ, RSLVQ, AffineInvariant, LogEuclidean, Representability, RiemannianLVQ, load_model
+from rplvq import GLVQ, PLVQ, RSLVQ, LogEuclidean, Representability, RiemannianLVQ, load_model
 from rplvq.costs import Combinable, ScaledCost, SummedCost
 from rplvq.datasets import make_syn1
 from rplvq.protocols import Cost, Evaluation
 from rplvq.testing import check_cost
 from rplvq.training import EpochScore
-from rplvq.training.compiled import is_known
 from tests.problems import cost_before_training
 
 LABELS = np.array([0, 1, 1, 2, 0])
@@ -127,11 +126,6 @@ def test_a_sum_trains_as_a_model_is_saved_and_set_by_name(tmp_path):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     scaled = RiemannianLVQ(cost=0.5 * RSLVQ()).set_params(cost__factor=2.0)
     assert scaled.cost == 2.0 * RSLVQ()
-
-
-def test_kernels_know_no_sums():
-    assert not is_known(AffineInvariant(), 1.0 * RSLVQ(), TARGETS, 1)
-    assert not is_known(AffineInvariant(), RSLVQ() + GLVQ(), TARGETS, 1)
 
 
 def test_the_operators_can_be_inherited():

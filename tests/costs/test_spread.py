@@ -10,10 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import dblquad, quad
 from scipy.special import erf
 
-from rplvq import PLVQ, RSLVQ, AffineInvariant, RiemannianLVQ, load_model
+from rplvq import PLVQ, RSLVQ, RiemannianLVQ, load_model
 from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, likeliest_variance
 from rplvq.testing import check_cost
-from rplvq.training.compiled import is_known
 
 LABELS = np.array([0, 1, 1, 2, 0])
 SQDIST = np.random.default_rng(0).uniform(0.1, 8, (6, 5))
@@ -282,4 +281,3 @@ def test_values_hash_pickle_and_are_set_by_name():
     assert hash(SpreadRSLVQ(list(cost.variances), RiemannianGaussian(10))) == hash(cost)
     model = RiemannianLVQ(cost=cost).set_params(cost__normaliser=FlatGaussian(2))
     assert model.cost == SpreadRSLVQ(cost.variances, FlatGaussian(2))
-    assert not is_known(AffineInvariant(), cost, TARGETS, 1)

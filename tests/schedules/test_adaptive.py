@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from rplvq import AdaptiveStep, AffineInvariant, EuclideanVectors, GeometricDecay, RiemannianLVQ, Trainer, load_model
+from rplvq import AdaptiveStep, EuclideanVectors, GeometricDecay, RiemannianLVQ, Trainer, load_model
 from rplvq.arrays import Samples
 from rplvq.schedules import DoGState
 from rplvq.training import EpochScore
@@ -180,8 +180,5 @@ def test_misuse_is_named():
     X, y = spd_classes()
     with pytest.raises(ValueError, match="adapts a step size; give sigma2 a number"):
         RiemannianLVQ(sigma2=AdaptiveStep(0.1)).fit(X, y)
-    why = r"compiled=True, but no kernel knows these parts \(.* AdaptiveStep\(start=0.1, .*, batches of 1\)"
-    with pytest.raises(ValueError, match=why):
-        trained(X, y, AdaptiveStep(0.1), manifold=AffineInvariant(compiled=True))
     with pytest.raises(ValueError, match="start=None, which is filled in at fit"):
         AdaptiveStep()(1, 10)

@@ -23,7 +23,7 @@ from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, Rieman
 from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances
 from rplvq.lanes import PLAIN_LANES, aligned, from_lanes, into_lanes, lane_kernels, source_hash
-from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_known, is_worthwhile
+from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_worthwhile
 from rplvq.training.compiled._blocks import lane_width
 from rplvq.training.compiled._build import _build
 
@@ -51,7 +51,7 @@ def kernel(request, monkeypatch):
 @pytest.fixture(params=[4, 8])
 def way(request, monkeypatch):
     """Lanes of each width, whatever the sizes would choose."""
-    for module in ("_blocks", "_batches"):
+    for module in ("_blocks", "_batches", "_runs"):
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.lane_width", lambda *_: request.param)
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.is_worthwhile", lambda *_: True)
 
@@ -127,16 +127,9 @@ def test_the_initial_prototypes_are_not_written_to(kernel, way):
 
 
 def test_other_parts_take_the_plain_path(kernel):
-    targets, soft = np.zeros(3, dtype=int), np.full((3, 2), 0.5)
-    assert is_known(AffineInvariant(), RSLVQ(), targets, 1)
-    assert not is_known(LogEuclidean(), RSLVQ(), targets, 1)
-    assert not is_known(AffineInvariant(), RSLVQ(priors=(0.5, 0.5)), targets, 1)
-    assert not is_known(AffineInvariant(), PLVQ(), soft, 1)
-    assert not is_known(AffineInvariant(), RSLVQ(), targets, 2)
-    assert not is_known(AffineInvariant(), lambda *arguments: RSLVQ()(*arguments), targets, 1)
     X, y = matrices(4)
     with pytest.raises(ValueError, match=r"compiled=True, but no kernel knows these parts.*batches of 1"):
-        sweep(X, y, True, sigma2=1.0, cost=RSLVQ(priors=(0.2, 0.3, 0.5)))
+        sweep(X, y, True, sigma2=1.0, cost=lambda *arguments: RSLVQ()(*arguments))
 
 
 def test_batches_are_known_under_any_cost():
@@ -361,7 +354,8 @@ def test_code_that_cannot_be_loaded_or_stored_is_compiled_in_memory(error, tmp_p
     )
     for path in [*ours, *others, tmp_path / "_steps.cpython-311.pyc"]:
         path.touch()
-    broken, working = Kernels(Stored(error, tmp_path)), Kernels(lambda *arguments: 7)
+    broken = Kernels(*[Stored(error, tmp_path)] * len(Kernels._fields))
+    working = Kernels(*[lambda *arguments: 7] * len(Kernels._fields))
     monkeypatch.setattr("rplvq.training.compiled._build._build", lambda source, cache: broken if cache else working)
     kernels = compiled_kernels.__wrapped__()
     assert [path.exists() for path in (*ours, *others)] == [True] * 3 + [False] * 3

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from rplvq import RSLVQ, AffineInvariant
 from rplvq.arrays import Samples
 from rplvq.lanes import PLAIN_LANES, aligned, from_lanes, into_lanes, lane_kernels
-from rplvq.training.compiled import PLAIN, compiled_kernels, connection, run_block
+from rplvq.training.compiled import CONSTANT, PLAIN, compiled_kernels, connection, rules_of, run_block
 from tests.problems import spd
 
 KERNELS = pytest.mark.parametrize(
@@ -47,7 +47,8 @@ def test_distances_of_single_steps_and_of_batches_are_those_of_sqdist(kernels, d
     wanted = MANIFOLD.sqdist(codes[:2], codes)
     assert wanted.max() > np.log(condition) ** 2
     samples = Samples(codes, np.array([0, 1, 1]), np.zeros(3))
-    _, sqdist, _, _ = run_block(kernels[0](), codes[:2], samples, np.array([0, 1]), 1.0, 1.0, (1.0, 10.0))
+    rules = rules_of(MANIFOLD, RSLVQ(), samples.targets, np.array([0, 1]), 1.0, (1.0, 10.0), (1.0, *CONSTANT))
+    _, sqdist, _, _ = run_block(kernels[0](), MANIFOLD, codes[:2], samples, rules)
     assert_allclose(sqdist, wanted, rtol=1e-7, atol=1e-9)
     with connection(MANIFOLD, 3) as connect:
         geodesics = connect(codes[:2], codes)
@@ -84,7 +85,8 @@ def test_a_step_on_a_sample_of_another_scale_is_that_of_the_plain_path(kernels, 
     codes = spd(np.random.default_rng(2), 3, 3, dtype=dtype)
     codes[2] *= scale
     samples, labels = Samples(codes[2:], np.array([0])), np.array([0, 1])
-    moved, sqdist, _, _ = run_block(kernels[0](), codes[:2], samples, labels, 1e4, 50.0, (1.0, np.inf))
+    rules = rules_of(MANIFOLD, RSLVQ(), samples.targets, labels, 1e4, (1.0, np.inf), (50.0, *CONSTANT))
+    moved, sqdist, _, _ = run_block(kernels[0](), MANIFOLD, codes[:2], samples, rules)
     geodesics = MANIFOLD.connect(codes[:2], codes[2:])
     assert_allclose(sqdist, geodesics.sqdist, rtol=1e-12)
     assert_allclose(MANIFOLD.sqdist(codes[:2], codes[2:]), sqdist, rtol=1e-12)

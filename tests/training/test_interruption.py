@@ -38,8 +38,8 @@ def interrupted(epochs, **settings):
     cost = PressedIn(RSLVQ(), epochs * len(X) + 7)
     with pytest.warns(TrainingInterruptedWarning, match=f"interrupted after {epochs} of 6 epochs.*last whole epoch"):
         model = RiemannianLVQ(cost=cost, **settings).fit(X, Y)
-    stop = [lambda report: report.state.epoch == epochs]
-    return model, RiemannianLVQ(callbacks=stop, **settings).fit(X, Y)
+    stop, never = [lambda report: report.state.epoch == epochs], PressedIn(RSLVQ(), 0)  # its steps are not compiled
+    return model, RiemannianLVQ(cost=never, callbacks=stop, **settings).fit(X, Y)
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
@@ -50,7 +50,7 @@ def test_the_last_whole_epoch_is_kept(manifold, epochs):
     assert_array_equal(model.prototypes_, stopped.prototypes_)
     assert_array_equal(model.history_["cost"], stopped.history_["cost"])
     assert_array_equal(model.predict_proba(X), stopped.predict_proba(X))
-    model.cost = "rslvq"
+    model.cost = stopped.cost = "rslvq"
     assert_array_equal(model.partial_fit(X, Y).prototypes_, stopped.partial_fit(X, Y).prototypes_)
 
 

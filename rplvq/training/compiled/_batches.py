@@ -16,6 +16,7 @@ from joblib import effective_n_jobs
 from rplvq.arrays import single_blas_thread
 from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
+from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 
@@ -26,7 +27,7 @@ ENOUGH = 100_000
 
 def decomposes(manifold: Manifold[Any], size: int) -> bool:
     """Whether batches of ``size`` samples on this manifold can be decomposed over threads, compiled or by LAPACK."""
-    return type(manifold) is AffineInvariant and size > 1
+    return kernel_of(manifold, "connect", "move") == "affine_invariant" and size > 1
 
 
 @contextmanager

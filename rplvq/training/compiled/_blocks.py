@@ -4,28 +4,45 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.arrays import Samples
-from rplvq.costs import PLVQ, RSLVQ
-from rplvq.lanes import aligned, from_lanes, into_lanes
-from rplvq.manifolds import EPS, AffineInvariant, InverseFactors, inverse_factors
-from rplvq.protocols import Array, Prototypes
-from rplvq.training.compiled._build import Kernels
+from rplvq.costs import terms_of
+from rplvq.parts import kernel_of
+from rplvq.protocols import Array
+from rplvq.training.compiled._costs import Rules
 
 SHARES = {4: (0.019, 0.025), 8: (0.018, 0.024)}
 """Measured time of a compiled step per lane and n, relative to LAPACK: by width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
 """Measured time of a step in NumPy, relative to its decompositions alone."""
+CONSTANT = (-1.0, 0.0, 0.0)
+"""What follows the step size in the pace of steps that do not adapt."""
+PACES = ("distance_over_gradients",)
+"""Names of the step rules that kernels know."""
 
 
-def is_known(manifold: Any, cost: Any, targets: Array, size: int) -> bool:
-    """Whether the kernel can take whole steps: these exact types, no priors, hard labels, and one sample per step."""
-    return (
-        type(manifold) is AffineInvariant
-        and type(cost) in (RSLVQ, PLVQ)
-        and cost.priors is None
-        and targets.ndim == 1
-        and size == 1
-    )
+def rules_of(
+    manifold: Any,
+    cost: Any,
+    targets: Array,
+    labels: Array,
+    sigma2: float,
+    caps: tuple[float, float],
+    pace: tuple[float, ...],
+) -> Rules | None:
+    """Return the rules of compiled steps with these parts on single samples, or None if a part has no kernel.
+
+    ``targets`` are those of a block, and ``pace`` is explained in :class:`Rules`.
+    """
+    n_classes = int(labels.max()) + 1
+    if kernel_of(manifold, "connect", "move") is None or not len(targets):
+        return None
+    soft = targets.ndim == 2
+    if targets.shape[1] != n_classes if soft else not 0 <= targets.min() <= targets.max() < n_classes:
+        return None  # the plain path refuses them, or takes a class without prototypes in its own way
+    terms = terms_of(cost, labels, sigma2, soft)
+    if terms is None:
+        return None
+    work = np.empty(len(labels)), np.empty((2, n_classes))
+    return Rules(np.ascontiguousarray(labels, dtype=np.intp), *terms, np.array(caps), np.array(pace), *work)
 
 
 def lane_width(n: int, count: int, is_complex: bool) -> int:
@@ -36,9 +53,9 @@ def lane_width(n: int, count: int, is_complex: bool) -> int:
     return min(SHARES, key=lambda width: _cost(width, n, count, is_complex))
 
 
-def is_worthwhile(n: int, count: int, is_complex: bool) -> bool:
-    """Whether rotations decompose ``count`` matrices of size n faster than LAPACK."""
-    return relative_time(n, count, is_complex) < LAPACK_OVERHEAD * count
+def is_worthwhile(n: int, count: int, is_complex: bool, times: float = 1.0) -> bool:
+    """Whether rotations decompose ``count`` matrices of size n faster than LAPACK, which takes ``times`` that long."""
+    return relative_time(n, count, is_complex) < times * LAPACK_OVERHEAD * count
 
 
 def relative_time(n: int, count: int, is_complex: bool) -> float:
@@ -49,34 +66,3 @@ def relative_time(n: int, count: int, is_complex: bool) -> float:
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
     """Return the time of the rotations, in units of LAPACK's time for one matrix."""
     return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)
-
-
-def run_block(
-    kernels: Kernels,
-    prototypes: Prototypes,
-    samples: Samples,
-    labels: Array,
-    sigma2: float,
-    step_size: float,
-    caps: tuple[float, float],
-) -> tuple[Prototypes, Array, Array, int]:
-    """Take one compiled step per sample of a block of M samples.
-
-    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of caps.
-    """
-    codes = np.asarray(samples.codes)
-    dtype = np.result_type(inverse_factors(prototypes), codes)
-    factors = np.array(inverse_factors(prototypes), dtype=dtype, order="C")
-    count, n = factors.shape[:2]
-    sqdist, loss = np.empty((len(codes), count)), np.empty(len(codes))
-    width = lane_width(n, count, dtype.kind == "c")
-    lanes = into_lanes(factors, width)
-    columns, spare = (tuple(aligned(size) for _ in lanes) for size in (len(lanes[0]), n * n * width))
-    lower = tuple(np.zeros((n, n)) for _ in lanes)
-    # One type each, because numba compiles anew for every combination of types.
-    given = (codes, dtype), (samples.targets, np.intp), (samples.filled_weights, float), (labels, np.intp)
-    data = (np.ascontiguousarray(values, dtype=kind) for values, kind in given)
-    numbers = 0.5 / sigma2, step_size, *caps, float(EPS)
-    work = columns, lower, spare, aligned(5 * n * width), (0.0,) * width
-    n_capped = kernels.run_steps(lanes, *data, *numbers, sqdist, loss, *work)
-    return InverseFactors(from_lanes(lanes, count, n, width)), sqdist, loss, int(n_capped)

@@ -5,18 +5,30 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from rplvq.lanes import compiled_rotations, compiler, load_kernels
+from rplvq.lanes import cholesky_lanes, compiled_rotations, compiler, load_kernels
+from rplvq.training.compiled import _costs as costs
+from rplvq.training.compiled import _flat as flat
+from rplvq.training.compiled import _lanes as lanes
+from rplvq.training.compiled import _learned as learned
+from rplvq.training.compiled import _projected as projected
 from rplvq.training.compiled import _steps as steps
+from rplvq.training.compiled import _wasserstein as wasserstein
 
 
 class Kernels(NamedTuple):
-    """The compiled function that takes all steps of a block of samples."""
+    """The compiled functions that take all steps of a block of samples, by metric."""
 
     run_steps: Callable[..., int]
+    run_flat: Callable[..., int]
+    run_learned: Callable[..., int]
+    run_projected: Callable[..., int]
+    run_wasserstein: Callable[..., tuple[int, int]]
 
 
-PLAIN = Kernels(steps.run_steps)
-"""The same function in plain Python, which is slow; tests use it."""
+PLAIN = Kernels(
+    steps.run_steps, flat.run_flat, learned.run_learned, projected.run_projected, wasserstein.run_wasserstein
+)
+"""The same functions in plain Python, which is slow; tests use them."""
 
 
 @lru_cache(maxsize=1)
@@ -30,6 +42,30 @@ def _build(source: str, *, cache: bool) -> Kernels:
     """Return kernels that are compiled when they are called, and stored under the hash of the source if ``cache``."""
     compiled = compiler(source)
     orthogonalise = compiled_rotations(compiled)
-    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.capped_weights, steps.column_scales, steps.move)
-    inner = [compiled(function) for function in parts]
-    return Kernels(compiled(steps.run_steps, orthogonalise, *inner, cache=cache))
+    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.column_scales, steps.move)
+    terms = (costs.add_mixture, costs.add_margin, costs.paced)
+    weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
+    matrix = [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
+    matrix.append(compiled(lanes.may_be_indefinite, compiled(cholesky_lanes)))
+    raised = [compiled(each, forceinline=True) for each in (projected.trace, projected.shifted, projected.line_sqdist)]
+    raised.append(compiled(projected.follow_lines))
+    raised.append(compiled(projected.raise_eigenvalues, orthogonalise, *matrix, *raised))
+    square_difference = compiled(wasserstein.square_difference, forceinline=True)
+    subtracted = compiled(lanes.subtract_column, forceinline=True)
+    orthonormalised = compiled(lanes.orthonormalise, subtracted)
+    lowered = compiled(lanes.lower_diagonal)
+    turned = [
+        compiled(wasserstein.spread),
+        compiled(wasserstein.polar, orthogonalise, *matrix),
+        compiled(wasserstein.may_shorten, *matrix, lowered),
+        compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
+        compiled(wasserstein.raise_roots, orthogonalise, *matrix, lowered),
+    ]
+    inner = (
+        (steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
+        (flat.run_flat, compiled(flat.flat_distance)),
+        (learned.run_learned, compiled(learned.flat_product), compiled(learned.learning_rate)),
+        (projected.run_projected, *matrix, *raised),
+        (wasserstein.run_wasserstein, square_difference, *matrix, *turned),
+    )
+    return Kernels(*(compiled(run, weigh, *others, cache=cache) for run, *others in inner))

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import attrs
 
-from rplvq.lanes import pays
+from rplvq.lanes import Kind, pays
 from rplvq.training.compiled._blocks import LAPACK_OVERHEAD, lane_width, relative_time
 
 
@@ -39,18 +39,21 @@ def one_decision(decision: Decision) -> Iterator[None]:
             _current.reset(token)
 
 
-def runs_compiled(kernel: str, n: int, count: int, is_complex: bool, n_visits: int, size: int = 1) -> bool:
-    """Whether steps run compiled, each of which decomposes ``count`` matrices of size n by the kernel of this name.
+def runs_compiled(kind: Kind, saved: float, n_visits: int, size: int = 1) -> bool:
+    """Whether steps run compiled by a kernel with which each step saves ``saved`` seconds.
 
-    Each step takes ``size`` samples. ``n_visits`` is the planned number of visits, and is only used outside of a block
-    of :func:`one_decision`.
+    Each step takes ``size`` samples. ``n_visits`` is the number of visits that are planned, which counts outside of a
+    block of :func:`one_decision` only.
     """
     decision = _current.get() or Decision(n_visits)
     if decision.is_compiled is None:
-        seconds = decision.n_visits / size * saved_seconds(n, count, is_complex)
-        kind = kernel, 1 + is_complex, lane_width(n, count, is_complex)
-        decision.is_compiled = pays(kind, seconds, decision.verbose)
+        decision.is_compiled = pays(kind, decision.n_visits / size * saved, decision.verbose)
     return decision.is_compiled
+
+
+def lane_kind(kernel: str, n: int, count: int, is_complex: bool) -> Kind:
+    """Return the kind of a kernel that works on ``count`` matrices of size n in lanes."""
+    return kernel, 1 + is_complex, lane_width(n, count, is_complex)
 
 
 def saved_seconds(n: int, count: int, is_complex: bool) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
+from rplvq.training.compiled._costs import Rules, weigh
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
@@ -105,59 +106,12 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
         squares[i] = step / math.sqrt(squares[i])
 
 
-def capped_weights(
-    sqdist: Array,
-    target: int,
-    labels: Array,
-    scale: float,
-    step: float,
-    max_weight: float,
-    max_length: float,
-    weights: Array,
-) -> tuple[float, int]:
-    """Fill ``weights`` (K,) with the capped weights of one sample under RSLVQ, and return its loss and number of caps.
-
-    ``scale`` is 1 / (2 sigma2), and ``step`` is the step size times the weight of the sample. All exponents are at most
-    0, because the smallest distance is subtracted first.
-    """
-    nearest, nearest_own = np.inf, np.inf
-    for k in range(len(labels)):
-        nearest = min(nearest, sqdist[k])
-        if labels[k] == target:
-            nearest_own = min(nearest_own, sqdist[k])
-    joint, joint_own = 0.0, 0.0
-    for k in range(len(labels)):
-        weights[k] = math.exp(scale * (nearest - sqdist[k]))
-        joint += weights[k]
-        if labels[k] == target:
-            joint_own += math.exp(scale * (nearest_own - sqdist[k]))
-    n_capped = 0
-    for k in range(len(labels)):
-        share = -weights[k] / joint
-        if labels[k] == target:
-            share += math.exp(scale * (nearest_own - sqdist[k])) / joint_own
-        weight = 2.0 * step * scale * share
-        if abs(weight) > max_weight:
-            weight = math.copysign(max_weight, weight)
-            n_capped += 1
-        length = abs(weight) * math.sqrt(sqdist[k])
-        if length > max_length:
-            weight *= max_length / length
-            n_capped += 1
-        weights[k] = weight
-    return math.log(joint) - math.log(joint_own) + scale * (nearest_own - nearest), n_capped
-
-
 def run_steps(
     factors: Parts,
     samples: Array,
     targets: Array,
-    sample_weight: Array,
-    labels: Array,
-    scale: float,
-    step_size: float,
-    max_weight: float,
-    max_length: float,
+    multiplicity: Array,
+    rules: Rules,
     resolution: float,
     sqdist: Array,
     loss: Array,
@@ -170,14 +124,14 @@ def run_steps(
     """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
 
     ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
-    hold arbitrary factors. ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``scale``
-    is 1 / (2 sigma2), infinite caps mean none, and ``resolution`` is the smallest singular value, relative to the
-    largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) and
-    ``work`` (5 n W,) are to work in.
+    hold arbitrary factors. ``targets`` (M, C) are class probabilities, ``multiplicity`` (M,) weights of samples, and
+    ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``resolution`` is the smallest
+    singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n),
+    ``spare`` (n n W,) and ``work`` (5 n W,) are to work in.
     """
     n, width, n_capped = samples.shape[1], len(like), 0
     blocks = len(factors[0]) // (n * n * width)
-    weights, squares = np.empty(len(labels)), np.empty(blocks * n * width)
+    weights, squares = np.empty(sqdist.shape[1]), np.empty(blocks * n * width)
     logs = np.empty_like(squares)
     for b in range(len(samples)):
         cholesky(samples[b], resolution, lower)
@@ -185,8 +139,7 @@ def run_steps(
             whiten(factors, lower, columns, block, n, like)
             orthogonalise(columns, squares, block, n, work, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
-        step = step_size * sample_weight[b]
-        loss[b], capped = capped_weights(sqdist[b], targets[b], labels, scale, step, max_weight, max_length, weights)
+        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
         n_capped += capped
         column_scales(squares, logs, n, width, weights)
         for block in range(blocks):

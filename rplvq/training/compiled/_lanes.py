@@ -1,0 +1,110 @@
+"""Products and factorisations of matrices in lanes, in plain Python that numba can compile.
+
+The layout is that of ``rplvq/lanes/_rotations.py``, with columns contiguous; ``at`` and ``start`` say where blocks
+begin.
+"""
+
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, root, store
+from rplvq.protocols import Array
+
+
+def product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
+    """Fill one block of ``out`` with the products A B of matrices in blocks of ``left`` and ``right``."""
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+            for m in range(n):
+                first, second = at + (m * n + i) * width, start + (j * n + m) * width
+                a, u = load(left[0], first, like), load(right[0], second, like)
+                x = fused(a, u, x)
+                if len(left) == 2:
+                    b, v = load(left[1], first, like), load(right[1], second, like)
+                    y, z = fused(b, v, y), fused(a, v, fused(b, u, z))
+            store(out[0], into + (j * n + i) * width, x - y)
+            if len(left) == 2:
+                store(out[1], into + (j * n + i) * width, z)
+
+
+def adjoint_product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
+    """Fill one block of ``out`` with the products A^H B of matrices in blocks of ``left`` and ``right``."""
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+            for m in range(n):
+                first, second = at + (i * n + m) * width, start + (j * n + m) * width
+                a, u = load(left[0], first, like), load(right[0], second, like)
+                x = fused(a, u, x)
+                if len(left) == 2:
+                    b, v = load(left[1], first, like), load(right[1], second, like)
+                    x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
+            store(out[0], into + (j * n + i) * width, x)
+            if len(left) == 2:
+                store(out[1], into + (j * n + i) * width, y - z)
+
+
+def may_be_indefinite(matrix: Parts, n: int, like: Lanes) -> bool:
+    """Whether the Cholesky factorisation of a Hermitian matrix of the first block fails; the block is overwritten."""
+    cholesky_lanes(matrix, 0, n, like)
+    # A pivot that fails is NaN or 0, and all later ones are NaN. The number is 1 for a positive one, and 0 for others.
+    pivot = larger(load(matrix[0], (n * n - 1) * len(like), like), fill(0.0, like))
+    return any_positive(fill(0.5, like) - pivot / (pivot + fill(TINY, like)))
+
+
+def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:
+    """Subtract from the matrices of the first block a share (W,) of their trace, on the diagonal."""
+    total = fill(0.0, like)
+    for i in range(n):
+        total = total + load(matrix[0], (i * n + i) * len(like), like)
+    total = share * total
+    for i in range(n):
+        at = (i * n + i) * len(like)
+        store(matrix[0], at, load(matrix[0], at, like) - total)
+
+
+def subtract_column(matrix: Parts, at: int, other: Parts, start: int, x: Array, y: Array, n: int, like: Lanes) -> None:
+    """Subtract from the column at ``at`` the column of ``other`` at ``start``, times x + iy."""
+    for m in range(0, n * len(like), len(like)):
+        a = load(other[0], start + m, like)
+        store(matrix[0], at + m, load(matrix[0], at + m, like) - a * x)
+        if len(matrix) == 2:
+            b = load(other[1], start + m, like)
+            store(matrix[0], at + m, load(matrix[0], at + m, like) + b * y)
+            store(matrix[1], at + m, load(matrix[1], at + m, like) - (a * y + b * x))
+
+
+def orthonormalise(columns: Parts, upper: Parts, n: int, like: Lanes) -> None:
+    """Replace the matrices R of the first block by Q, where ``R = Q T``, and fill ``upper`` with the triangles T.
+
+    Each column is made orthogonal to the ones before it twice, so that Q is unitary to rounding.
+    """
+    width = len(like)
+    for j in range(n):
+        for i in range(n):
+            for part in upper:
+                store(part, (j * n + i) * width, fill(0.0, like))
+        for _ in range(2):
+            for i in range(j):
+                x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+                for m in range(n):
+                    a, u = load(columns[0], (i * n + m) * width, like), load(columns[0], (j * n + m) * width, like)
+                    x = fused(a, u, x)
+                    if len(columns) == 2:
+                        b, v = load(columns[1], (i * n + m) * width, like), load(columns[1], (j * n + m) * width, like)
+                        x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
+                y = y - z
+                place = (j * n + i) * width
+                store(upper[0], place, load(upper[0], place, like) + x)
+                if len(columns) == 2:
+                    store(upper[1], place, load(upper[1], place, like) + y)
+                subtract_column(columns, j * n * width, columns, i * n * width, x, y, n, like)
+        total = fill(0.0, like)
+        for part in columns:
+            for i in range(j * n * width, (j + 1) * n * width, width):
+                total = fused(load(part, i, like), load(part, i, like), total)
+        total = root(total)
+        store(upper[0], (j * n + j) * width, total)
+        for part in columns:
+            for i in range(j * n * width, (j + 1) * n * width, width):
+                store(part, i, load(part, i, like) / total)

@@ -1,0 +1,210 @@
+"""Takes compiled steps on a block of samples: one function per kernel, which prepares and reads its arrays."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.arrays import Samples
+from rplvq.costs import as_soft
+from rplvq.lanes import Parts, aligned, from_lanes, into_lanes
+from rplvq.manifolds import (
+    EPS,
+    LONGEST,
+    LOWEST_SHARE,
+    InverseFactors,
+    MetricPrototypes,
+    coordinates,
+    from_coordinates,
+    inverse_factors,
+)
+from rplvq.parts import kernel_of
+from rplvq.protocols import Array, Prototypes
+from rplvq.training.compiled._blocks import is_worthwhile, lane_width
+from rplvq.training.compiled._build import Kernels
+from rplvq.training.compiled._costs import Rules
+from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
+
+EIGHT = (0.0,) * 8
+"""Gives vectors of coordinates their width."""
+
+
+class Block(NamedTuple):
+    """M samples with what kernels know of each of them, and the arrays that they fill."""
+
+    codes: Array  # (M, ...)
+    targets: Array  # (M, C), class probabilities
+    multiplicity: Array  # (M,), weights of samples
+    sqdist: Array  # (M, K)
+    loss: Array  # (M,)
+
+    @property
+    def data(self) -> tuple[Array, Array]:
+        """What every kernel is told of each sample, apart from its code."""
+        return self.targets, self.multiplicity
+
+    @property
+    def filled(self) -> tuple[Array, Array]:
+        """What every kernel fills."""
+        return self.sqdist, self.loss
+
+
+def run_block(
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, samples: Samples, rules: Rules
+) -> tuple[Prototypes, Array, Array, int]:
+    """Take one compiled step per sample of a block of M samples.
+
+    Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of caps.
+    """
+    codes, (n_prototypes, n_classes) = np.asarray(samples.codes), (len(rules.labels), rules.classes.shape[1])
+    targets = np.ascontiguousarray(as_soft(samples.targets, n_classes), dtype=float)
+    multiplicity = np.ascontiguousarray(samples.filled_weights, dtype=float)
+    block = Block(codes, targets, multiplicity, np.empty((len(codes), n_prototypes)), np.empty(len(codes)))
+    run = RUNS[kernel_of(manifold, "connect", "move") or ""]
+    moved, n_capped = run(kernels, manifold, prototypes, block, rules)
+    return moved, block.sqdist, block.loss, int(n_capped)
+
+
+def flat_copy(codes: Array, dtype: Any) -> Array:
+    """Return a flat copy (N m,) of codes (N, ...), complex ones as pairs of real numbers."""
+    return np.array(codes, dtype=dtype, order="C").view(float).ravel()
+
+
+def run_flat(kernels: Kernels, _: Any, prototypes: Prototypes, block: Block, rules: Rules) -> tuple[Prototypes, int]:
+    """Move prototypes (K, ...) along straight lines."""
+    start = np.asarray(prototypes)
+    dtype = np.result_type(start, block.codes)
+    moved = flat_copy(start, dtype)
+    n_capped = kernels.run_flat(moved, flat_copy(block.codes, dtype), *block.data, rules, *block.filled, EIGHT)
+    return moved.view(dtype).reshape(start.shape), n_capped
+
+
+def run_learned(
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+) -> tuple[Prototypes, int]:
+    """Move logarithms (K, n, n) along straight lines, and the metric with them."""
+    omega = manifold.connect(prototypes, block.codes[:1]).omega.copy()
+    both = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (block.codes, prototypes))
+    ends, moved = (np.ascontiguousarray(vectors) for vectors in both)
+    rates = float(manifold.rate), LONGEST
+    n_capped = kernels.run_learned(
+        moved.ravel(), omega.ravel(), *rates, ends.ravel(), *block.data, rules, *block.filled, EIGHT
+    )
+    return MetricPrototypes(from_coordinates(moved, block.codes.shape[-1]), omega), n_capped
+
+
+class Laid(NamedTuple):
+    """Matrices in lanes, and what kernels need to work with them."""
+
+    lanes: Parts
+    codes: Array  # (M, n, n)
+    n_matrices: int
+    n: int
+    width: int
+
+    @property
+    def like(self) -> tuple[float, ...]:
+        """The argument that gives vectors their width."""
+        return (0.0,) * self.width
+
+    @property
+    def work(self) -> Array:
+        """An array for rotations to work in."""
+        return aligned(5 * self.n * self.width)
+
+    def empty(self, blocks: int | None = None) -> Parts:
+        """Return arrays for so many blocks of matrices to work in; by default as many as there are."""
+        size = self.n * self.n * self.width
+        return tuple(aligned(len(part) if blocks is None else blocks * size) for part in self.lanes)
+
+    def matrices(self) -> Array:
+        """Return the matrices, shape (K, n, n)."""
+        return from_lanes(self.lanes, self.n_matrices, self.n, self.width)
+
+
+def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
+    """Lay out matrices (K, n, n), by rows or ``transposed`` by columns, beside samples (M, n, n) of the same type."""
+    dtype = np.result_type(matrices, codes)
+    count, n = matrices.shape[:2]
+    width = lane_width(n, count, dtype.kind == "c")
+    matrices = np.array(matrices.swapaxes(1, 2) if transposed else matrices, dtype=dtype, order="C")
+    lanes, samples = into_lanes(matrices, width), np.ascontiguousarray(codes.astype(dtype, copy=False))
+    return Laid(lanes, samples, count, n, width)
+
+
+def run_affine_invariant(
+    kernels: Kernels, _: Any, prototypes: Prototypes, block: Block, rules: Rules
+) -> tuple[Prototypes, int]:
+    """Move inverse factors (K, n, n) along geodesics."""
+    at = laid(inverse_factors(prototypes), block.codes, transposed=False)
+    lower = tuple(np.zeros((at.n, at.n)) for _ in at.lanes)
+    work = at.empty(), lower, at.empty(1), at.work, at.like
+    n_capped = kernels.run_steps(at.lanes, at.codes, *block.data, rules, float(EPS), *block.filled, *work)
+    return InverseFactors(at.matrices()), n_capped
+
+
+def run_projected(
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+) -> tuple[Prototypes, int]:
+    """Move matrices (K, n, n) along straight lines, and raise eigenvalues below the floor."""
+    at = laid(np.asarray(prototypes), block.codes)
+    basis = into_lanes(np.broadcast_to(np.eye(at.n, dtype=at.codes.dtype), (at.n_matrices, at.n, at.n)), at.width)
+    floor = float(manifold.tau), float(manifold.relative)
+    work = at.empty(1), at.empty(1), at.work, at.like
+    n_capped = kernels.run_projected(at.lanes, basis, at.codes, *block.data, rules, *floor, *block.filled, *work)
+    return at.matrices().swapaxes(1, 2), n_capped
+
+
+def run_wasserstein(
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+) -> tuple[Prototypes, int]:
+    """Move roots (K, n, n); a step with a weight above 1 is that of the manifold."""
+    roots, first, total, weights = np.asarray(prototypes), 0, 0, np.empty(len(rules.labels))
+    limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
+    while first < len(block.codes):
+        at = laid(roots, block.codes)
+        work = at.empty(1), at.empty(), at.empty(), at.empty(), at.empty(1), at.work, at.like
+        first, n_capped = kernels.run_wasserstein(
+            at.lanes, at.codes, first, *block.data, rules, *limits, weights, *block.filled, *work
+        )
+        roots, total = at.matrices().swapaxes(1, 2), total + n_capped
+        if first < len(block.codes):
+            roots = manifold.move(manifold.connect(roots, at.codes[first : first + 1]), weights[None])
+            first += 1
+    return roots, total
+
+
+RUNS: dict[str, Callable[..., tuple[Prototypes, int]]] = {
+    "affine_invariant": run_affine_invariant,
+    "bures_wasserstein": run_wasserstein,
+    "flat": run_flat,
+    "learned_log_euclidean": run_learned,
+    "projected_euclidean": run_projected,
+}
+"""The functions by the names with which manifolds mark their methods."""
+
+
+def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
+    """Whether to take compiled steps: they are faster than those of NumPy and LAPACK, and compiling pays."""
+    kernel = kernel_of(manifold, "connect", "move") or ""
+    if kernel not in ROTATING:
+        return runs_compiled((KERNELS[kernel], 1, len(EIGHT)), SAVED, len(samples))
+    shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
+    saved = ROTATING[kernel] * saved_seconds(*shape)
+    return is_worthwhile(*shape, ROTATING[kernel]) and runs_compiled(
+        lane_kind(KERNELS[kernel], *shape), saved, len(samples)
+    )
+
+
+SAVED = 4e-5
+"""Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
+KERNELS = {
+    "affine_invariant": "run_steps",
+    "bures_wasserstein": "run_wasserstein",
+    "flat": "run_flat",
+    "learned_log_euclidean": "run_learned",
+    "projected_euclidean": "run_projected",
+}
+"""The kernels by the names with which manifolds mark their methods."""
+ROTATING = {"affine_invariant": 1.0, "projected_euclidean": 1.0, "bures_wasserstein": 1.5}
+"""Kernels that rotate, and the time that they save over NumPy and LAPACK, relative to the affine-invariant one."""
