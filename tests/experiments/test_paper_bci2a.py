@@ -61,6 +61,34 @@ def test_the_projection_is_bilinear_and_keeps_matrices_positive_definite(mixed):
     np.testing.assert_allclose(space.transform(2 * X[:1] + X[1:2]), 2 * small[:1] + small[1:2], atol=1e-10)
 
 
+@pytest.mark.parametrize("criterion", ["global", "local", "classes"])
+def test_other_criteria_find_the_subspace_too(mixed, criterion):
+    X, y, mixing = mixed
+    space = tssm.DiscriminativeSubspace(2, criterion).fit(X, y)
+    assert (np.diff(space.separation_) <= 0).all()
+    found, true = np.linalg.qr(space.components_.T)[0], np.linalg.qr(np.linalg.inv(mixing).T[:, [1, 4]])[0]
+    # The cosines of the angles between the two planes: exact directions are not to be expected of 90 samples.
+    assert np.linalg.svd(found.T @ true, compute_uv=False).min() > 0.9
+
+
+def test_the_whole_space_keeps_the_distances_of_tangent_space_lda(mixed):
+    X, y, _ = mixed
+    for criterion in ("means", "local"):
+        small = tssm.DiscriminativeSubspace(6, criterion).fit(X, y).transform(X)
+        manifold = AffineInvariant()
+        np.testing.assert_allclose(
+            manifold.sqdist(manifold.encode(small[:3]), manifold.encode(small)),
+            manifold.sqdist(manifold.encode(X[:3]), manifold.encode(X)),
+            rtol=1e-6,
+            atol=1e-9,
+        )
+
+
+def test_criteria_have_names(mixed):
+    with pytest.raises(ValueError, match="criterion must be 'means'"):
+        tssm.DiscriminativeSubspace(2, "other").fit(*mixed[:2])
+
+
 @pytest.mark.parametrize("size", [0, 7])
 def test_the_subspace_fits_into_the_space(mixed, size):
     with pytest.raises(ValueError, match="n_components must be 1 to 6"):
@@ -149,11 +177,17 @@ def test_selection_follows_the_folds(subject1):
     assert result["accuracy"] == model.score(subject1.X_test, subject1.y_test)
 
 
+def test_the_line_over_sigma2_is_made_of_the_first_trials_of_the_selection(subject1):
+    result = bci2a.sigma2_line(repetition=2, method="PLRSQ-Const", sigma2=[3.5], subjects=[1], max_epochs=2)
+    entry = bci2a.evaluate(repetition=2, method="PLRSQ-Const", subjects=[[1, 1, 2, 3.5]])
+    assert result["kappa"] == [entry["kappa"]]
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_job_has_a_file_of_its_own(quick):
     jobs = bci2a.jobs(quick)
     assert len({path_of("", job) for job in jobs}) == len(jobs)
-    assert {job.experiment for job in jobs} == {"bci2a", "bci2a-selection"}
+    assert {job.experiment for job in jobs} == {"bci2a", "bci2a-selection", "bci2a-sigma2", "bci2a-tssm"}
 
 
 def test_the_full_table_has_ten_seeds_at_the_papers_settings():
