@@ -101,13 +101,13 @@ def cifar10(folder: pathlib.Path, axes: Any) -> None:
     _legend(axes[0])
     timed = {n: load(folder, f"cifar10-times-N{n}") for n in SIZES}
     timed = {n: records[0]["result"] for n, records in timed.items() if records}
-    for ax, key, title in (
-        (axes[1], "seconds_per_epoch", "seconds per epoch"),
-        (axes[2], "predict_cpu_seconds", "seconds for the test images"),
+    for ax, key, title, scale in (
+        (axes[1], "seconds_per_epoch", "seconds per epoch", {"yscale": "log"}),
+        (axes[2], "predict_cpu_seconds", "seconds for the test images", {"ylim": (0, None)}),
     ):
         if timed:
             ax.plot(list(timed), [result[key] for result in timed.values()], marker="o")
-        ax.set(xscale="log", ylabel=title, ylim=(0, None))
+        ax.set(xscale="log", ylabel=title, **scale)
     for ax in axes:
         ax.set(xlabel="training images")
 

@@ -191,7 +191,7 @@ def test_every_job_has_a_file_of_its_own(quick):
 
 
 def test_the_full_table_has_ten_seeds_at_the_papers_settings():
-    jobs = [job for job in bci2a.jobs() if job.method == "PLRSQ-Const"]
+    jobs = [job for job in bci2a.jobs() if (job.experiment, job.method) == ("bci2a", "PLRSQ-Const")]
     assert [job.repetition for job in jobs] == list(range(10))
     assert all(job.settings == {"subjects": bci2a.PAPER_SETTINGS} for job in jobs)
 
