@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ
-from rplvq.evaluation import RejectOption, compare
+from rplvq.evaluation import RejectOption, compare, explain
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.io import Checkpoint, load_model
 from rplvq.manifolds import (
@@ -26,5 +26,5 @@ __all__ = [
     "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
     "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "RiemannianLVQ", "SPDProjection", "StepDecay", "StepSize",
-    "Trainer", "compare", "load_model",
+    "Trainer", "compare", "explain", "load_model",
 ]  # fmt: skip

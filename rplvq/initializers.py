@@ -10,7 +10,7 @@ from rplvq.arrays import by_block, hard_targets, reads_parts, subset
 from rplvq.exceptions import PointError
 from rplvq.manifolds import riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
@@ -62,19 +62,26 @@ class Members(Protocol):
         """Assign each sample to the nearest of K centers (K, ...); ``owners`` are those of the previous assignment."""
 
 
+ROUGH = 1e-2
+"""Tolerance of a mean whose search starts at the mean of nearly the same samples: one or two passes reach it."""
+
+
 @attrs.frozen(eq=False)
 class _LocalMembers:
-    """The samples (N, ...) of one class in this process, with their weights (N,)."""
+    """The samples (N, ...) of one class in this process, with their weights (N,), and a code (...) near their mean."""
 
     manifold: Manifold[Any]
     codes: Array
     weights: Array
+    near: Array | None = None
 
     def __len__(self) -> int:
         return int(min(np.ceil(self.weights).sum(), 2.0**31))  # a weight counts as copies, too
 
     def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         codes, weights = self.codes, self.weights
+        if start is None and self.near is not None:
+            start, tol = self.near, ROUGH
         if owners is not None:
             mine = np.flatnonzero(owners == center)
             codes, weights = subset(codes, mine), weights[mine]
@@ -129,11 +136,52 @@ def _choose_in_each_class(
 ) -> tuple[Array, Array]:
     """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
     # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
+    members = _members(manifold, codes, targets, sample_weight, [None] * n_classes)
+    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
+
+
+def _members(
+    manifold: Manifold[Any], codes: Array, targets: Array, sample_weight: Array | None, near: Sequence[Array | None]
+) -> list[Members]:
+    """Return the samples of each of C classes; ``near`` (C,) are codes (...) near their means, where they are known."""
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
-    members: list[Members] = [_LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
-    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
+    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(len(near))]
+    return [
+        _LocalMembers(manifold, subset(codes, mine), weights[mine], at) for mine, at in zip(rows, near, strict=True)
+    ]
+
+
+@attrs.frozen(eq=False)
+class _Near:
+    """An initializer whose search for class means starts near prototypes (K, ...) with labels (K,)."""
+
+    initializer: Any
+    prototypes: Array
+    labels: Array
+
+    @reads_parts
+    def __call__(
+        self,
+        manifold: Manifold[Any],
+        codes: Array,
+        targets: Array,
+        n_classes: int,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+    ) -> tuple[Array, Array]:
+        near = [self.prototypes[np.argmax(self.labels == label)] for label in range(n_classes)]
+        members = _members(manifold, codes, targets, sample_weight, near)
+        counts = prototype_counts(self.initializer.per_class, n_classes)
+        return choose_by_class(self.initializer.choose, counts, members, rng)
+
+
+def _near(self: Any, prototypes: Prototypes, labels: Array) -> Initializer:
+    """Return a faster initializer for most of the samples for which this one chose prototypes (K, ...).
+
+    It looks for class means from there, and stops at a mean logarithm of 1 % of the root mean squared distance.
+    """
+    return _Near(self, np.asarray(prototypes), labels)
 
 
 def perturbed(
@@ -177,6 +225,7 @@ class ClassMeans:
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     __call__ = _choose_in_each_class
+    near = _near
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""
@@ -215,6 +264,7 @@ class ClassKMeans:
     max_iter: int = attrs.field(default=20, validator=count_from(1))
 
     __call__ = _choose_in_each_class
+    near = _near
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""

@@ -53,7 +53,8 @@ class Manifold(Protocol[GeodesicsT]):
     ``-grad_w d(x, w) / 2`` in place of the logarithms, and ``check_manifold(..., divergence=True)`` checks it.
 
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
-    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled` and :class:`Bounded`.
+    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled`, :class:`Bounded` and
+    :class:`Decomposed`.
     """
 
     def encode(self, points: Any) -> Array:
@@ -120,6 +121,46 @@ class Bounded(Protocol):
     @property
     def max_step_length(self) -> float:
         """The longest step, in the manifold's own distance."""
+
+
+class Spectrum(NamedTuple):
+    """Generalised eigenvalues lam and eigenvectors v of samples X and prototypes W: ``X v = lam W v``, ``v^H W v = 1``.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (B, K, n)
+        Power of the sample in each filter, in units of the power of the prototype, ascending.
+    filters, patterns : ndarray of shape (B, K, n, n)
+        The eigenvectors v_i and the patterns ``W v_i``, as columns. The inverse of ``filters`` is ``patterns^H``.
+    """
+
+    eigenvalues: Array
+    filters: Array
+    patterns: Array
+
+
+class Components(NamedTuple):
+    """The squared distances of B samples to K prototypes as sums, without approximation.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (B, K, ...)
+        Parts of the squared distances: ``shares[b, k].sum() == sqdist[b, k]``. With a spectrum they have the shape (B,
+        K, n). Without one, the same entry means the same coordinate for all prototypes, such as one entry of a
+        logarithm or one factor of a product.
+    spectrum : Spectrum, optional
+        Eigenvalues, filters and patterns to which the shares belong.
+    """
+
+    shares: Array
+    spectrum: Spectrum | None = None
+
+
+class Decomposed(Protocol):
+    """A manifold whose squared distances are sums of parts that mean something; ``explain`` shows these."""
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split the squared distances of samples (B, ...) to K prototypes, shape (B, K), into sums."""
 
 
 class Evaluation(NamedTuple):
@@ -218,7 +259,11 @@ class StepRule(Schedule, Protocol):
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes."""
+    """The choice of the first prototypes.
+
+    An initializer may also offer ``near(prototypes, labels)``. It returns an initializer for most of the samples for
+    which ``prototypes`` were chosen, which may start from them. The trials of :class:`rplvq.HeldOut` save time by it.
+    """
 
     def __call__(
         self,

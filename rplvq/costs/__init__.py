@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, restrict_to_classes
 from rplvq.costs._glvq import GLVQ
-from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, evaluate, log_proba_of, sample_losses
+from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, evaluate, log_proba_of, sample_losses, smoothed
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
@@ -15,6 +15,7 @@ __all__ = [
     "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
     "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "as_soft", "calibrated_loss", "class_groups",
     "evaluate", "likeliest_variance", "log_proba_of", "restrict_to_classes", "sample_losses",
+    "smoothed",
 ]  # fmt: skip
 
 CostName = Literal["rslvq", "plvq", "glvq"]

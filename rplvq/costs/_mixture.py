@@ -165,6 +165,22 @@ def as_soft(targets: Array, n_classes: int) -> Array:
     return targets
 
 
+def smoothed(targets: Array, n_classes: int, total: float) -> Array:
+    """Return class probabilities (M, C) as if one more sample of unknown class were added to samples of weight M.
+
+    The share ``1 / (M + 1)`` of each label (M,) or (M, C) is spread over all classes. Without it a few held-out samples
+    that happen to be right would be recalibrated to probabilities of 1.
+
+    Examples
+    --------
+    >>> smoothed(np.array([0, 1, 1]), 2, 3.0)
+    array([[0.875, 0.125],
+           [0.125, 0.875],
+           [0.125, 0.875]])
+    """
+    return (as_soft(targets, n_classes) * total + 1 / n_classes) / (total + 1)
+
+
 def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Array:
     """Return the negative log-posterior of the true class of each sample (M,); arguments as for calibrated_loss."""
     n_classes = int(labels.max()) + 1

@@ -21,7 +21,6 @@ from rplvq.training import (
     Score,
     State,
     Trainer,
-    calling,
     contribution,
     diverged,
     follow,
@@ -117,5 +116,5 @@ class DistributedTrainer:
             state, score, n_capped = self.sweep(state, rng)
             return state, history_row(state, score, n_capped, time.perf_counter() - began)
 
-        hooks = [calling(callback, n_epochs, self.score, origin) for callback in self.trainer.callbacks]
+        hooks = self.trainer.hooks(progress, self.score, origin=origin, settles=True)
         return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

@@ -113,7 +113,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, an object, or K points with their labels.
     max_epochs : int, default=100
-        Number of sweeps over the data.
+        Largest number of sweeps over the data. With a default step size and without growth, training ends earlier once
+        the remaining steps cannot be expected to move a prototype by more than 1 % of the distance between classes, see
+        :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes the same steps in all epochs.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
         batches of B samples, up to some dozens, multiply a ``step_size`` of your own by B to learn as much per epoch.
@@ -288,7 +290,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
         interrupted = False
         try:
-            for latest in trainer.epochs(progress, samples, rng, validation, origin):
+            for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
                 progress = latest
         except KeyboardInterrupt:  # keep the result of the epoch before
             rng.bit_generator.state, interrupted = progress.rng, True

@@ -98,10 +98,10 @@ def begin_training(
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-        must_train = in_stream or bool(trainer.growth)
-        choice = choose_sigma2(
-            rule, trainer, evidence, samples, n_classes, rng, must_train=must_train, n_samples=n_samples
-        )
+        first = trainer.initializer
+        first = first.near(prototypes, labels) if hasattr(first, "near") else first
+        pilot, must = attrs.evolve(trainer, initializer=first), in_stream or bool(trainer.growth)
+        choice = choose_sigma2(rule, pilot, evidence, samples, n_classes, rng, must_train=must, n_samples=n_samples)
         trainer = attrs.evolve(trainer, sigma2=choice.schedule)
         shared, trains, trials = choice.share, choice.trains, choice.columns()
         if model.verbose:

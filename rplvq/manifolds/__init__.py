@@ -16,6 +16,7 @@ from rplvq.manifolds._flat import (
     FlatGeodesics,
     LogCholesky,
     LogEuclidean,
+    flat_components,
     flat_connect,
     flat_exp,
     flat_move,
@@ -31,8 +32,8 @@ from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 __all__ = [
     "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
-    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
+    "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

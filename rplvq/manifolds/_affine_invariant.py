@@ -8,7 +8,7 @@ import numpy as np
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
 from rplvq.parts import library_part, number_in, one_of
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, Components, Prototypes, Spectrum
 
 EPS = np.array(np.finfo(float).eps)
 ILL_CONDITIONED = 1e8
@@ -257,3 +257,13 @@ class AffineInvariant:
         """Follow whitened tangents (K, n, n) of :meth:`pull`, with one eigendecomposition per prototype."""
         lengths, basis = np.linalg.eigh(tangents)
         return follow(inverse_factors(prototypes), -0.5 * lengths, basis)
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split each squared distance into the n squared logarithms of its generalised eigenvalues, shape (B, K, n).
+
+        With ``G W G^H = I`` and ``G X G^H = U diag(lam) U^H``, the filters are the columns of ``G^H U`` and the
+        patterns those of ``G^-1 U``, both of shape (B, K, n, n).
+        """
+        _, logs, eigenvectors, factors = self.connect(prototypes, samples)
+        filters, patterns = adjoint(factors) @ eigenvectors, np.linalg.inv(factors) @ eigenvectors
+        return Components(logs**2, Spectrum(np.exp(logs), filters, patterns))

@@ -26,7 +26,7 @@ from rplvq.arrays import (
     unmasked,
 )
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Components
 
 
 class FlatGeodesics(NamedTuple):
@@ -113,6 +113,11 @@ def flat_exp(prototypes: Array, tangents: Array) -> Array:
     return np.asarray(np.asarray(prototypes) + tangents)
 
 
+def flat_components(prototypes: Array, samples: Array) -> Components:
+    """Split the squared distances (B, K) into the squared differences ``|x - w|^2`` by entry, shape (B, K, ...)."""
+    return Components(np.abs(samples[:, None] - np.asarray(prototypes)) ** 2)
+
+
 class FlatMethods:
     """The methods of a manifold in whose coordinates geodesics are straight lines."""
 
@@ -124,6 +129,7 @@ class FlatMethods:
     move = staticmethod(flat_move)
     pull = staticmethod(flat_pull)
     exp = staticmethod(flat_exp)
+    components = staticmethod(flat_components)
 
 
 @library_part

@@ -72,11 +72,14 @@ class HeldOut:
     The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
     recalibrated (temperature scaling) on the held-out samples of all folds. Without recalibration small values of
     sigma2 would win after short training, because their probabilities are better although their prototypes are worse.
-    The recalibrated value is also used for the probabilities of the fitted model, unless the candidate is a number or a
-    schedule. The standard error is that of the mean difference of two losses of the same samples. The mean is weighted
-    by the sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator
-    of the fit. The fit therefore moves its prototypes as one that is given the chosen sigma2 and step size, bit for
-    bit.
+    The probabilities of the fitted model use a recalibrated value, too, unless the candidate is a number or a schedule.
+    For this value one more sample of unknown class is added to the held-out samples, so that a few samples that happen
+    to be right do not make all probabilities 1.
+
+    The standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the
+    sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the
+    fit. The fit therefore moves its prototypes as one that is given the chosen sigma2 and step size, bit for bit, until
+    it ends.
 
     Examples
     --------

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import Samples, by_block, distances
-from rplvq.costs import PLVQ, as_soft
+from rplvq.costs import PLVQ, smoothed
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, unit_of, wants_default
 
@@ -145,9 +145,7 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
         """Return the derivative of the summed loss with respect to log sigma2, up to a positive factor."""
 
         def of(sqdist: Array, targets: Array) -> Array:
-            # Mixed with even targets, as if one sample of ``total + 1`` had an unknown class.
-            soft = (total * as_soft(targets, n_classes) + 1.0 / n_classes) / (total + 1.0)
-            slope = cost(sqdist, soft, start.labels, float(np.exp(log_sigma2))).slope
+            slope = cost(sqdist, smoothed(targets, n_classes, total), start.labels, float(np.exp(log_sigma2))).slope
             return np.asarray(np.einsum("nk,nk->n", slope, sqdist))
 
         return -float(weights @ by_block(of, start.sqdist, start.targets))

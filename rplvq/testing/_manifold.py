@@ -282,7 +282,17 @@ def move_splits(case: Case) -> None:
         vanish(case.apart(exp(prototypes, sum(parts)), moved), case.size, "pulls of batches must add up")
 
 
+def components_add_up(case: Case) -> None:
+    """Require that the shares of ``components``, if a manifold has it, add up to ``sqdist``."""
+    if (components := getattr(case.manifold, "components", None)) is not None:
+        shares = np.asarray(components(case.prototypes, case.samples).shares)
+        require(shares.shape[:2] == case.d.shape, f"components must have shares (B, K, ...), got {shares.shape}")
+        summed = shares.sum(axis=tuple(range(2, shares.ndim)))
+        agree(summed, case.d, case.size, "the shares of components must add up to sqdist")
+
+
 PROMISES = (
     sqdist_is_symmetric, sqdist_follows_order, connect_gives_sqdist, decode_is_undone, weight_zero_stays,
     weight_shortens_distance, move_stays_on_manifold, batch_agrees_with_samples, move_follows_gradient, move_splits,
+    components_add_up,
 )  # fmt: skip

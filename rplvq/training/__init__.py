@@ -10,6 +10,7 @@ from rplvq.training._growth import Grow, Growth, Prune
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
 from rplvq.training._resize import Window, with_prototypes, without_prototypes
 from rplvq.training._selection import Choice, Trial, choose_sigma2
+from rplvq.training._settling import Settling
 from rplvq.training._state import (
     EpochReport,
     Meter,
@@ -30,8 +31,8 @@ from rplvq.training._trainer import Trainer
 
 __all__ = [
     "Callback", "Choice", "Contribution", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
-    "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Trial", "Window",
-    "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged", "edge_trouble",
-    "follow", "history_row", "if_possible", "measure", "pair_weights", "require_finite", "run_epochs",
+    "Meter", "Origin", "Progress", "Prune", "Result", "Score", "Settling", "State", "Step", "Trainer", "Trial",
+    "Window", "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged",
+    "edge_trouble", "follow", "history_row", "if_possible", "measure", "pair_weights", "require_finite", "run_epochs",
     "split_classes", "step_trouble", "untrained_history", "warn_of", "with_prototypes", "without_prototypes",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, distances
-from rplvq.costs import calibrated_loss, sample_losses
+from rplvq.costs import calibrated_loss, sample_losses, smoothed
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import (
     Constant,
@@ -66,7 +66,8 @@ class Trial(NamedTuple):
     n_visits : int
         Number of visits of samples in all trials of this candidate.
     calibration : float
-        The recalibrated sigma2 of the held-out samples, divided by that of the trial; 1 for a sigma2 of the user.
+        The recalibrated sigma2 of the held-out samples and one more of unknown class, divided by that of the trial; 1
+        for a sigma2 of the user.
     loss : float
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
@@ -204,7 +205,9 @@ class Judge:
         if np.isfinite(sqdist).all():
             _, best = calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
             if plan.is_named:
-                calibration = best / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
+                unsure = smoothed(held.targets, int(labels.max()) + 1, held.total_weight)
+                _, likely = calibrated_loss(self.trainer.cost, sqdist, unsure, labels, best, held.weights)
+                calibration = likely / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
             losses = sample_losses(self.trainer.cost, sqdist, held.targets, labels, best)
             error = self.mean(labels[sqdist.argmin(axis=1)] != held.classes)
         loss = self.mean(losses)

@@ -6,7 +6,7 @@ The trainer sees codes, class indices and the two (B, K) arrays between them. It
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from rplvq.schedules import (
     default_shares,
     default_step,
     initial_evidence,
+    is_auto,
     paper_start,
     resolve_sigma2,
     resolve_step_size,
@@ -32,6 +33,7 @@ from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
 from rplvq.training._resize import Window, new_codes
+from rplvq.training._settling import Settling
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
 
@@ -55,7 +57,7 @@ class Trainer:
     step_size : float, Schedule, StepSize, AdaptiveStep, "auto" or "paper", default="auto"
         As for :class:`rplvq.RiemannianLVQ`, like all parameters below.
     max_epochs : int, default=100
-        Number of sweeps over the data.
+        Largest number of sweeps over the data.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch).
     early_stopping : EarlyStopping, optional
@@ -290,6 +292,8 @@ class Trainer:
         rng: np.random.Generator,
         validation: Samples | None = None,
         origin: Origin | None = None,
+        *,
+        settles: bool = False,
     ) -> Iterator[Progress]:
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
@@ -301,6 +305,9 @@ class Trainer:
             As for :meth:`run`.
         origin : Origin, optional
             Passed to the callbacks.
+        settles : bool, default=False
+            Whether training with a default step size and without growth may end before its last epoch, see
+            :class:`rplvq.training.Settling`.
 
         Yields
         ------
@@ -331,10 +338,28 @@ class Trainer:
         def score(state: State) -> Score:
             return measure(self.manifold, self.cost, state, samples).score()
 
+        hooks = self.hooks(progress, score, validation, origin, settles=settles)
+        return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
+
+    def hooks(
+        self,
+        progress: Progress,
+        score: Callable[[State], Score],
+        validation: Samples | None = None,
+        origin: Origin | None = None,
+        *,
+        settles: bool = False,
+    ) -> list[Hook]:
+        """Return what runs after each epoch: early stopping, the end of settled training, and the callbacks.
+
+        ``score`` measures a state on the training samples; the other arguments are those of :meth:`epochs`.
+        """
         hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
+        if settles and is_auto(getattr(self.step_size, "schedule", self.step_size)) and not self.growth:
+            hooks.insert(0, Settling(self.manifold, self.max_epochs, progress.state.prototypes))
         if self.early_stopping is not None and validation is not None:
             hooks.insert(0, self.early_stopping)
-        return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
+        return hooks
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
         """Return the state after the rules of growth have added and removed prototypes.

@@ -109,6 +109,26 @@ def memory() -> str:
     return table(["data", "call", "metric", "data, MB", "answer, MB", "held beside the data, MB"], rows)
 
 
+def samples() -> str:
+    """Return the table of the cost of a sample against the number of samples."""
+    rows = []
+    for row in load("samples")["rows"]:
+        cells = [str(row["n"]), f"{row['N']:,}", f"{row['data_megabytes']:,.1f}"]
+        times = [f"{row[name]:.1f}" for name in ("means", "epoch", "predict")]
+        rows.append([*cells, *times, f"{row['above_megabytes']:.0f}"])
+    return table(["n", "N", "data, MB", "class means, µs", "an epoch, µs", "predict, µs", "held, MB"], rows)
+
+
+def whole_fit() -> str:
+    """State what a fit of many samples takes from the largest measured row of each n."""
+    last = {row["n"]: row for row in load("samples")["rows"]}
+    parts = []
+    for n, row in last.items():
+        hours = [(row["means"] + epochs * row["epoch"]) * MANY / 1e6 / 3600 for epochs in (1, 10)]
+        parts.append(f"{hours[0]:.0f} hours with one epoch and {hours[1]:.0f} hours with ten for n = {n}")
+    return " and ".join(parts)
+
+
 def predicted(samples: float, partitions: float, workers: float) -> float:
     """Return the seconds of a step that the fitted model predicts."""
     model = load("distributed")["model"]
@@ -177,6 +197,9 @@ FIELDS: dict[str, Callable[[], str]] = {
     "scene machine": lambda: machine(load("radar_scene")),
     "memory": memory,
     "memory machine": lambda: machine(load("memory")),
+    "samples": samples,
+    "whole fit": whole_fit,
+    "samples machine": lambda: machine(load("samples")),
     "steps": steps,
     "coefficients": coefficients,
     "bytes": bytes_in_words,

@@ -128,7 +128,7 @@ def test_the_trials_run_in_this_process_and_choose_what_they_choose_for_the_esti
     assert trials["chosen"].sum() == 1
     assert (found.n_epochs_ > 0) == (trials["n_epochs"][trials["chosen"]] > 0).item()
     assert (found.history_["n_capped"] == 0).all()
-    assert found.history_["epoch"].tolist() == ([*range(1, 25)] if found.n_epochs_ else [0])
+    assert found.history_["epoch"].tolist() == ([*range(1, 1 + found.n_epochs_)] or [0])
     assert found.step_size_ == pytest.approx(found.estimator_.state_.step_schedule(0, 24))
     assert found.sigma2_ == found.estimator_.state_.sigma2 * trials["calibration"][trials["chosen"]][0]
     for name, column in found.trials_.items():

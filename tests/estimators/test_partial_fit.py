@@ -219,7 +219,7 @@ def test_the_history_of_a_stream_is_bounded(monkeypatch, begin):
 def test_the_history_of_a_fit_is_whole(monkeypatch):
     monkeypatch.setattr("rplvq.training._state.STREAM_ROWS", 10)
     X, y = vector_classes(per_class=2)
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=25, random_state=0).fit(X, y)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=0.1, max_epochs=25, random_state=0).fit(X, y)
     assert_array_equal(model.history_["epoch"], np.arange(1, 26))
 
 

@@ -169,17 +169,22 @@ def test_a_class_of_probability_zero_is_no_loss():
 
 
 def judged_by_hand(sqdist, targets, weights):
-    """Loss, error and sigma2 for squared distances to one prototype per class, by SciPy alone."""
+    """Losses, their mean, error and recalibrated sigma2 for distances to one prototype per class, by SciPy alone."""
+    total, own = len(targets) if weights is None else weights.sum(), np.eye(sqdist.shape[1])[targets]
 
-    def losses(log_sigma2):
-        return -log_softmax(-sqdist / 2 / np.exp(log_sigma2), axis=1)[np.arange(len(targets)), targets]
+    def losses(log_sigma2, soft=own):
+        return -(soft * log_softmax(-sqdist / 2 / np.exp(log_sigma2), axis=1)).sum(axis=1)
 
-    def mean(log_sigma2):
-        return np.average(losses(log_sigma2), weights=weights)
+    def best(soft):
+        def mean(log_sigma2):
+            return np.average(losses(log_sigma2, soft), weights=weights)
 
-    best = minimize_scalar(mean, bounds=(-7, 4), method="bounded", options={"xatol": 1e-10}).x
+        return minimize_scalar(mean, bounds=(-7, 4), method="bounded", options={"xatol": 1e-10})
+
+    hard = best(own)
+    one_more = best((total * own + 1 / sqdist.shape[1]) / (total + 1))  # a sample of unknown class
     error = np.average(sqdist.argmin(axis=1) != targets, weights=weights)
-    return losses(best), mean(best), error, np.exp(best)
+    return losses(hard.x), hard.fun, error, np.exp(one_more.x)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -282,11 +287,12 @@ def test_the_default_costs_a_third_of_a_fit_more(max_epochs):
         rule = HeldOut(["auto", 0.5])
         model = RiemannianLVQ("euclidean_vectors", cost, step_size=step_size, max_epochs=max_epochs, random_state=0)
         model.fit(X, Y)
-        plain = max_epochs * len(Y) if model.n_epochs_ else len(Y)  # the cost of a fit without epochs is one pass
+        plain = max(model.n_epochs_, 1) * len(Y)  # the cost of a fit without epochs is one pass
         assert plain + 0.25 * max_epochs * len(Y) < sum(visited) <= plain + 0.35 * max_epochs * len(Y)
         visited.clear()
         model = clone(model).set_params(sigma2=rule).fit(X, Y)
-        assert 1.5 * max_epochs * len(Y) < sum(visited) <= 1.7 * max_epochs * len(Y)
+        plain = model.n_epochs_ * len(Y)
+        assert plain + 0.5 * max_epochs * len(Y) < sum(visited) <= plain + 0.7 * max_epochs * len(Y)
 
 
 def test_more_epochs_are_shared_among_folds_until_1000_samples_are_held_out():
@@ -440,7 +446,7 @@ def test_a_fit_is_the_one_that_its_trials_chose_to_the_bit(make, rule):
     trials, (winner,) = model.trials_, np.flatnonzero(model.trials_["chosen"])
     settings = {"sigma2": trials["sigma2"][winner], "max_epochs": 20}
     if model.n_epochs_:
-        settings["step_size"] = GeometricDecay(model.step_size_)
+        settings["step_size"] = GeometricDecay(model.step_size_)  # it never ends early
         assert model.step_size_ == trials["step_size"][winner]
     else:
         assert trials["n_epochs"][winner] == 0
@@ -661,7 +667,7 @@ def test_every_cost_and_several_prototypes_per_class(cost, init):
     assert model.trials_["n_folds"][0] == 4
     assert np.isfinite(model.trials_["loss"]).all()
     assert model.trials_["chosen"].sum() == 1
-    assert model.n_epochs_ in (0, 100)
+    assert model.n_epochs_ == model.history_["epoch"][-1]
     assert model.score(X, Y) > 0.5
 
 
@@ -768,3 +774,55 @@ def test_trials_leave_growth_to_the_fit():
     assert model.n_epochs_ == 8
     assert model.history_["sigma2"][0] == plain.history_["sigma2"][0]
     assert len(model.prototypes_) > len(plain.prototypes_) == 4
+
+
+# --- the probabilities
+
+
+def losses_and_confidence(model, S, y):
+    """Accuracy, mean confidence and log-loss."""
+    proba = model.predict_proba(S)
+    own = proba[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    return model.score(S, y), proba.max(axis=1).mean(), -np.log(own).mean()
+
+
+@pytest.mark.parametrize("per_class", [8, 16])
+@pytest.mark.parametrize("make", [make_syn1, make_syn2])
+def test_few_samples_give_probabilities_that_are_neither_timid_nor_certain(make, per_class):
+    found, timid = [], []
+    for seed in range(4):
+        S, y = make(per_class + 100, random_state=seed)
+        few = np.concatenate([np.flatnonzero(y == label)[:per_class] for label in np.unique(y)])
+        fresh, labels = np.delete(S, few, axis=0), np.delete(y, few)
+        S, y = S[few], y[few]
+        found.append(losses_and_confidence(RiemannianLVQ(max_epochs=40, random_state=0).fit(S, y), fresh, labels))
+        timid.append(losses_and_confidence(RiemannianLVQ(sigma2="half_median", max_epochs=0).fit(S, y), fresh, labels))
+    (accuracy, confidence, loss), (_, low, high) = np.mean(found, axis=0), np.mean(timid, axis=0)
+    assert abs(accuracy - confidence) < 0.25
+    assert accuracy - low > 0.08
+    assert loss < high
+
+
+def test_held_out_samples_that_are_all_right_do_not_make_probabilities_one():
+    S, y = vector_classes(per_class=8, n_classes=3, shift=40.0)
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=100, random_state=0).fit(S, y)
+    assert (model.trials_["error"] == 0).all()
+    between = 0.5 * (model.prototypes_[0] + model.prototypes_[1]) + 0.02 * (model.prototypes_[0] - model.prototypes_[1])
+    confidence = model.predict_proba([between]).max()
+    assert 0.5 < confidence < 0.95
+
+
+def test_recalibration_with_many_samples_is_that_of_the_held_out_samples_alone():
+    trials = chosen(max_epochs=100).trials
+    [*_, untrained], samples = trials, Samples(X, Y)
+    sqdist, targets = [], []
+    for kept, held in dealt(samples, np.arange(3))[0]:
+        means = np.array([X[kept][Y[kept] == label].mean(axis=0) for label in range(3)])
+        sqdist.append(((X[held][:, None] - means) ** 2).sum(axis=2))
+        targets.append(Y[held])
+    sqdist, targets = np.concatenate(sqdist), np.concatenate(targets)
+    count = len(targets)
+    soft = (count * np.eye(3)[targets] + 1 / 3) / (count + 1)
+    alone, mixed = (calibrated_loss(RSLVQ(), sqdist, each, np.arange(3), 1.0)[1] for each in (targets, soft))
+    assert untrained.sigma2 * untrained.calibration == pytest.approx(mixed, rel=1e-4)
+    assert mixed == pytest.approx(alone, rel=0.1)

@@ -79,7 +79,7 @@ def test_the_default_step_size_is_the_share_of_a_sample_in_the_mean_of_its_proto
     settings = {"sigma2": 3.0, "prototypes_per_class": 3, "max_epochs": 100, "batch_size": batch_size}
     model = RiemannianLVQ(**settings, random_state=0).fit(X, y)
     assert model.step_size_ == pytest.approx(3.0 * 6 / 16 * times)
-    assert_allclose(model.history_["step_size"], model.step_size_ * 0.01 ** (np.arange(1, 101) / 100))
+    assert_allclose(model.history_["step_size"], model.step_size_ * 0.01 ** (np.arange(1, 1 + model.n_epochs_) / 100))
 
 
 def test_the_step_size_of_the_paper_is_a_word():
