@@ -28,6 +28,7 @@ EXPERIMENTS = Experiments(
         "synthetic": (("syn1", "syn2"), ()),
         "synthetic_readings": (("syn2",), ()),
         "bci2a": (("bci2a",), ("bci2a_cov22.npz",)),
+        "bci2a_readings": (("bci2a",), ("bci2a_cov22.npz",)),
         "eth80": (("eth80",), ("eth80_cov5.npz",)),
         "eth80_clusters": (("eth80",), ("eth80_cov5.npz",)),
         "cifar10": (("cifar10",), ("cifar10_cov9.npz",)),

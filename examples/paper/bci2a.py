@@ -198,37 +198,6 @@ def select(
     }
 
 
-READINGS: dict[str, Record] = {
-    "class means": {"criterion": "means"},
-    "class means, plain LDA": {"criterion": "means", "shrinkage": None},
-    "global structure": {"criterion": "global"},
-    "global over local structure": {"criterion": "local"},
-    "between over within classes": {"criterion": "classes"},
-}
-
-
-def submanifold(*, repetition: int, method: str, subjects: Sequence[int], n_components: Sequence[int]) -> Record:
-    """Score one reading of TSSM+LDA at each size of the submanifold; ``repetition`` has no effect.
-
-    Returns
-    -------
-    dict
-        n_components, and kappa: one list over the sizes for each subject.
-    """
-    del repetition
-    from examples.paper import tssm
-
-    kappas = []
-    for subject in subjects:
-        data = load_bci2a(subject)
-        row = []
-        for size in n_components:
-            model = tssm.submanifold_lda(size, **READINGS[method]).fit(data.X_train, data.y_train)
-            row.append(float(cohen_kappa_score(data.y_test, model.predict(data.X_test))))
-        kappas.append(row)
-    return {"n_components": list(n_components), "kappa": kappas}
-
-
 def sigma2_line(
     *, repetition: int, method: str, sigma2: Sequence[float], subjects: Sequence[int], max_epochs: int = 20
 ) -> Record:
@@ -252,7 +221,7 @@ def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, those of the table first; ``quick`` has one seed and at most 5 epochs."""
     settings = [[s, k, min(t, 5), v] for s, k, t, v in PAPER_SETTINGS] if quick else PAPER_SETTINGS
     seeds = range(1 if quick else 10)
-    return [*_table(settings, len(seeds)), *_readings(quick), *_lines(seeds, quick), *_selection(seeds, quick)]
+    return [*_table(settings, len(seeds)), *_lines(seeds, quick), *_selection(seeds, quick)]
 
 
 def smoke() -> list[Job]:
@@ -287,11 +256,3 @@ def _lines(seeds: range, quick: bool) -> Iterator[Job]:
     settings = {"sigma2": SELECTION["grid"]["sigma2"], "subjects": [1, 2] if quick else list(range(1, 10))}
     for seed in seeds:
         yield Job("bci2a-sigma2", "PLRSQ-Const", seed, settings, sigma2_line)
-
-
-def _readings(quick: bool) -> Iterator[Job]:
-    """Yield the readings of TSSM+LDA, which have no seed."""
-    subjects, sizes = ([1, 2], [6]) if quick else (list(range(1, 10)), [6, 10, 14, 18, 22])
-    for reading in READINGS:
-        settings = {"subjects": subjects, "n_components": sizes}
-        yield Job("bci2a-tssm", reading, 0, settings, submanifold)
