@@ -16,6 +16,7 @@ from rplvq.manifolds import (
     LogCholesky,
     LogEuclidean,
     ProjectedEuclidean,
+    TangentSpace,
 )
 from rplvq.preprocessing import Recenter, SPDProjection
 from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
@@ -26,5 +27,5 @@ __all__ = [
     "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
     "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "RiemannianLVQ", "SPDProjection", "StepDecay", "StepSize",
-    "Trainer", "compare", "explain", "load_model",
+    "TangentSpace", "Trainer", "compare", "explain", "load_model",
 ]  # fmt: skip

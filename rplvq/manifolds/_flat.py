@@ -14,10 +14,8 @@ from sklearn.utils import check_array
 
 from rplvq.arrays import (
     check_hermitian,
-    check_positive,
     check_positive_definite,
     expm,
-    from_spectrum,
     parts_of,
     precision_of,
     reads_parts,
@@ -25,6 +23,7 @@ from rplvq.arrays import (
     squared_roots,
     unmasked,
 )
+from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Components
 
@@ -161,10 +160,7 @@ class LogEuclidean(FlatMethods):
 
     def encode(self, points: Any) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
-        matrices = check_hermitian(points)
-        eigenvalues, eigenvectors = np.linalg.eigh(matrices)
-        check_positive(matrices, eigenvalues, precision_of(points))
-        return from_spectrum(np.log(eigenvalues), eigenvectors)
+        return logarithms(check_hermitian(points), precision_of(points))
 
     def decode(self, codes: Array) -> Array:
         """Return the exponentials of codes, shape (K, n, n)."""

@@ -8,14 +8,13 @@ import attrs
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from rplvq.manifolds._coordinates import LARGEST, coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Components, Prototypes
 
 LONGEST = 0.5
 """Largest relative change of Omega in one step."""
-LARGEST = 1 << 28
-"""Largest size of Omega in bytes, which is enough for full rank with real matrices up to 107 x 107."""
 
 
 @library_part
@@ -50,24 +49,6 @@ class MetricGeodesics(NamedTuple):
     prototypes: Array  # (K, n, n)
     samples: Array  # (B, n, n)
     omega: Array  # (r, m)
-
-
-def coordinates(codes: Array, m: int) -> Array:
-    """Return real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
-
-    They are the diagonal, sqrt 2 times the real parts of the entries above it, and, if m is n^2, sqrt 2 times their
-    imaginary parts.
-    """
-    n = codes.shape[-1]
-    if m < n * n and np.iscomplexobj(codes):
-        raise ValueError("X is complex, but the metric was learned on real matrices: learn it on complex ones")
-    rows, columns = np.triu_indices(n, 1)
-    places = np.arange(n)
-    above = np.sqrt(2.0) * codes[:, rows, columns]
-    parts = [codes[:, places, places].real, above.real]
-    if m > n * (n + 1) // 2:
-        parts.append(above.imag)
-    return np.hstack(parts)
 
 
 def on_entries(values: Array, n: int) -> Array:

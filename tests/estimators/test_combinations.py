@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import Annealed, Checkpoint, EarlyStopping, Grow, HeldOut, Prune, RiemannianLVQ, StepSize, load_model
+from rplvq import (
+    Annealed,
+    Checkpoint,
+    EarlyStopping,
+    Grow,
+    HeldOut,
+    Prune,
+    RiemannianLVQ,
+    StepSize,
+    TangentSpace,
+    load_model,
+)
 from tests.problems import spd_classes
 
 N_CLASSES = 3
@@ -33,6 +44,8 @@ FACTORS = {
         "affine-invariant, complex": ({"manifold": "affine_invariant"}, HERMITIAN),
         "Log-Euclidean, complex": ({"manifold": "log_euclidean"}, HERMITIAN),
         "log-Cholesky": ({"manifold": "log_cholesky"}, REAL),
+        "tangent": ({"manifold": "tangent"}, REAL),
+        "tangent, whitened, complex": ({"manifold": TangentSpace(whiten=True)}, HERMITIAN),
         "Bures-Wasserstein, complex": ({"manifold": "bures_wasserstein"}, HERMITIAN),
         "learned, complex": ({"manifold": "learned_log_euclidean"}, HERMITIAN),
     },
