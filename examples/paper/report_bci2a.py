@@ -14,6 +14,7 @@ from examples.paper.runner import load
 
 __all__ = ["parts", "selection_regret"]
 
+SETTINGS = (("sigma2", "sigma2"), ("K", "prototypes_per_class"), ("epochs", "max_epochs"))
 SUBJECTS = [f"S{subject}" for subject in range(1, 10)]
 
 
@@ -48,9 +49,7 @@ def selected(folder: pathlib.Path) -> str:
     ]
     for method in ("PLRSQ-AN", "PLRSQ-Const"):
         runs = [[r["result"] for r in load(folder, "bci2a-selection", f"{method}, {subject}")] for subject in SUBJECTS]
-        for title, name in (("sigma2", "sigma2"), ("K", "prototypes_per_class"), ("epochs", "max_epochs")):
-            if not any(runs):
-                continue
+        for title, name in SETTINGS if any(runs) else ():
             rows.append([f"{title}, {method}", "", *(_mean([r["chosen"][name] for r in run]) for run in runs)])
         whole = zip(*([r["kappa"] for r in run] for run in runs), strict=False)  # seeds that all subjects have
         means = [float(np.mean(seed)) for seed in whole]
