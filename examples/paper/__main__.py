@@ -17,17 +17,20 @@ RESULTS = pathlib.Path(__file__).parent / "results"
 
 
 def _report(folder: pathlib.Path) -> None:
-    from examples.paper import report  # only here: it draws figures
+    from examples.paper import pages  # only here: it draws figures
 
-    report.write(folder)
+    pages.write(folder)
 
 
 EXPERIMENTS = Experiments(
     "examples.paper",
     {
         "synthetic": (("syn1", "syn2"), ()),
+        "synthetic_readings": (("syn2",), ()),
         "bci2a": (("bci2a",), ("bci2a_cov22.npz",)),
+        "bci2a_readings": (("bci2a",), ("bci2a_cov22.npz",)),
         "eth80": (("eth80",), ("eth80_cov5.npz",)),
+        "eth80_clusters": (("eth80",), ("eth80_cov5.npz",)),
         "cifar10": (("cifar10",), ("cifar10_cov9.npz",)),
     },
     _report,

@@ -15,6 +15,7 @@ from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from examples.paper.data import Split, load_bci2a
+from examples.paper.relatives import RELATIVES
 from examples.paper.runner import Job, Record
 from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_methods import log_euclidean
@@ -114,7 +115,7 @@ def evaluate(*, repetition: int, method: str, subjects: Sequence[Sequence[float]
     repetition : int
         Seed of training.
     method : str
-        A name of TRAINED or DETERMINISTIC; ", re-centred" may follow.
+        A name of TRAINED, RELATIVES or DETERMINISTIC; ", re-centred" may follow.
     subjects : sequence of [subject] or [subject, prototypes per class, epochs, sigma2]
         The subjects, with the settings of a trained method.
     softness : float, default=0
@@ -136,9 +137,11 @@ def evaluate(*, repetition: int, method: str, subjects: Sequence[Sequence[float]
 
 
 def _model(name: str, settings: Sequence[float], seed: int) -> Any:
-    if name not in TRAINED:
+    if name not in (*TRAINED, *RELATIVES):
         return _baseline(name)
     count, epochs, sigma2 = settings
+    if name in RELATIVES:
+        return RELATIVES[name](prototypes_per_class=int(count), max_epochs=int(epochs), random_state=seed)
     return TRAINED[name](sigma2, int(count), int(epochs), random_state=seed)
 
 
@@ -195,10 +198,30 @@ def select(
     }
 
 
+def sigma2_line(
+    *, repetition: int, method: str, sigma2: Sequence[float], subjects: Sequence[int], max_epochs: int = 20
+) -> Record:
+    """Score the first trials of the selection on session 2: one prototype per class, few epochs, each sigma2.
+
+    Returns
+    -------
+    dict
+        sigma2, and kappa: one list over the values of sigma2 for each subject.
+    """
+    kappas = []
+    for subject in subjects:
+        data = load_bci2a(subject)
+        models = [TRAINED[method](value, 1, max_epochs, random_state=repetition) for value in sigma2]
+        predictions = [model.fit(data.X_train, data.y_train).predict(data.X_test) for model in models]
+        kappas.append([float(cohen_kappa_score(data.y_test, predicted)) for predicted in predictions])
+    return {"sigma2": list(sigma2), "kappa": kappas}
+
+
 def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, those of the table first; ``quick`` has one seed and at most 5 epochs."""
     settings = [[s, k, min(t, 5), v] for s, k, t, v in PAPER_SETTINGS] if quick else PAPER_SETTINGS
-    return [*_table(settings, 1 if quick else 10), *_selection(range(1), quick)]
+    seeds = range(1 if quick else 10)
+    return [*_table(settings, len(seeds)), *_lines(seeds, quick), *_selection(seeds, quick)]
 
 
 def smoke() -> list[Job]:
@@ -212,7 +235,7 @@ def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
     subjects = [row[:1] for row in settings]
     for method in (*DETERMINISTIC, *(f"{name}{RECENTRED}" for name in ("MDRM", "TSLDA"))):
         yield Job("bci2a", method, 0, {"subjects": subjects}, evaluate)
-    trained = (*TRAINED, f"PLRSQ-Const{RECENTRED}")
+    trained = (*TRAINED, f"PLRSQ-Const{RECENTRED}", *RELATIVES)
     for methods in (trained[:4], trained[4:]):
         for seed, method in product(range(n_seeds), methods):
             if method == "PLVQ" and seed > 0:
@@ -223,5 +246,13 @@ def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
 
 def _selection(seeds: range, quick: bool) -> Iterator[Job]:
     grid = SMALL_SELECTION if quick else SELECTION
-    for seed, subject in product(seeds, range(1, 10)):
-        yield Job("bci2a-selection", f"PLRSQ-Const, S{subject}", seed, {"subject": subject} | grid, select)
+    for seed, method, subject in product(seeds, ("PLRSQ-AN", "PLRSQ-Const"), range(1, 10)):
+        if quick and subject > 2:
+            continue
+        yield Job("bci2a-selection", f"{method}, S{subject}", seed, {"subject": subject} | grid, select)
+
+
+def _lines(seeds: range, quick: bool) -> Iterator[Job]:
+    settings = {"sigma2": SELECTION["grid"]["sigma2"], "subjects": [1, 2] if quick else list(range(1, 10))}
+    for seed in seeds:
+        yield Job("bci2a-sigma2", "PLRSQ-Const", seed, settings, sigma2_line)

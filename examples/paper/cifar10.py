@@ -44,6 +44,7 @@ PLRSQ: dict[str, tuple[Callable[..., RiemannianLVQ], Record]] = {
 # per class reached .465, .458, .442 and .410, and three reached .413, .443, .444 and .408, which is overfitting. On
 # 5000 images one prototype reached .495 and three reached .500.
 SETTINGS: Record = {"prototypes_per_class": 1, "sigma2": 0.5}
+COUNTS = (1, 3, 5)  # prototypes per class in the selection
 LARGE = 5000  # from this number of images on, five prototypes per class are also tried
 
 
@@ -127,7 +128,7 @@ def select(
     n_folds: int,
 ) -> Record:
     """Choose sigma2 and the number of prototypes by cross-validation on the training images, then fit and score."""
-    make, _ = PLRSQ[method.removesuffix(", selected")]
+    make, _ = PLRSQ[method.split(",")[0]]
     grid = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class}
     return select_and_score(
         lambda **values: make(max_epochs=max_epochs, random_state=repetition, **values),
@@ -142,7 +143,8 @@ def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, draw by draw; ``quick`` has one draw, small sizes and few epochs."""
     sizes, draws, visits = ((200, 500, 1000), 1, 10_000) if quick else (SIZES, N_DRAWS, VISITS)
     table = [job for draw, n_train in product(range(draws), sizes) for job in _row(n_train, draw, visits)]
-    return table if quick else table + list(_selection())
+    counts = (1,) if quick else COUNTS
+    return [*table, *_times(sizes), *_selection(range(draws), sizes[:1] if quick else sizes, counts, visits)]
 
 
 def smoke() -> list[Job]:
@@ -164,9 +166,16 @@ def _row(n_train: int, draw: int, visits: int, other: Record | None = None) -> I
         yield Job(experiment, "PLRSQ-Const, 5 a class", draw, settings | trained | more, classify)
 
 
-def _selection() -> Iterator[Job]:
-    """Yield selections from the paper's ranges on two draws of each small size, where they are affordable."""
-    grid: Record = {"sigma2": [0.5, 1.0, 2.0, 5.0], "prototypes_per_class": [1, 3]}
-    for draw, n_train in product(range(2), (200, 500, 1000)):
-        settings = grid | {"n_train": n_train, "max_epochs": 50, "n_folds": 3}
-        yield Job(f"cifar10-N{n_train}", "PLRSQ-Const, selected", draw, settings, select)
+def _selection(draws: range, sizes: Sequence[int], counts: Sequence[int], visits: int) -> Iterator[Job]:
+    """Yield selections of PLRSQ-AN from the paper's ranges, one job per number of prototypes per class."""
+    for draw, n_train, count in product(draws, sizes, counts):
+        grid: Record = {"sigma2": [0.5, 1.0, 2.0, 5.0], "prototypes_per_class": [count]}
+        settings = grid | {"n_train": n_train, "max_epochs": epochs_for(n_train, visits), "n_folds": 3}
+        yield Job(f"cifar10-selection-N{n_train}", f"PLRSQ-AN, K={count}", draw, settings, select)
+
+
+def _times(sizes: Sequence[int]) -> Iterator[Job]:
+    """Yield short runs that measure seconds; they need a machine that does nothing else."""
+    for n_train in sizes:
+        settings = SETTINGS | {"n_train": n_train, "max_epochs": 5, "manifold": "affine_invariant"}
+        yield Job(f"cifar10-times-N{n_train}", "PLRSQ-AN", 0, settings, classify)

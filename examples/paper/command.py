@@ -67,6 +67,8 @@ class Experiments:
             jobs = [job for job in jobs if job.experiment in options.experiments]
         if options.methods:
             jobs = [job for job in jobs if job.method in options.methods]
+        if options.repetitions is not None:
+            jobs = [job for job in jobs if job.repetition < options.repetitions]
         if options.list:
             for job in pending(jobs, folder):
                 print(f"{job.experiment}  {job.method}  {job.repetition}")
@@ -91,6 +93,7 @@ class Experiments:
         add("--only", nargs="+", default=[], choices=groups, metavar="GROUP", help=", ".join(groups))
         add("--experiments", nargs="+", default=[], metavar="NAME", help="only the experiments of these names")
         add("--methods", nargs="+", default=[], metavar="NAME", help="only the methods of these names")
+        add("--repetitions", type=int, metavar="N", help="only the first N repetitions of each experiment")
         add("--jobs", type=int, default=1, help="processes, -1 for all cores (default 1)")
         add("--list", action="store_true", help="list the jobs that have no result yet, and run nothing")
         add("--results", type=pathlib.Path, default=self.results, help="folder of the results")

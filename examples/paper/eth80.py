@@ -24,6 +24,7 @@ from examples.paper.kernels import (
     majority_labels,
     tuned_le_svc,
 )
+from examples.paper.relatives import RELATIVES
 from examples.paper.runner import Job, Record
 from rplvq import ClassMeans, RiemannianLVQ
 from rplvq.presets import plrsq_annealed, plrsq_const
@@ -38,7 +39,9 @@ DESCRIPTORS = ("full256", "mask256")
 # rounded. The paper's sigma2 is .49 for three categories and .50 for all others.
 PROTOTYPES = {3: 4, 4: 5, 5: 5, 6: 6, 7: 6, 8: 6}
 SIGMA2 = 0.5
-GRID = {"sigma2": [0.45, 0.5, 1.0], "prototypes_per_class": [4, 5, 6]}
+SIGMA2_CURVE = [0.45, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0]
+COARSE = {"sigma2": [0.45, 0.5, 1.0], "prototypes_per_class": [4, 5, 6]}
+SELECTION = {"sigma2": [0.45, 0.5, 1.0, 2.0], "prototypes_per_class": [1, 2, 3, 4, 5, 6]}
 GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 
 BASELINES: dict[str, Callable[..., Any]] = {
@@ -90,9 +93,14 @@ def split(descriptor: str, n_classes: int, repetition: int) -> Split:
 
 
 def classify(*, repetition: int, method: str, descriptor: str, n_classes: int, **settings: Any) -> Record:
-    """Fit and score one classifier of BASELINES, or one of PLRSQ with its settings."""
+    """Fit and score one classifier of BASELINES, or one of PLRSQ or RELATIVES with its settings."""
     data = split(descriptor, n_classes, repetition)
-    model = BASELINES[method](repetition) if method in BASELINES else _plrsq(method, repetition, settings)
+    if method in BASELINES:
+        model = BASELINES[method](repetition)
+    elif method in RELATIVES:
+        model = RELATIVES[method](**settings, random_state=repetition)
+    else:
+        model = _plrsq(method, repetition, settings)
     result = fit_and_score(model, data)
     if hasattr(model, "best_params_"):
         result["chosen"] = model.best_params_
@@ -105,6 +113,35 @@ def _plrsq(method: str, seed: int, settings: Record) -> RiemannianLVQ:
     init = ClassMeans(perturbation=settings.get("perturbation", 1e-3))
     manifold = settings.get("manifold", "affine_invariant")
     return make(**paper).set_params(random_state=seed, init=init, manifold=manifold)
+
+
+def curve(
+    *,
+    repetition: int,
+    method: str,
+    descriptor: str,
+    n_classes: int,
+    sigma2: Sequence[float],
+    prototypes_per_class: Sequence[int],
+    max_epochs: int,
+) -> Record:
+    """Score a method of PLRSQ, whose name a remark may follow, at all combinations of sigma2 and prototypes per class.
+
+    Returns
+    -------
+    dict of lists
+        sigma2, prototypes_per_class, accuracy (on the test images) and train_accuracy of each combination.
+    """
+    data = split(descriptor, n_classes, repetition)
+    names = ("sigma2", "prototypes_per_class", "accuracy", "train_accuracy")
+    result: Record = {name: [] for name in names}
+    for variance, count in product(sigma2, prototypes_per_class):
+        settings = {"sigma2": variance, "prototypes_per_class": count, "max_epochs": max_epochs}
+        model = _plrsq(method.split(",")[0], repetition, settings).fit(data.X_train, data.y_train)
+        scores = (model.score(data.X_test, data.y_test), model.score(data.X_train, data.y_train))
+        for name, value in zip(names, (variance, count, *scores), strict=True):
+            result[name].append(value)
+    return result
 
 
 def cluster(*, repetition: int, method: str, descriptor: str, n_classes: int) -> Record:
@@ -161,7 +198,7 @@ def select(
     **settings: Any,
 ) -> Record:
     """Choose sigma2 and the number of prototypes by cross-validation on the training images, then fit and score."""
-    name = method.removesuffix(", selected")
+    name = method.split(",")[0]
     grid = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class}
     return select_and_score(
         lambda **values: _plrsq(name, repetition, values | settings),
@@ -175,10 +212,15 @@ def select(
 def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, those that the paper's table needs first; ``quick`` has one split and few epochs."""
     if quick:
-        return [*_row("full256", 3, 0, 10), *_row("full256", 8, 0, 5), *_row("mask256", 3, 0, 5)]
+        tables = [*_row("full256", 3, 0, 10), *_row("full256", 8, 0, 5), *_row("mask256", 3, 0, 5)]
+        return [*tables, *_curves(range(1), 3, 5), *_selection(range(1), (3,), (1, 2), 5)]
     cells = product(DESCRIPTORS, N_CLASSES, range(20))
     table = [job for descriptor, n_classes, repetition in cells for job in _row(descriptor, n_classes, repetition)]
-    return sorted(table, key=_urgency) + list(_selection(range(2)))
+    curves = _curves(range(20), 8, 100)
+    selection = _selection(range(5), N_CLASSES[::-1], SELECTION["prototypes_per_class"], 100)
+    coarse = COARSE | {"descriptor": "full256", "n_classes": 8, "max_epochs": 50, "n_folds": 3}
+    searches = [Job("eth80-selection", "PLRSQ-AN, selected", repetition, coarse, select) for repetition in range(2)]
+    return [*sorted(table, key=_urgency), *searches, *curves, *selection]
 
 
 def _urgency(job: Job) -> tuple[int, int]:
@@ -194,8 +236,9 @@ def smoke() -> list[Job]:
     """Return jobs of seconds: three categories and one or two epochs per method."""
     settings = {"descriptor": "full256", "n_classes": 3, "max_epochs": 1, "n_folds": 2}
     grid = {"sigma2": [0.5], "prototypes_per_class": [1, 2]}
-    chosen = Job("eth80-selection", "PLRSQ-Const, selected", 0, settings | grid, select)
-    return [*_row("full256", 3, 0, 2), chosen]
+    chosen = Job("eth80-selection-C3", "PLRSQ-Const, K=1-2", 0, settings | grid, select)
+    few = {"descriptor": "full256", "n_classes": 3, "max_epochs": 1} | grid
+    return [*_row("full256", 3, 0, 2), chosen, Job("eth80-curves", "PLRSQ-AN, prototypes", 0, few, curve)]
 
 
 def _row(descriptor: str, n_classes: int, repetition: int, max_epochs: int = 100) -> Iterator[Job]:
@@ -209,9 +252,28 @@ def _row(descriptor: str, n_classes: int, repetition: int, max_epochs: int = 100
     trained = {"prototypes_per_class": PROTOTYPES[n_classes], "sigma2": SIGMA2, "max_epochs": max_epochs}
     for method, (_, ours) in PLRSQ.items():
         yield Job(experiment, method, repetition, settings | trained | ours, classify)
+    margin = {"prototypes_per_class": PROTOTYPES[n_classes], "max_epochs": min(50, max_epochs)}
+    for method in RELATIVES:
+        yield Job(experiment, method, repetition, settings | margin, classify)
 
 
-def _selection(repetitions: range) -> Iterator[Job]:
-    settings = {"descriptor": "full256", "n_classes": 8, "max_epochs": 50, "n_folds": 3} | GRID
-    for repetition in repetitions:
-        yield Job("eth80-selection", "PLRSQ-AN, selected", repetition, settings, select)
+def _curves(repetitions: range, n_classes: int, max_epochs: int) -> Iterator[Job]:
+    """Yield accuracy against sigma2, and against the number of prototypes per class."""
+    for repetition, method in product(repetitions, ("PLRSQ-AN", "PLRSQ-Const")):
+        settings = {"descriptor": "full256", "n_classes": n_classes, "max_epochs": max_epochs}
+        for remark, sigma2, counts in (
+            ("sigma2", SIGMA2_CURVE, [PROTOTYPES[n_classes]]),
+            ("prototypes", [SIGMA2], SELECTION["prototypes_per_class"]),
+        ):
+            varied = {"sigma2": sigma2, "prototypes_per_class": counts}
+            yield Job("eth80-curves", f"{method}, {remark}", repetition, settings | varied, curve)
+
+
+def _selection(
+    repetitions: range, n_classes: Sequence[int], prototypes: Sequence[int], max_epochs: int
+) -> Iterator[Job]:
+    """Yield the grid of the selection, one job per number of prototypes, so that a stop loses little."""
+    for repetition, c, count in product(repetitions, n_classes, prototypes):
+        settings = {"descriptor": "full256", "n_classes": c, "max_epochs": max_epochs, "n_folds": 5}
+        grid = {"sigma2": SELECTION["sigma2"], "prototypes_per_class": [count]}
+        yield Job(f"eth80-selection-C{c}", f"PLRSQ-AN, K={count}", repetition, settings | grid, select)

@@ -1,93 +1,158 @@
-"""Figures of docs/reproduction.md: sensitivity to sigma2, convergence, annealing, the sample-size curve."""
+"""Figures of the pages on the reproduction, drawn from the records."""
 
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from examples.paper.report_bci2a import selection_regret
+from examples.paper.report_cifar10 import SIZES
 from examples.paper.runner import load
 from rplvq import Annealed
+from rplvq.datasets import make_syn1, make_syn2
+
+__all__ = ["draw"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII"}
+PLRSQ = ("PLRSQ-AN", "PLRSQ-Const")
 
 
-def sigma2_sensitivity(folder: pathlib.Path, problem: str, ax: Axes) -> None:
-    """Draw test accuracy against sigma2, as the mean over the recorded repetitions."""
-    curves: dict[str, list[Any]] = {}
-    for record in load(folder, f"{problem}-sigma2"):
-        curves.setdefault(record["method"], []).append(record["result"])
-    for method, results in sorted(curves.items()):
-        accuracy = np.mean([result["accuracy"] for result in results], axis=0)
-        ax.plot(results[0]["sigma2"], accuracy, marker="o", markersize=3, label=f"{method} [{len(results)}]")
-    ax.set(xscale="log", xlabel="sigma2 (squared distance)", ylabel="test accuracy", title=TITLES[problem])
-    if curves:
+def profiles(_: pathlib.Path, axes: Any) -> None:
+    """Draw the mean eigenvalues of each class, in descending order, as they are in drawn samples."""
+    for ax, (problem, make) in zip(axes, (("syn1", make_syn1), ("syn2", make_syn2)), strict=True):
+        X, y = make(250, random_state=0)
+        spectra = np.linalg.eigvalsh(X)[:, ::-1]
+        for label, name in enumerate(("eta1, V1", "eta1, V2", "eta2, V1", "eta2, V2") if problem == "syn1" else
+                                     ("eta1", "eta2", "eta3", "eta4")):  # fmt: skip
+            low, middle, high = np.percentile(spectra[y == label], (0, 50, 100), axis=0)
+            style = "--" if name.endswith("V2") else "-"
+            ax.plot(range(1, 11), middle, style, label=name)
+            ax.fill_between(range(1, 11), low, high, alpha=0.15)
+        ax.set(yscale="log", xlabel="j", ylabel="eigenvalue", title=TITLES[problem])
         ax.legend()
 
 
-def convergence(folder: pathlib.Path, problem: str, axes: np.ndarray) -> None:
+def sigma2_sensitivity(folder: pathlib.Path, axes: Any) -> None:
+    """Draw test accuracy against sigma2 for one prototype per class and 100 epochs."""
+    for ax, problem in zip(axes, TITLES, strict=True):
+        for method in PLRSQ:
+            results = [r["result"] for r in load(folder, f"{problem}-grid", f"{method}, K=1, T=100")]
+            if results:
+                _curve(ax, results[0]["sigma2"], [r["accuracy"] for r in results], method)
+        ax.set(xscale="log", xlabel="sigma2 (squared distance)", ylabel="test accuracy", title=TITLES[problem])
+        _legend(ax)
+
+
+def convergence(folder: pathlib.Path, axes: Any) -> None:
     """Draw cost, training error and test error against the epoch, as means over the recorded repetitions."""
-    curves: dict[str, list[Any]] = {}
-    for record in load(folder, f"{problem}-curves"):
-        curves.setdefault(record["method"], []).append(record["result"])
-    for number, (method, results) in enumerate(sorted(curves.items())):
-        mean = {
-            name: np.mean([result[name] for result in results], axis=0)
-            for name in ("cost", "training_error", "test_error")
-        }
-        color = f"C{number}"
-        axes[0].plot(results[0]["epoch"], mean["cost"], color=color, label=f"{method} [{len(results)}]")
-        axes[1].plot(results[0]["epoch"], mean["training_error"], color=color, linestyle="--")
-        axes[1].plot(results[0]["epoch"], mean["test_error"], color=color)
-    axes[0].set(yscale="log", xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
-    axes[1].set(xlabel="epoch", ylabel="error rate", title="test (solid), training (dashed)")
-    if curves:
-        axes[0].legend()
+    for problem, row in zip(TITLES, axes, strict=True):
+        for number, method in enumerate(("PLRSQ-AN", "PLRSQ-AN, beta fixed", "PLRSQ-Const")):
+            results = [record["result"] for record in load(folder, f"{problem}-curves", method)]
+            if not results:
+                continue
+            color, epochs = f"C{number}", results[0]["epoch"]
+            mean = {
+                name: np.mean([r[name] for r in results], axis=0) for name in ("cost", "training_error", "test_error")
+            }
+            row[0].plot(epochs, mean["cost"], color=color, label=f"{method} [{len(results)}]")
+            row[1].plot(epochs, mean["training_error"], color=color, linestyle="--")
+            row[1].plot(epochs, mean["test_error"], color=color)
+        row[0].set(yscale="log", xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
+        row[1].set(xlabel="epoch", ylabel="error rate", title="test (solid), training (dashed)")
+        _legend(row[0])
 
 
-def annealing(ax: Axes) -> None:
-    """sigma2 against the epoch for both annealings, from the schedules themselves."""
-    for start in (0.45, 1.0):
-        for power, style in ((1.1, "-"), (1.0, "--")):
+def annealing(_: pathlib.Path, axes: Any) -> None:
+    """Draw sigma2 against the epoch for both annealings, from the schedules themselves."""
+    for ax, start in zip(axes, (0.45, 8.0), strict=True):
+        for power, name in ((1.1, "beta grows to the power 1.1"), (1.0, "beta fixed at 0.99")):
             schedule = Annealed(start, power=power)
-            values = [schedule(epoch, 100) for epoch in range(101)]
-            name = "growing" if power > 1 else "constant"
-            ax.plot(values, style, label=f"from {start}, {name} beta")
-    ax.set(xlabel="epoch", ylabel="sigma2 (squared distance)", title="Annealing")
-    ax.legend()
+            ax.plot([schedule(epoch, 100) for epoch in range(101)], label=name)
+        ax.set(xlabel="epoch", ylabel="sigma2 (squared distance)", title=f"from sigma2 = {start:g}")
+        ax.legend()
 
 
-def sample_size(folder: pathlib.Path, ax: Axes) -> None:
-    """Draw the accuracy on CIFAR-10 against the number of training images."""
-    sizes = (200, 500, 1000, 5000, 10000, 20000)
+def eth80(folder: pathlib.Path, axes: Any) -> None:
+    """Draw accuracy against sigma2 and against the number of prototypes per class, for eight classes."""
+    for ax, (name, label) in zip(axes, (("sigma2", "sigma2"), ("prototypes", "prototypes_per_class")), strict=True):
+        for method in PLRSQ:
+            results = [record["result"] for record in load(folder, "eth80-curves", f"{method}, {name}")]
+            if results:
+                _curve(ax, results[0][label], [r["accuracy"] for r in results], method)
+        ax.set(xlabel=label.replace("_", " "), ylabel="test accuracy", title="ETH-80, C = 8")
+        _legend(ax)
+
+
+def cifar10(folder: pathlib.Path, axes: Any) -> None:
+    """Draw accuracy, seconds per epoch and seconds for the test images against the number of training images."""
     found: dict[str, dict[int, list[float]]] = {}
-    for size in sizes:
+    for size in SIZES:
         for record in load(folder, f"cifar10-N{size}"):
             found.setdefault(record["method"], {}).setdefault(size, []).append(record["result"]["accuracy"])
     for method, points in sorted(found.items()):
         if len(points) > 2:
-            ax.plot(list(points), [np.mean(values) for values in points.values()], marker="o", label=method)
-    ax.set(xscale="log", xlabel="training images", ylabel="test accuracy", title="CIFAR-10")
-    if found:
+            axes[0].plot(list(points), [np.mean(values) for values in points.values()], marker="o", label=method)
+    axes[0].set(xscale="log", ylabel="test accuracy")
+    _legend(axes[0])
+    timed = {n: load(folder, f"cifar10-times-N{n}") for n in SIZES}
+    timed = {n: records[0]["result"] for n, records in timed.items() if records}
+    for ax, key, title, scale in (
+        (axes[1], "seconds_per_epoch", "seconds per epoch", {"yscale": "log"}),
+        (axes[2], "predict_cpu_seconds", "seconds for the test images", {"ylim": (0, None)}),
+    ):
+        if timed:
+            ax.plot(list(timed), [result[key] for result in timed.values()], marker="o")
+        ax.set(xscale="log", ylabel=title, **scale)
+    for ax in axes:
+        ax.set(xlabel="training images")
+
+
+def bci2a(folder: pathlib.Path, axes: Any) -> None:
+    """Draw what session 1 says about sigma2 beside what session 2 says, one line per subject."""
+    sigma2 = [r["result"]["sigma2"] for r in load(folder, "bci2a-sigma2", "PLRSQ-Const")]
+    for number, subject in enumerate(selection_regret(folder)):
+        for ax, name in zip(axes, ("folds", "kappa"), strict=True):
+            ax.plot(sigma2[0], subject[name], marker="o", markersize=3, label=f"S{number + 1}")
+    for ax, name in zip(axes, ("accuracy, 5 folds of session 1", "kappa on session 2"), strict=True):
+        ax.set(xlabel="sigma2", ylabel=name)
+    if sigma2:
+        axes[1].legend(ncols=3, fontsize="small")
+
+
+def _curve(ax: Axes, x: Any, runs: list[Any], method: str) -> None:
+    mean = np.mean(runs, axis=0)
+    (line,) = ax.plot(x, mean, marker="o", markersize=3, label=f"{method} [{len(runs)}]")
+    if len(runs) > 1:
+        deviation = np.std(runs, axis=0, ddof=1)
+        ax.fill_between(x, mean - deviation, mean + deviation, color=line.get_color(), alpha=0.15)
+
+
+def _legend(ax: Axes) -> None:
+    if ax.get_legend_handles_labels()[0]:
         ax.legend()
+
+
+# The drawing, its rows and columns, and its size in inches, by the name of the file.
+FIGURES: dict[str, tuple[Callable[[pathlib.Path, Any], None], tuple[int, int], tuple[float, float]]] = {
+    "profiles": (profiles, (1, 2), (9, 3.6)),
+    "sigma2": (sigma2_sensitivity, (1, 2), (9, 3.6)),
+    "convergence": (convergence, (2, 2), (9, 6.4)),
+    "annealing": (annealing, (1, 2), (9, 3.6)),
+    "eth80": (eth80, (1, 2), (9, 3.6)),
+    "cifar10": (cifar10, (1, 3), (12, 3.6)),
+    "bci2a": (bci2a, (1, 2), (9, 3.6)),
+}
 
 
 def draw(folder: pathlib.Path, target: pathlib.Path) -> None:
     """Write all figures as PNG files into ``target``."""
     target.mkdir(parents=True, exist_ok=True)
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    for problem, ax in zip(TITLES, figure.subplots(1, 2), strict=True):
-        sigma2_sensitivity(folder, problem, ax)
-    figure.savefig(target / "sigma2.png", dpi=110)
-    figure = Figure(figsize=(9, 6.4), layout="constrained")
-    for problem, row in zip(TITLES, figure.subplots(2, 2), strict=True):
-        convergence(folder, problem, row)
-    figure.savefig(target / "convergence.png", dpi=110)
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    annealing(left)
-    sample_size(folder, right)
-    figure.savefig(target / "annealing_and_size.png", dpi=110)
+    for name, (paint, (rows, columns), size) in FIGURES.items():
+        figure = Figure(figsize=size, layout="constrained")
+        paint(folder, figure.subplots(rows, columns))
+        figure.savefig(target / f"{name}.png", dpi=110)

@@ -36,6 +36,11 @@ SMALL_SELECTION = {
     "grid": {"sigma2": [0.5, 8.0], "prototypes_per_class": [1, 2], "max_epochs": [2, 5]},
     "start": {"sigma2": 8.0, "prototypes_per_class": 1, "max_epochs": 2},
 }
+PROTOTYPES = (1, 2, 3)
+EPOCHS = (100, 50, 20)
+# The paper's table of learning rates: sigma2 = 1.5, one prototype per class. The start of the step size is n xi over
+# these divisors, for 100 epochs, and for 150 epochs with the slowest one.
+RATES = ((50, 100), (100, 100), (200, 100), (200, 150))
 
 
 def table_entry(
@@ -68,9 +73,7 @@ def table_entry(
     if rate != 1.0:
         start = rate * N * settings["prototypes_per_class"] / 100
         settings["step_size"] = StepSize(GeometricDecay(start), max_weight=None)
-    model = METHODS[name](**settings)
-    if name not in BASELINES:
-        model.set_params(random_state=repetition)
+    model = METHODS[name](**settings) if name in BASELINES else METHODS[name](**settings, random_state=repetition)
     X, y = _training_data(data, name)
     model.fit(X, y)
     predicted = model.predict(data.X_test)
@@ -129,12 +132,22 @@ def select(
 
 def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, those of the tables first; ``quick`` has fewer repetitions and epochs."""
+    if quick:
+        return [
+            *_table(range(3), {"max_epochs": 5}),
+            *_learning_rates(range(1), 20),
+            *_convergence(range(1), max_epochs=10),
+            *_selection(range(1), SMALL_SELECTION),
+            *_grid(range(1), SIGMA2_GRID[1::6], (1, 2), (5,)),
+        ]
+    repetitions = range(30)
+    grid = list(_grid(repetitions, SIGMA2_GRID, PROTOTYPES, EPOCHS))
     return [
-        *_table(range(3 if quick else 30), {"max_epochs": 5} if quick else {}),
-        *_learning_rates(range(1 if quick else 5), {"max_epochs": 5} if quick else {}),
-        *_convergence(range(1 if quick else 3), max_epochs=10 if quick else 100),
-        *_curves(range(1 if quick else 3), SIGMA2_GRID[1::6] if quick else SIGMA2_GRID, 5 if quick else 20),
-        *_selection(range(1 if quick else 5), quick),
+        *_table(repetitions, {}),
+        *_learning_rates(repetitions, 1),
+        *_convergence(repetitions, max_epochs=100),
+        *_selection(range(5), SELECTION),
+        *sorted(grid, key=lambda job: "K=1, T=100" not in job.method),  # those of the figure first
     ]
 
 
@@ -145,7 +158,7 @@ def smoke() -> list[Job]:
     return [
         *_table(range(1), {"max_epochs": 2} | small),
         Job("syn2-selection", "PLRSQ-AN", 0, {"problem": "syn2"} | SMALL_SELECTION | small, select),
-        Job("syn2-sigma2", "PLRSQ-Const", 0, short | {"sigma2": [0.5, 8.0]} | small, sigma2_curve),
+        Job("syn2-grid", "PLRSQ-Const, K=1, T=2", 0, short | {"sigma2": [0.5, 8.0]} | small, sigma2_curve),
         Job("syn2-curves", "PLRSQ-AN", 0, short | {"sigma2": 0.5} | small, convergence),
     ]
 
@@ -158,26 +171,29 @@ def _table(repetitions: range, other: Record) -> Iterator[Job]:
         yield Job(problem, method, repetition, settings, table_entry)
 
 
-def _learning_rates(repetitions: range, other: Record) -> Iterator[Job]:
-    for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
-        for divisor in (50, 200):  # 100 is in the table
-            settings = {"problem": problem, "rate": 100 / divisor} | settings_of(method, problem) | other
-            yield Job(f"{problem}-step", f"{method}, n xi/{divisor}", repetition, settings, table_entry)
+def _learning_rates(repetitions: range, shorter: int) -> Iterator[Job]:
+    for repetition, problem, (divisor, epochs) in product(repetitions, MAKERS, RATES):
+        settings = {"problem": problem, "rate": 100 / divisor, "sigma2": 1.5}
+        settings |= {"prototypes_per_class": 1, "max_epochs": epochs // shorter}
+        yield Job(f"{problem}-step", f"PLRSQ-Const, n xi/{divisor}, T={epochs}", repetition, settings, table_entry)
 
 
 def _convergence(repetitions: range, max_epochs: int) -> Iterator[Job]:
-    for problem, repetition, method in product(MAKERS, repetitions, POWERS):
+    for repetition, problem, method in product(repetitions, MAKERS, POWERS):
         settings = settings_of("PLRSQ-Const", problem) | {"problem": problem, "max_epochs": max_epochs}
         yield Job(f"{problem}-curves", method, repetition, settings, convergence)
 
 
-def _curves(repetitions: range, sigma2: list[float], max_epochs: int) -> Iterator[Job]:
-    for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
-        settings = {"problem": problem, "sigma2": sigma2, "prototypes_per_class": 2, "max_epochs": max_epochs}
-        yield Job(f"{problem}-sigma2", method, repetition, settings, sigma2_curve)
+def _grid(
+    repetitions: range, sigma2: Sequence[float], prototypes: Sequence[int], epochs: Sequence[int]
+) -> Iterator[Job]:
+    """Yield all combinations of the selection, as one curve over sigma2 per number of prototypes and of epochs."""
+    for repetition, count, n_epochs, problem, method in product(repetitions, prototypes, epochs, MAKERS, PLRSQ):
+        settings = {"problem": problem, "sigma2": sigma2, "prototypes_per_class": count, "max_epochs": n_epochs}
+        yield Job(f"{problem}-grid", f"{method}, K={count}, T={n_epochs}", repetition, settings, sigma2_curve)
 
 
-def _selection(repetitions: range, quick: bool) -> Iterator[Job]:
-    search = SMALL_SELECTION if quick else SELECTION
+def _selection(repetitions: range, search: Record) -> Iterator[Job]:
+    """Yield searches that vary one setting after another, which take minutes where the whole grid takes hours."""
     for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
         yield Job(f"{problem}-selection", method, repetition, {"problem": problem} | search, select)

@@ -25,12 +25,20 @@ POWERS = {"PLRSQ-Const": None, "PLRSQ-AN": 1.1, "PLRSQ-AN, beta fixed": 1.0}
 def sigma2_curve(
     *, repetition: int, method: str, problem: str, sigma2: Sequence[float], n_per_class: int = 250, **settings: Any
 ) -> Record:
-    """Score a method at each value of sigma2, with everything else fixed."""
+    """Score a method at each value of sigma2, with everything else fixed; a remark may follow its name after a comma.
+
+    Returns
+    -------
+    dict of lists
+        sigma2, and the accuracy on test, validation and training data at each value.
+    """
     data = draw(problem, repetition, n_per_class)
-    result: Record = {"sigma2": list(sigma2), "accuracy": [], "train_accuracy": []}
+    name = method.split(",")[0]
+    result: Record = {"sigma2": list(sigma2), "accuracy": [], "validation_accuracy": [], "train_accuracy": []}
     for variance in sigma2:
-        model = METHODS[method](sigma2=variance, random_state=repetition, **settings).fit(data.X, data.y)
+        model = METHODS[name](sigma2=variance, random_state=repetition, **settings).fit(data.X, data.y)
         result["accuracy"].append(float(model.score(data.X_test, data.y_test)))
+        result["validation_accuracy"].append(float(model.score(data.X_validation, data.y_validation)))
         result["train_accuracy"].append(float(model.score(data.X, data.y)))
     return result
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
+from examples.paper.relatives import RELATIVES
 from examples.paper.runner import Record
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1, make_syn2, random_bases
@@ -58,6 +59,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "Log-Euclidean PLRSQ-AN": log_euclidean_annealed,
     "RSLVQ": rslvq_projected,
     "GMLVQ": gmlvq,
+    **RELATIVES,
 }
 
 
@@ -68,7 +70,9 @@ def settings_of(method: str, problem: str) -> Record:
     sigma2, epochs = VARIANCE_AND_EPOCHS[problem]
     if method in ("RSLVQ", "GMLVQ"):
         sigma2, epochs = EUCLIDEAN_VARIANCE[problem], 20
-    variance = {} if method == "GMLVQ" else {"sigma2": sigma2}
+    if method in RELATIVES:
+        epochs = 50
+    variance = {} if method == "GMLVQ" or method in RELATIVES else {"sigma2": sigma2}
     return variance | {"prototypes_per_class": PROTOTYPES.get(method, 2), "max_epochs": epochs}
 
 

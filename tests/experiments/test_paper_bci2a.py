@@ -11,7 +11,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import cohen_kappa_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-from examples.paper import bci2a, tssm
+from examples.paper import bci2a, bci2a_readings, tssm
 from examples.paper.__main__ import RESULTS
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import load, path_of, run
@@ -59,6 +59,42 @@ def test_the_projection_is_bilinear_and_keeps_matrices_positive_definite(mixed):
     assert small.shape == (90, 3, 3)
     assert np.linalg.eigvalsh(small).min() > 0
     np.testing.assert_allclose(space.transform(2 * X[:1] + X[1:2]), 2 * small[:1] + small[1:2], atol=1e-10)
+
+
+@pytest.mark.parametrize("criterion", ["global", "local", "classes"])
+def test_other_criteria_find_the_subspace_too(mixed, criterion):
+    X, y, mixing = mixed
+    space = tssm.DiscriminativeSubspace(2, criterion).fit(X, y)
+    assert (np.diff(space.separation_) <= 0).all()
+    found, true = np.linalg.qr(space.components_.T)[0], np.linalg.qr(np.linalg.inv(mixing).T[:, [1, 4]])[0]
+    # The cosines of the angles between the two planes: exact directions are not to be expected of 90 samples.
+    assert np.linalg.svd(found.T @ true, compute_uv=False).min() > 0.9
+
+
+def test_the_whole_space_keeps_the_distances_of_tangent_space_lda(mixed):
+    X, y, _ = mixed
+    for criterion in ("means", "local"):
+        small = tssm.DiscriminativeSubspace(6, criterion).fit(X, y).transform(X)
+        manifold = AffineInvariant()
+        np.testing.assert_allclose(
+            manifold.sqdist(manifold.encode(small[:3]), manifold.encode(small)),
+            manifold.sqdist(manifold.encode(X[:3]), manifold.encode(X)),
+            rtol=1e-6,
+            atol=1e-9,
+        )
+
+
+def test_readings_of_the_submanifold_are_scored(tmp_path, real_data):
+    real_data("bci2a_cov22.npz")
+    results = {r["method"]: r["result"] for r in run(bci2a_readings.smoke(), folder=tmp_path, verbose=0)}
+    assert set(results) == set(bci2a_readings.READINGS)
+    assert all(0.4 < result["kappa"][0][0] < 0.9 for result in results.values())
+    assert len({result["kappa"][0][0] for result in results.values()}) > 1  # the readings differ
+
+
+def test_criteria_have_names(mixed):
+    with pytest.raises(ValueError, match="criterion must be 'means'"):
+        tssm.DiscriminativeSubspace(2, "other").fit(*mixed[:2])
 
 
 @pytest.mark.parametrize("size", [0, 7])
@@ -149,15 +185,21 @@ def test_selection_follows_the_folds(subject1):
     assert result["accuracy"] == model.score(subject1.X_test, subject1.y_test)
 
 
+def test_the_line_over_sigma2_is_made_of_the_first_trials_of_the_selection(subject1):
+    result = bci2a.sigma2_line(repetition=2, method="PLRSQ-Const", sigma2=[3.5], subjects=[1], max_epochs=2)
+    entry = bci2a.evaluate(repetition=2, method="PLRSQ-Const", subjects=[[1, 1, 2, 3.5]])
+    assert result["kappa"] == [entry["kappa"]]
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_job_has_a_file_of_its_own(quick):
     jobs = bci2a.jobs(quick)
     assert len({path_of("", job) for job in jobs}) == len(jobs)
-    assert {job.experiment for job in jobs} == {"bci2a", "bci2a-selection"}
+    assert {job.experiment for job in jobs} == {"bci2a", "bci2a-selection", "bci2a-sigma2"}
 
 
 def test_the_full_table_has_ten_seeds_at_the_papers_settings():
-    jobs = [job for job in bci2a.jobs() if job.method == "PLRSQ-Const"]
+    jobs = [job for job in bci2a.jobs() if (job.experiment, job.method) == ("bci2a", "PLRSQ-Const")]
     assert [job.repetition for job in jobs] == list(range(10))
     assert all(job.settings == {"subjects": bci2a.PAPER_SETTINGS} for job in jobs)
 

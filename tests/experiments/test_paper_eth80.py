@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from examples.paper import data, eth80, runner
+from examples.paper import data, eth80, eth80_clusters, runner
 from examples.paper.eth80_images import load_folder
+from examples.paper.relatives import RELATIVES
 from rplvq.preprocessing import region_covariances
 
 pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
@@ -51,11 +52,15 @@ def test_class_means_reach_the_papers_accuracy():
 def test_smoke_runs_every_method_through_the_runner(tmp_path):
     jobs = eth80.smoke()
     records = {record["method"]: record for record in runner.run(jobs, folder=tmp_path, verbose=0)}
-    assert set(records) == {*eth80.BASELINES, *eth80.CLUSTERINGS, *eth80.PLRSQ, "PLRSQ-Const, selected"}
+    added = {"PLRSQ-Const, K=1-2", "PLRSQ-AN, prototypes"}
+    assert set(records) == {*eth80.BASELINES, *eth80.CLUSTERINGS, *eth80.PLRSQ, *RELATIVES, *added}
+    curve = records.pop("PLRSQ-AN, prototypes")["result"]
+    assert curve["prototypes_per_class"] == [1, 2]
+    assert min(curve["accuracy"]) > 0.7
     scores = {method: record["result"]["accuracy"] for method, record in records.items()}
     assert min(scores.values()) > 0.7
     assert scores["PLRSQ-AN"] > scores["MDRM"]
-    selected = records["PLRSQ-Const, selected"]["result"]
+    selected = records["PLRSQ-Const, K=1-2"]["result"]
     assert selected["chosen"] == {"sigma2": 0.5, "prototypes_per_class": 1}  # of equals, the first
     assert len(selected["tried"]) == 2
     assert runner.pending(jobs, tmp_path) == []
@@ -68,7 +73,21 @@ def test_every_job_has_a_file_of_its_own_and_needs_no_data():
     assert [job.repetition for job in table] == list(range(20))
     assert table[0].settings["prototypes_per_class"] == 6
     assert table[0].settings["max_epochs"] == 100
-    assert len(eth80.jobs(quick=True)) < 40
+    grid = [job for job in jobs if job.experiment == "eth80-selection-C5" and job.repetition == 4]
+    assert [job.settings["prototypes_per_class"] for job in grid] == [[k] for k in range(1, 7)]
+    assert len(eth80.jobs(quick=True)) < 50
+
+
+@needs_data
+def test_readings_of_the_clusterings(tmp_path):
+    jobs = [job for job in eth80_clusters.smoke() if "whole images" in job.method]
+    results = {r["method"]: r["result"] for r in runner.run(jobs, folder=tmp_path, verbose=0)}
+    assert len(results) == 8
+    for name, result in results.items():
+        assert result["purity"] >= result["accuracy"], name
+        assert (result["accuracy"] > 0.75) == (" 2 C" not in name and " 4 C" not in name)  # one cluster per class
+    other = eth80_clusters.unit_variances(eth80.split("full256", 3, 0).X_test)
+    np.testing.assert_allclose(np.diagonal(other, axis1=1, axis2=2).mean(axis=0), 1.0)
 
 
 def write_png(path, pixels):

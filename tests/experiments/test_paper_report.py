@@ -1,4 +1,4 @@
-"""The page on the reproduction of the paper: tables show the records, tests pair repetitions, figures are drawn."""
+"""The pages on the reproduction of the paper: tables show the records, verdicts follow from them, figures are drawn."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import numpy as np
 import pytest
 
 from examples.paper import __main__ as command
-from examples.paper import records, report
+from examples.paper import pages, records, report, report_bci2a, report_eth80, report_overview, report_synthetic
+from examples.paper.published import BCI, RATES, SYNTHETIC
 
 
-def record(folder, experiment, method, repetition, **result):
-    entry = {"experiment": experiment, "method": method, "repetition": repetition, "settings": {}, "result": result}
-    records.save(folder, entry | {"seconds": 0.0, "versions": {}, "command": "none"})
+def record(folder, experiment, method, repetition, settings=None, **result):
+    entry = {"experiment": experiment, "method": method, "repetition": repetition, "result": result}
+    records.save(folder, entry | {"settings": settings or {}, "seconds": 0.0, "versions": {}, "command": "none"})
 
 
 def test_tables_show_mean_spread_and_number_of_repetitions(tmp_path):
     for repetition in range(8):
         record(tmp_path, "syn1", "MDRM", repetition, accuracy=0.90 + 0.01 * repetition)
         record(tmp_path, "syn1", "PLRSQ-AN", repetition, accuracy=0.91 + 0.01 * repetition)
-    text = report.synthetic(tmp_path, "syn1")
-    assert "| MDRM | 0.9737 ± 0.0053 | 0.9350 ± 0.0245 [8] |" in text
-    assert "| PLRSQ-AN - MDRM | 2.3e-06 | +0.0100 | 0.0078 |" in text  # 2 / 2^8: all eight differences have one sign
-    assert "| PLRSQ-Const - MDRM | 4.2e-05 |  | too few |" in text
+    assert "| MDRM | 0.9737 ± 0.0053 | 0.9350 ± 0.0245 [8] |" in report_synthetic.accuracies(tmp_path, "syn1")
+    text = report_synthetic.tests(tmp_path, "syn1")
+    # Sign and p-value have columns of their own. 0.0078 is 2 / 2^8: all eight differences have one sign.
+    assert "| PLRSQ-AN against MDRM | + | 2.35e-06 | + | 0.0100 | 0.0078 |" in text
+    assert "| PLRSQ-Const against MDRM | + | 4.21e-05 |  |  | too few |" in text
+    assert "| PLRSQ-Const against MDRM | - | 0.48 |" in report_synthetic.tests(tmp_path, "syn2")
 
 
 def test_pairs_are_the_repetitions_that_both_have():
@@ -38,15 +41,81 @@ def test_kappas_are_averaged_over_subjects_then_seeds(tmp_path):
     record(tmp_path, "bci2a", "PLRSQ-Const", 0, kappa=[0.5] * 9)
     record(tmp_path, "bci2a", "PLRSQ-Const", 1, kappa=[0.7] * 9)
     expected = f"0.600 ± {np.std([0.5, 0.7], ddof=1):.3f} [2]"
-    assert f"| PLRSQ-Const | {expected} | {' | '.join(['0.60'] * 9)} |" in report.bci(tmp_path)
+    text = report_bci2a.kappas(tmp_path)
+    assert f"| PLRSQ-Const | {expected} | {' | '.join(['0.60'] * 9)} |" in text
+    assert "| 3rd of the competition, paper | 0.31 |" in text
+
+
+def test_validation_chooses_among_complete_grids_only(tmp_path):
+    for repetition in range(2):
+        for k in (1, 2, 3):
+            for t in (20, 50, 100):
+                if (repetition, k, t) != (1, 3, 100):
+                    best = 0.9 + 0.01 * (k == 2 and t == 50)
+                    curve = {"sigma2": [1.0, 8.0], "accuracy": [0.5, k / 10], "validation_accuracy": [0.8, best]}
+                    settings = {"prototypes_per_class": k, "max_epochs": t}
+                    record(tmp_path, "syn1-grid", f"PLRSQ-AN, K={k}, T={t}", repetition, settings, **curve)
+    (chosen,) = report_synthetic.chosen_by_validation(records.load(tmp_path, "syn1-grid"), "PLRSQ-AN")
+    expected = {"sigma2": 8.0, "prototypes_per_class": 2, "max_epochs": 50, "accuracy": 0.2}
+    assert {name: chosen[name] for name in expected} == expected
+    assert "| SynI, PLRSQ-AN, whole grid | 8 | 2 | 50 | 0.2000 [1] |" in report_synthetic.selected(tmp_path)
+
+
+def test_folds_choose_among_the_numbers_of_prototypes(tmp_path):
+    for k in range(1, 7):
+        tried = [[0.5, k, 0.8 + k / 100], [1.0, k, 0.7]]
+        chosen = {"sigma2": 0.5, "prototypes_per_class": k}
+        record(tmp_path, "eth80-selection-C3", f"PLRSQ-AN, K={k}", 0, chosen=chosen, tried=tried, accuracy=0.9)
+        record(tmp_path, "eth80-selection-C4", "PLRSQ-AN, K=1", k, chosen=chosen, tried=tried, accuracy=0.9)
+    text = report_eth80.selected(tmp_path)
+    assert "| 3 | 4.00 | 0.49 | 98.95 | 6.00 | 0.50 | 90.0 [1] |" in text
+    assert "| 4 | 4.75 | 0.50 | 98.10 |  |  | not run |" in text  # no split has all six
+
+
+def test_verdicts_follow_the_rules_of_the_page():
+    near, far = [(0.9, 0.01, 0.905), (0.8, 0.01, 0.79)], [(0.9, 0.01, 0.95), (0.8, 0.01, 0.9)]
+    swapped = [(0.9, 0.01, 0.8), (0.8, 0.01, 0.9)]
+    assert report_overview.verdict(near) == "reproduced"
+    assert report_overview.verdict(far) == "in order only"
+    assert report_overview.verdict(swapped) == "not reproduced"
+    assert report_overview.verdict(swapped, [far]) == "in order only"  # the order is that of the groups
+    assert report_overview.verdict(far, [near, swapped]) == "not reproduced"
+    assert report_overview.verdict(far[:1]) == "not reproduced"  # one number alone has no order
+    assert report_overview.verdict([]) == "not run"
+
+
+def test_verdicts_change_with_the_records(tmp_path):
+    for repetition in range(6):
+        for method, (mean, deviation) in SYNTHETIC["syn1"].items():
+            record(tmp_path, "syn1", method, repetition, accuracy=mean + 0.1 * deviation * (-1) ** repetition)
+        for name, paper in RATES["syn1"].items():
+            value = (paper or 97.0) / 100 + 0.001 * (-1) ** repetition
+            record(tmp_path, "syn1-step", f"PLRSQ-Const, {name}", repetition, accuracy=value)
+    record(tmp_path, "bci2a", "PLRSQ-AN", 0, kappa=[k + 0.01 * (-1) ** i for i, k in enumerate(BCI["PLRSQ"])])
+    record(tmp_path, "bci2a", "TSSM+LDA", 0, kappa=[k - 0.1 - 0.01 * (i % 3) for i, k in enumerate(BCI["TSSM+LDA"])])
+    found = report_overview.verdicts(tmp_path)
+    assert found["verdict-syn1"] == found["verdict-syn1-rates"] == "reproduced"
+    assert found["verdict-syn1-tests"] == "not reproduced"  # all six differences have one sign, AN - Const too
+    assert found["verdict-bci2a-PLRSQ"] == "reproduced"  # .001 of mean difference, .01 of deviation
+    assert found["verdict-bci2a-TSSM+LDA"] == "not reproduced"
+    assert found["verdict-syn2"] == "not run"
 
 
 @pytest.mark.parametrize("folder", [None, "empty"])
-def test_the_page_is_written_whole(tmp_path, folder):
+def test_the_pages_are_written_whole(tmp_path, folder):
     source = command.RESULTS / "full" if folder is None else tmp_path / folder
-    report.write(source, tmp_path)
-    text = (tmp_path / "reproduction.md").read_text()
-    assert "{{" not in text
-    assert "| PLRSQ, paper | 0.57 |" in text or "| PLRSQ, paper | 0.59 |" in text
-    drawn = sorted(path.name for path in (tmp_path / "assets" / "reproduction").iterdir())
-    assert drawn == ["annealing_and_size.png", "convergence.png", "sigma2.png"]
+    pages.write(source, tmp_path)
+    for name in pages.PAGES:
+        assert "{{" not in (tmp_path / name).read_text(), name
+    assert "| PLRSQ, paper | 0.59 |" in (tmp_path / "reproduction" / "bci2a.md").read_text()
+    drawn = {path.stem for path in (tmp_path / "assets" / "reproduction").iterdir()}
+    assert drawn == {"annealing", "bci2a", "cifar10", "convergence", "eth80", "profiles", "sigma2"}
+
+
+def test_no_result_of_the_paper_is_without_a_verdict():
+    text = (pages.DOCS / "reproduction.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith(("| table", "| figure", "| selected"))]
+    assert len(rows) > 20
+    allowed = {"reproduced", "in order only", "not reproduced", "quoted only"}
+    assert {row[1] for row in rows} <= allowed
+    assert all(row[2].strip(" |") for row in rows)

@@ -171,6 +171,12 @@ def test_the_command_line_lists_what_is_missing(folder, capsys):
     assert not folder.exists()
 
 
+def test_the_command_line_takes_the_first_repetitions(folder, capsys):
+    arguments = ["--only", "syn2", "--methods", "MDRM", "--repetitions", "2", "--list", "--results", str(folder)]
+    assert main(["run", *arguments]) == 0
+    assert capsys.readouterr().out.splitlines() == ["syn2  MDRM  0", "syn2  MDRM  1"]
+
+
 def test_the_command_line_leaves_out_experiments_without_data(folder, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("RPLVQ_DATA", str(tmp_path))
     assert main(["run", "--quick", "--only", "bci2a", "--results", str(folder)]) == 0

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import wilcoxon
 from sklearn.utils import check_random_state
 
-from examples.paper import synthetic
+from examples.paper import synthetic, synthetic_readings
 from examples.paper.__main__ import RESULTS
 from examples.paper.runner import load, path_of, run
 from examples.paper.selection import coordinate_search
@@ -104,12 +104,12 @@ def test_the_search_goes_on_from_the_best_so_far():
 
 def test_a_curve_over_sigma2_is_made_of_entries_of_the_table():
     others = {"prototypes_per_class": 2, "max_epochs": 10}
-    curve = sigma2_curve(repetition=3, method="PLRSQ-Const", sigma2=[0.5, 50.0], **SMALL, **others)
+    curve = sigma2_curve(repetition=3, method="PLRSQ-Const, a remark", sigma2=[0.5, 50.0], **SMALL, **others)
     entries = [
         synthetic.table_entry(repetition=3, method="PLRSQ-Const", sigma2=variance, **SMALL, **others)
         for variance in curve["sigma2"]
     ]
-    for name in ("accuracy", "train_accuracy"):
+    for name in ("accuracy", "validation_accuracy", "train_accuracy"):
         assert curve[name] == [entry[name] for entry in entries]
     assert curve["train_accuracy"][0] > curve["train_accuracy"][1]  # so wide a mixture separates less
 
@@ -142,7 +142,7 @@ def test_every_job_has_a_file_of_its_own(quick):
     jobs = synthetic.jobs(quick)
     assert len({path_of("", job) for job in jobs}) == len(jobs)
     kinds = {job.experiment for job in jobs}
-    assert kinds == {a + b for a in ("syn1", "syn2") for b in ("", "-step", "-sigma2", "-curves", "-selection")}
+    assert kinds == {a + b for a in ("syn1", "syn2") for b in ("", "-step", "-grid", "-curves", "-selection")}
 
 
 def test_the_full_table_has_thirty_repetitions_and_the_quick_one_less():
@@ -164,6 +164,34 @@ def test_smoke_runs_and_is_not_run_twice(tmp_path):
     assert min(accuracies) > 0.7  # chance is 0.25; even few samples and epochs are far above
     silent = [attrs.evolve(job, call=None) for job in jobs]
     assert run(silent, folder=tmp_path, verbose=0) == records
+
+
+def test_the_grid_holds_every_combination_of_the_paper_once():
+    grid = [job for job in synthetic.jobs() if (job.experiment, job.repetition) == ("syn2-grid", 29)]
+    combinations = {(job.settings["prototypes_per_class"], job.settings["max_epochs"]) for job in grid}
+    assert combinations == {(k, t) for k in (1, 2, 3) for t in (20, 50, 100)}
+    assert len(grid) == 2 * 9  # both versions of the method
+    assert all(len(job.settings["sigma2"]) == 20 for job in grid)
+
+
+def test_a_reading_that_describes_the_data_as_the_library_does_scores_the_same():
+    rng = np.random.RandomState(0)
+    X, y = synthetic_readings.draw_reading(rng, np.eye(10), 400)
+    expected, labels = make_syn2(400, bases=np.stack([np.eye(10)] * 2), random_state=1)
+    for label in range(4):
+        spectra = [np.linalg.eigvalsh(part[codes == label]) for part, codes in ((X, y), (expected, labels))]
+        np.testing.assert_allclose(spectra[0].mean(axis=0), spectra[1].mean(axis=0), atol=0.02)
+        np.testing.assert_allclose(spectra[0].min(axis=0), spectra[1].min(axis=0), atol=0.02)
+        means = [part[codes == label].mean(axis=0) for part, codes in ((X, y), (expected, labels))]
+        np.testing.assert_allclose(means[0], means[1], atol=0.2)
+
+
+def test_readings_change_the_score_of_the_class_means(tmp_path):
+    records = run(synthetic_readings.smoke(), folder=tmp_path, verbose=0)
+    scores = {record["method"]: record["result"]["accuracy"] for record in records}
+    assert set(scores) == set(synthetic_readings.READINGS)
+    assert scores["one basis for all samples, without noise"] == 1.0
+    assert scores["classes as arithmetic means"] < scores["as described"]
 
 
 def committed(method):
