@@ -26,13 +26,14 @@ from rplvq.manifolds._flat import (
 from rplvq.manifolds._from_pymanopt import FromPymanopt
 from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
+from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 
 __all__ = [
     "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "MetricName", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
-    "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "Mean", "MetricName", "Product", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move",
+    "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[

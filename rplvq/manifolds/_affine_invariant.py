@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
-from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
+from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
 
@@ -218,6 +218,15 @@ class AffineInvariant:
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
             result[rows] = part
         return result
+
+    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
+        """Return lower bounds (B, K) of the distances; :class:`Product` adds them up to find its nearest prototype."""
+        factors = inverse_factors(prototypes)
+        frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
+        lower = lower_bounds(frame, samples)
+        logs = pair_spectra(factors[lower.argmin(axis=1)], samples)
+        slack = slack_of(frame, samples, logs[:, 0])
+        return Bounds(lower, slack, lambda rows, columns: lengths(pair_spectra(factors[columns], samples[rows])))
 
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""

@@ -1,0 +1,346 @@
+"""Products of manifolds: points with several parts, each under a metric of its own, weighted by relevances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, Literal, NamedTuple
+
+import attrs
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from rplvq.arrays import reads_parts, row_slices, unmasked
+from rplvq.exceptions import PointError
+from rplvq.manifolds._lower_bound import search
+from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
+from rplvq.manifolds._relevances import as_relevances, log_step, require_relevances
+from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
+from rplvq.protocols import Array, Prototypes
+
+FEW = 8
+"""With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
+ROUNDING = 1e-12
+"""Relative rounding of a sum of squared distances."""
+
+
+class ProductGeodesics(NamedTuple):
+    """The geodesics in each factor, and the relevances by which their squared lengths are added up."""
+
+    sqdist: Array  # (B, K)
+    parts: tuple[Any, ...]
+    relevances: Array  # (F,)
+
+
+def _as_shapes(value: Any) -> Shapes:
+    return None if value is None else tuple(tuple(int(n) for n in np.atleast_1d(shape)) for shape in value)
+
+
+def _all_additive(product: Any) -> bool:
+    """Whether tangents of batches add up: all factors offer ``pull`` and ``exp``, and no relevance is learned."""
+    offers = all(hasattr(factor, "pull") and hasattr(factor, "exp") for factor in product.factors)
+    return offers and product.relevances != "learned"
+
+
+def _any_scaled(product: Any) -> bool:
+    return any(hasattr(factor, "unit") for factor in product.factors)
+
+
+@library_part
+@attrs.frozen
+class Product:
+    """A product of manifolds, for samples with several parts: bands of a filter bank, an image and its mask, and so on.
+
+    ``d^2(x, w) = sum_i r_i d_i^2(x_i, w_i)`` over F factors, with relevances ``r_i >= 0`` of mean 1, which are equal,
+    given or learned. A sample x has one point x_i on each factor. Factors of equal shape are stacked, X has the shape
+    (N, F, ...), such as (N, F, n, n). Factors of other shapes are packed into the rows of one array (N, d), whose
+    layout ``shapes`` states. :meth:`pack` makes both.
+
+    Parameters
+    ----------
+    factors : sequence of F Manifold
+        The metric of each part, of any kind.
+    shapes : sequence of F tuple of int, optional
+        Shape of a point of each factor, such as ``[(5, 5), (3,)]``, if X is packed. By default X is stacked.
+    relevances : sequence of F float, "learned" or None, default=None
+        Relevances, which are scaled to the mean 1; None stands for equal ones. "learned" starts with equal ones, and
+        learns them together with the prototypes.
+    rate : float, default=10
+        Step size of the logarithms of learned relevances, in units of the steps of prototypes. With 0 they stay equal.
+    penalty : float, default=1e-4
+        Strength by which learned relevances are pulled to equality. A factor that contributes a hundredth more or less
+        than the others to all pulls and pushes gets a logarithm of at most about ``0.01 / penalty``.
+
+    Notes
+    -----
+    **Steps.** The metric of the product is ``sum_i r_i g_i``. The gradient of ``r_i d_i^2`` in the metric ``r_i g_i``
+    is the gradient of ``d_i^2`` in ``g_i``, because the factor r_i cancels: ``grad d^2 = (-2 Log_i(x_i))_i``.
+    Therefore each factor moves by the weights of the whole, whatever its relevance, and a step of weight 1 ends at the
+    sample. A step is shortened if it exceeds the ``max_step_length`` of a factor in the distance of this factor.
+
+    **Learned relevances.** Only their ratios matter beside sigma2, so they are ``r = F softmax(t)``: positive, with
+    the mean 1. The weights ``w_bk = 2 step slope_bk / B`` of a step give the gradient, with
+    ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``:
+
+    ``2 step d loss / d t_j = r_j S_j - (r_j / F) sum_i r_i S_i``
+
+    t moves by ``rate / 2`` times this gradient, divided by the mean squared distance of the batch, so that the unit of
+    distances does not matter. ``penalty sum_bk |w_bk| d^2(x_b, w_k) t_j``, the gradient of a penalty on ``|t|^2`` with
+    the weight of all pulls and pushes, is added to it before. Relevances are one set for all prototypes (generalised
+    relevance LVQ, Hammer and Villmann 2002, doi:10.1016/S0893-6080(02)00079-5, has one per feature of a vector).
+
+    With learned relevances, `move` also changes the metric, and training is not distributed. Codes of each factor must
+    have the shape of its points.
+
+    Examples
+    --------
+    Two matrices per sample; the classes differ in the first one, and the second one is noise.
+
+    >>> from rplvq import AffineInvariant, Product, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> noise = X[np.random.default_rng(0).permutation(len(X))]
+    >>> product = Product([AffineInvariant(), AffineInvariant()], relevances="learned")
+    >>> both = product.pack([X, noise])
+    >>> both.shape
+    (80, 2, 10, 10)
+    >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=10, random_state=0).fit(both, y)
+    >>> product.relevances_of(model.state_.prototypes).round(1)
+    array([1.8, 0.2])
+
+    A covariance matrix and a mean, packed:
+
+    >>> from rplvq import EuclideanVectors
+    >>> gaussians = Product([AffineInvariant(), EuclideanVectors()], shapes=[(2, 2), (2,)], relevances=[1, 3])
+    >>> codes = gaussians.encode(gaussians.pack([[np.eye(2), np.eye(2)], [[0.0, 0.0], [3.0, 4.0]]]))
+    >>> gaussians.sqdist(codes[:1], codes)  # relevances of mean 1 are 0.5 and 1.5
+    array([[ 0. ],
+           [37.5]])
+    """
+
+    factors: tuple[Any, ...] = attrs.field(converter=tuple)
+    shapes: Shapes = attrs.field(default=None, converter=_as_shapes)
+    relevances: tuple[float, ...] | Literal["learned"] | None = attrs.field(default=None, converter=as_relevances)
+    rate: float = attrs.field(default=10.0, validator=number_in(closed=True, finite=True))
+    penalty: float = attrs.field(default=1e-4, validator=number_in(closed=True, finite=True))
+
+    @factors.validator
+    def _are_manifolds(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+        if not value:
+            raise ValueError("factors must hold at least one manifold, got none")
+        for index, factor in enumerate(value):
+            if isinstance(factor, str):
+                raise ValueError(f"factors[{index}] is the name {factor!r}: pass an object, such as AffineInvariant()")
+            require_methods(f"factors[{index}]", factor, MANIFOLD_METHODS, "a Manifold")
+
+    @shapes.validator
+    def _fit_factors(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+        if value is None:
+            return
+        if len(value) != len(self.factors):
+            raise ValueError(f"shapes has {len(value)} entries for {len(self.factors)} factors")
+        for index, shape in enumerate(value):
+            if min(shape) < 1:
+                raise ValueError(f"shapes[{index}] must be positive integers, got {shape}")
+
+    @relevances.validator
+    def _are_relevances(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+        require_relevances(value, len(self.factors))
+
+    def pack(self, parts: Sequence[Any]) -> Array:
+        """Return X, of shape (N, F, ...) or (N, d), from the points (N, ...) of each factor.
+
+        As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list.
+
+        Raises
+        ------
+        ValueError
+            If the number of parts, their lengths or their shapes do not fit.
+        """
+        arrays = [np.asarray(unmasked(part, f"parts[{index}]")) for index, part in enumerate(parts)]
+        if len(arrays) != len(self.factors):
+            raise ValueError(f"parts has {len(arrays)} arrays for {len(self.factors)} factors")
+        for index, array in enumerate(arrays):
+            wanted = arrays[0].shape[1:] if self.shapes is None else self.shapes[index]
+            if array.ndim < 2 or array.shape != (len(arrays[0]), *wanted):
+                advice = (
+                    "" if self.shapes else ". If factors have different shapes, state them: Product(..., shapes=...)"
+                )
+                expected = ", ".join(map(str, (len(arrays[0]) if arrays[0].ndim else "N", *wanted)))
+                raise ValueError(f"parts[{index}] has shape {array.shape}, expected ({expected}){advice}")
+        return join(arrays, self.shapes)
+
+    def relevances_of(self, prototypes: Prototypes = None) -> Array:
+        """Return the relevances (F,), of mean 1: those that trained prototypes store, else those given or equal ones.
+
+        Those of a fitted model are ``product.relevances_of(model.state_.prototypes)``.
+        """
+        if isinstance(prototypes, RelevancePrototypes):
+            return prototypes.relevances
+        if self.relevances is None or isinstance(self.relevances, str):
+            return np.ones(len(self.factors))
+        given = np.array(self.relevances)
+        return np.asarray(given * (len(given) / given.sum()))
+
+    @property
+    def max_step_length(self) -> float:
+        """The longest step: the shortest of those of the factors, infinite if none has any."""
+        return min(float(getattr(factor, "max_step_length", np.inf)) for factor in self.factors)
+
+    def encode(self, points: Any) -> Array:
+        """Return the codes of points (N, F, ...) or (N, d), in the same form; errors name the factor.
+
+        ValueError is raised at the first point that is not on its factor, and if X has another form than the product.
+        """
+        return self._by_factor("encode", self._points(points))
+
+    def decode(self, codes: Prototypes) -> Array:
+        """Return the points, shape (K, F, ...) or (K, d)."""
+        return self._by_factor("decode", self._split(codes))
+
+    def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
+        """Return the squared distances (B, K), the sums over the factors weighted by the relevances."""
+        ends = self._ends(prototypes, samples)
+        return _weighted(self.relevances_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
+
+    def connect(self, prototypes: Prototypes, samples: Array) -> ProductGeodesics:
+        """Connect samples with prototypes in each factor."""
+        relevances = self.relevances_of(prototypes)
+        parts = tuple(factor.connect(*pair) for factor, *pair in self._ends(prototypes, samples))
+        return ProductGeodesics(_weighted(relevances, [part.sqdist for part in parts]), parts, relevances)
+
+    def move(self, geodesics: ProductGeodesics, weights: Array) -> Prototypes:
+        """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
+        relevances = geodesics.relevances
+        moved = tuple(
+            factor.move(part, _shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
+            for factor, part in zip(self.factors, geodesics.parts, strict=True)
+        )
+        if self.relevances == "learned" and self.rate > 0:
+            pulls = np.array([np.vdot(weights, part.sqdist) for part in geodesics.parts])
+            relevances = log_step(relevances, pulls, geodesics.sqdist, weights, self.rate, self.penalty)
+        return self._carried(moved, relevances)
+
+    @available_if(_all_additive)  # type: ignore[untyped-decorator]
+    def pull(self, geodesics: ProductGeodesics, weights: Array) -> Array:
+        """Return the tangents of the factors, stacked or packed like codes: those of several batches add up."""
+        pairs = zip(self.factors, geodesics.parts, strict=True)
+        return join([factor.pull(part, weights) for factor, part in pairs], self.shapes)
+
+    @available_if(_all_additive)  # type: ignore[untyped-decorator]
+    def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
+        """Follow tangents of :meth:`pull` in each factor."""
+        ends = self._ends(prototypes, tangents)
+        moved = tuple(factor.exp(part, tangent) for factor, part, tangent in ends)
+        return self._carried(moved, self.relevances_of(prototypes))
+
+    @available_if(_any_scaled)  # type: ignore[untyped-decorator]
+    @reads_parts
+    def unit(self, codes: Array, weights: Array | None = None) -> float:
+        """Return the mean of the squared length scales of the factors, weighted by the relevances."""
+        pairs = zip(self.factors, self._split(codes[:]), strict=True)
+        units = [factor.unit(part, weights) if hasattr(factor, "unit") else 1.0 for factor, part in pairs]
+        return float(np.mean(self.relevances_of() * units))
+
+    def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
+        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group.
+
+        A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
+        """
+        count = len(prototypes)
+        if count < FEW or not any(hasattr(factor, "lower_bounds") for factor in self.factors):
+            return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
+        groups = np.arange(count) if groups is None else groups
+        result = np.empty(len(samples), dtype=np.intp)
+        for rows in row_slices(len(samples), 4 * samples[0].nbytes + 64 * count):
+            result[rows] = self._nearest(prototypes, samples[rows], groups)
+        return result
+
+    def _nearest(self, prototypes: Prototypes, samples: Array, groups: Array) -> Array:
+        known = np.zeros((len(samples), len(prototypes)))
+        slack, lower, bounded = np.zeros(len(samples)), known.copy(), []
+        for r, (factor, part, codes) in zip(
+            self.relevances_of(prototypes), self._ends(prototypes, samples), strict=True
+        ):
+            if hasattr(factor, "bounds"):
+                found = factor.bounds(part, codes)
+                lower += r * np.square(np.maximum(found.lower, 0.0))
+                slack += r * np.square(found.slack)
+                bounded.append((r, found.lengths_of))
+            else:
+                known += r * factor.sqdist(part, codes)
+
+        def lengths_of(rows: Array, columns: Array) -> Array:
+            squares = [r * np.square(exact(rows, columns)) for r, exact in bounded]
+            return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
+
+        lower += known
+        first = lower.argmin(axis=1)
+        best = lengths_of(np.arange(len(samples)), first)
+        winner, tied = search(np.sqrt(lower), first, best, np.sqrt(slack) + ROUNDING * best, groups, lengths_of)
+        if tied.any():
+            winner[tied] = self.sqdist(prototypes, samples[tied]).argmin(axis=1)
+        return winner
+
+    def _carried(self, parts: tuple[Prototypes, ...], relevances: Array) -> Prototypes:
+        """Return prototypes, which store relevances only if these or the state of a factor are learned."""
+        if self.relevances == "learned" or any(hasattr(part, "with_codes") for part in parts):
+            return RelevancePrototypes(parts, self.shapes, relevances)
+        return ProductPrototypes(parts, self.shapes)
+
+    def _split(self, prototypes: Prototypes) -> Sequence[Any]:
+        """Return the prototypes of each factor."""
+        if isinstance(prototypes, (ProductPrototypes, RelevancePrototypes)):
+            return prototypes.parts
+        return split(np.asarray(prototypes), len(self.factors), self.shapes)
+
+    def _ends(self, prototypes: Prototypes, samples: Array) -> Iterator[tuple[Any, Any, Array]]:
+        """Yield each factor with its prototypes and its samples."""
+        yield from zip(self.factors, self._split(prototypes), self._split(samples), strict=True)
+
+    def _points(self, points: Any) -> list[Array]:
+        """Return the points (N, ...) of each factor; raise ValueError if X has another form."""
+        array = np.asarray(unmasked(points))
+        if array.dtype.kind not in "biufc":
+            raise ValueError(f"X must hold numbers, got dtype {array.dtype}")
+        count = len(self.factors)
+        wanted = count if self.shapes is None else sum(map(prod, self.shapes))
+        right = array.ndim == 2 if self.shapes else array.ndim > 2
+        if not right or array.shape[1] != wanted:
+            form = f"(n_samples, {count}, ...)" if self.shapes is None else f"(n_samples, {wanted})"
+            advice = ". If X is packed, state the shapes of the factors: Product(..., shapes=...)"
+            raise ValueError(f"X must have shape {form}, got {array.shape}{'' if self.shapes else advice}")
+        return split(array, count, self.shapes)
+
+    def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
+        """Return what a method of each factor makes of its part, joined; errors name the factor."""
+        found = []
+        for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
+            try:
+                found.append(np.asarray(getattr(factor, method)(part)))
+            except PointError as error:
+                raise PointError(error.index, f"has a factor {index} that {error.reason}", error.name) from error
+            except ValueError as error:
+                raise ValueError(f"factor {index}, {factor!r}: {error}") from error
+            if found[-1].shape != np.shape(part):
+                raise ValueError(
+                    f"factor {index}, {factor!r}, changes the shape of points from {np.shape(part)} to "
+                    f"{found[-1].shape}: a product takes manifolds whose codes have the shape of their points"
+                )
+        return join(found, self.shapes)
+
+
+def _weighted(relevances: Array, sqdist: Sequence[Array]) -> Array:
+    """Return the sum of the squared distances (B, K) of the factors, weighted by relevances (F,)."""
+    total = relevances[0] * sqdist[0]
+    for r, part in zip(relevances[1:], sqdist[1:], strict=True):
+        total += r * part
+    return np.asarray(total)
+
+
+def _shortened(weights: Array, sqdist: Array, longest: float) -> Array:
+    """Return weights (B, K) with which no step exceeds a length, given squared distances (B, K)."""
+    if longest == np.inf:
+        return weights
+    reach = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+    return weights * (longest / np.maximum(reach, longest)) if (reach > longest).any() else weights
