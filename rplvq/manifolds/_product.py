@@ -65,9 +65,9 @@ class Product:
     relevances : sequence of F float, "learned" or None, default=None
         Relevances, which are scaled to the mean 1; None stands for equal ones. "learned" starts with equal ones, and
         learns them together with the prototypes.
-    rate : float, default=10
+    rate : float, default=1
         Step size of the logarithms of learned relevances, in units of the steps of prototypes. With 0 they stay equal.
-    penalty : float, default=1e-4
+    penalty : float, default=1e-3
         Strength by which learned relevances are pulled to equality. A factor that contributes a hundredth more or less
         than the others to all pulls and pushes gets a logarithm of at most about ``0.01 / penalty``.
 
@@ -104,7 +104,7 @@ class Product:
     >>> both = product.pack([X, noise])
     >>> both.shape
     (80, 2, 10, 10)
-    >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=10, random_state=0).fit(both, y)
+    >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=20, random_state=0).fit(both, y)
     >>> product.relevances_of(model.state_.prototypes).round(1)
     array([1.8, 0.2])
 
@@ -121,8 +121,8 @@ class Product:
     factors: tuple[Any, ...] = attrs.field(converter=tuple)
     shapes: Shapes = attrs.field(default=None, converter=_as_shapes)
     relevances: tuple[float, ...] | Literal["learned"] | None = attrs.field(default=None, converter=as_relevances)
-    rate: float = attrs.field(default=10.0, validator=number_in(closed=True, finite=True))
-    penalty: float = attrs.field(default=1e-4, validator=number_in(closed=True, finite=True))
+    rate: float = attrs.field(default=1.0, validator=number_in(closed=True, finite=True))
+    penalty: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     @factors.validator
     def _are_manifolds(self, attribute: attrs.Attribute[Any], value: Any) -> None:
