@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.signal import butter, sosfiltfilt
 from sklearn.model_selection import GroupKFold
 
 from examples.beyond.default import tangent_space
@@ -32,6 +33,7 @@ OBJECTS = {
     "both and noise, learned": ("whole", "mask", "noise"),
 }
 """Factors by method; the relevances are learned if its name says so."""
+WHOLE_BAND = (8.0, 32.0)
 BANDS = ((8.0, 12.0), (12.0, 16.0), (16.0, 20.0), (20.0, 26.0), (26.0, 32.0))
 EEG = (
     "one band",
@@ -84,9 +86,11 @@ def _signals(method: str) -> tuple[Array, Array, Array]:
     trials, sfreq = trials * float(unit), float(sfreq)
     if method.startswith("filter bank"):
         return filter_bank_covariances(trials, sfreq, BANDS, shrinkage="ledoit_wolf"), y, run
+    sections = butter(4, WHOLE_BAND, btype="bandpass", output="sos", fs=sfreq)
+    filtered = sosfiltfilt(sections, trials, axis=-1)
     if method.startswith("augmented"):
-        return augmented_covariances(trials, order=4, lag=4, shrinkage="ledoit_wolf"), y, run
-    return trial_covariances(trials, shrinkage="ledoit_wolf"), y, run
+        return augmented_covariances(filtered, order=4, lag=4, shrinkage="ledoit_wolf"), y, run
+    return trial_covariances(filtered, shrinkage="ledoit_wolf"), y, run
 
 
 def _eeg_model(method: str, seed: int, max_epochs: int) -> Any:

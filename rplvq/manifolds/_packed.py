@@ -52,12 +52,12 @@ class ProductPrototypes:
 
 @library_part
 class RelevancePrototypes:
-    """Prototypes of a product that share learned state: relevances (F,), or what a factor learns."""
+    """Prototypes of a product that share learned state, which includes the relevances (F,) times the scale."""
 
-    __slots__ = ("parts", "relevances", "shapes")
+    __slots__ = ("parts", "shapes", "weighted")
 
-    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, relevances: Array) -> None:
-        self.parts, self.shapes, self.relevances = parts, shapes, relevances
+    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, weighted: Array) -> None:
+        self.parts, self.shapes, self.weighted = parts, shapes, weighted
 
     def __len__(self) -> int:
         return len(self.parts[0])
@@ -70,4 +70,4 @@ class RelevancePrototypes:
         """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state."""
         parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
         found = tuple(old.with_codes(new) if hasattr(old, "with_codes") else new for old, new in parts)
-        return RelevancePrototypes(found, self.shapes, self.relevances)
+        return RelevancePrototypes(found, self.shapes, self.weighted)

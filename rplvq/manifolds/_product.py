@@ -25,11 +25,11 @@ ROUNDING = 1e-12
 
 
 class ProductGeodesics(NamedTuple):
-    """The geodesics in each factor, and the relevances by which their squared lengths are added up."""
+    """The geodesics in each factor, and the weights by which their squared lengths are added up."""
 
     sqdist: Array  # (B, K)
     parts: tuple[Any, ...]
-    relevances: Array  # (F,)
+    weighted: Array  # (F,)
 
 
 def _as_shapes(value: Any) -> Shapes:
@@ -65,11 +65,10 @@ class Product:
     relevances : sequence of F float, "learned" or None, default=None
         Relevances, which are scaled to the mean 1; None stands for equal ones. "learned" starts with equal ones, and
         learns them together with the prototypes.
-    rate : float, default=1
+    rate : float, default=3
         Step size of the logarithms of learned relevances, in units of the steps of prototypes. With 0 they stay equal.
     penalty : float, default=1e-3
-        Strength by which learned relevances are pulled to equality. A factor that contributes a hundredth more or less
-        than the others to all pulls and pushes gets a logarithm of at most about ``0.01 / penalty``.
+        Strength by which learned relevances are pulled to equality.
 
     Notes
     -----
@@ -78,16 +77,17 @@ class Product:
     Therefore each factor moves by the weights of the whole, whatever its relevance, and a step of weight 1 ends at the
     sample. A step is shortened if it exceeds the ``max_step_length`` of a factor in the distance of this factor.
 
-    **Learned relevances.** Only their ratios matter beside sigma2, so they are ``r = F softmax(t)``: positive, with
-    the mean 1. The weights ``w_bk = 2 step slope_bk / B`` of a step give the gradient, with
-    ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``:
+    **Learned relevances.** Only their ratios matter beside the scale of all distances, which acts as another sigma2.
+    If it were fixed, a useless factor would serve to change it. Therefore the scale is learned, too:
+    ``d^2 = sum_i exp(t_i) d_i^2``, where ``exp(t)`` are the relevances times the scale. The weights
+    ``w_bk = 2 step slope_bk / B`` of a step give the gradient:
 
-    ``2 step d loss / d t_j = r_j S_j - (r_j / F) sum_i r_i S_i``
+    ``2 step d loss / d t_i = exp(t_i) sum_bk w_bk d_i^2(x_b, w_k)``
 
-    t moves by ``rate / 2`` times this gradient, divided by the mean squared distance of the batch, so that the unit of
-    distances does not matter. ``penalty sum_bk |w_bk| d^2(x_b, w_k) t_j``, the gradient of a penalty on ``|t|^2`` with
-    the weight of all pulls and pushes, is added to it before. Relevances are one set for all prototypes (generalised
-    relevance LVQ, Hammer and Villmann 2002, doi:10.1016/S0893-6080(02)00079-5, has one per feature of a vector).
+    The gradient of a penalty, ``penalty t_i sum_bk |w_bk| d^2(x_b, w_k)``, is added to it. t moves by ``-rate / 2``
+    times the sum, divided by the mean squared distance of the batch, so that the unit of distances does not matter. No
+    logarithm moves by more than 0.1 in a step. Relevances are one set for all prototypes (generalised relevance LVQ,
+    Hammer and Villmann 2002, doi:10.1016/S0893-6080(02)00079-5, has one per feature of a vector).
 
     With learned relevances, `move` also changes the metric, and training is not distributed. Codes of each factor must
     have the shape of its points.
@@ -106,7 +106,7 @@ class Product:
     (80, 2, 10, 10)
     >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=20, random_state=0).fit(both, y)
     >>> product.relevances_of(model.state_.prototypes).round(1)
-    array([1.8, 0.2])
+    array([1.3, 0.7])
 
     A covariance matrix and a mean, packed:
 
@@ -121,7 +121,7 @@ class Product:
     factors: tuple[Any, ...] = attrs.field(converter=tuple)
     shapes: Shapes = attrs.field(default=None, converter=_as_shapes)
     relevances: tuple[float, ...] | Literal["learned"] | None = attrs.field(default=None, converter=as_relevances)
-    rate: float = attrs.field(default=1.0, validator=number_in(closed=True, finite=True))
+    rate: float = attrs.field(default=3.0, validator=number_in(closed=True, finite=True))
     penalty: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     @factors.validator
@@ -175,12 +175,8 @@ class Product:
 
         Those of a fitted model are ``product.relevances_of(model.state_.prototypes)``.
         """
-        if isinstance(prototypes, RelevancePrototypes):
-            return prototypes.relevances
-        if self.relevances is None or isinstance(self.relevances, str):
-            return np.ones(len(self.factors))
-        given = np.array(self.relevances)
-        return np.asarray(given * (len(given) / given.sum()))
+        weighted = self._weights_of(prototypes)
+        return np.asarray(weighted * (len(weighted) / weighted.sum()))
 
     @property
     def max_step_length(self) -> float:
@@ -201,25 +197,25 @@ class Product:
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
         """Return the squared distances (B, K), the sums over the factors weighted by the relevances."""
         ends = self._ends(prototypes, samples)
-        return _weighted(self.relevances_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
+        return _weighted(self._weights_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
 
     def connect(self, prototypes: Prototypes, samples: Array) -> ProductGeodesics:
         """Connect samples with prototypes in each factor."""
-        relevances = self.relevances_of(prototypes)
+        weighted = self._weights_of(prototypes)
         parts = tuple(factor.connect(*pair) for factor, *pair in self._ends(prototypes, samples))
-        return ProductGeodesics(_weighted(relevances, [part.sqdist for part in parts]), parts, relevances)
+        return ProductGeodesics(_weighted(weighted, [part.sqdist for part in parts]), parts, weighted)
 
     def move(self, geodesics: ProductGeodesics, weights: Array) -> Prototypes:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
-        relevances = geodesics.relevances
+        weighted = geodesics.weighted
         moved = tuple(
             factor.move(part, _shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
-        if self.relevances == "learned" and self.rate > 0:
+        if self.relevances == "learned" and self.rate > 0 and len(moved) > 1:
             pulls = np.array([np.vdot(weights, part.sqdist) for part in geodesics.parts])
-            relevances = log_step(relevances, pulls, geodesics.sqdist, weights, self.rate, self.penalty)
-        return self._carried(moved, relevances)
+            weighted = log_step(weighted, pulls, geodesics.sqdist, weights, self.rate, self.penalty)
+        return self._carried(moved, weighted)
 
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
     def pull(self, geodesics: ProductGeodesics, weights: Array) -> Array:
@@ -232,7 +228,7 @@ class Product:
         """Follow tangents of :meth:`pull` in each factor."""
         ends = self._ends(prototypes, tangents)
         moved = tuple(factor.exp(part, tangent) for factor, part, tangent in ends)
-        return self._carried(moved, self.relevances_of(prototypes))
+        return self._carried(moved, self._weights_of(prototypes))
 
     @available_if(_any_scaled)  # type: ignore[untyped-decorator]
     @reads_parts
@@ -259,9 +255,7 @@ class Product:
     def _nearest(self, prototypes: Prototypes, samples: Array, groups: Array) -> Array:
         known = np.zeros((len(samples), len(prototypes)))
         slack, lower, bounded = np.zeros(len(samples)), known.copy(), []
-        for r, (factor, part, codes) in zip(
-            self.relevances_of(prototypes), self._ends(prototypes, samples), strict=True
-        ):
+        for r, (factor, part, codes) in zip(self._weights_of(prototypes), self._ends(prototypes, samples), strict=True):
             if hasattr(factor, "bounds"):
                 found = factor.bounds(part, codes)
                 lower += r * np.square(np.maximum(found.lower, 0.0))
@@ -282,10 +276,19 @@ class Product:
             winner[tied] = self.sqdist(prototypes, samples[tied]).argmin(axis=1)
         return winner
 
-    def _carried(self, parts: tuple[Prototypes, ...], relevances: Array) -> Prototypes:
+    def _weights_of(self, prototypes: Prototypes) -> Array:
+        """Return the weights (F,) of the squared distances: the relevances, times the scale if they are learned."""
+        if isinstance(prototypes, RelevancePrototypes):
+            return prototypes.weighted
+        if self.relevances is None or isinstance(self.relevances, str):
+            return np.ones(len(self.factors))
+        given = np.array(self.relevances)
+        return np.asarray(given * (len(given) / given.sum()))
+
+    def _carried(self, parts: tuple[Prototypes, ...], weighted: Array) -> Prototypes:
         """Return prototypes, which store relevances only if these or the state of a factor are learned."""
         if self.relevances == "learned" or any(hasattr(part, "with_codes") for part in parts):
-            return RelevancePrototypes(parts, self.shapes, relevances)
+            return RelevancePrototypes(parts, self.shapes, weighted)
         return ProductPrototypes(parts, self.shapes)
 
     def _split(self, prototypes: Prototypes) -> Sequence[Any]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-LONGEST = 0.5
+LONGEST = 0.1
 """Largest change of the logarithm of a relevance in one step."""
-SMALLEST = -50.0
-"""Smallest logarithm of a relevance relative to the largest one, so that all stay positive without a penalty, too."""
+LARGEST = 50.0
+"""Largest absolute value of these logarithms, so that relevances stay positive without a penalty, too."""
 
 
 def as_relevances(value: Any) -> Any:
@@ -34,33 +34,23 @@ def require_relevances(value: Any, n_factors: int) -> None:
         raise ValueError("relevances are all 0: at least one must be positive")
 
 
-def relevance_gradient(relevances: Array, pulls: Array) -> Array:
-    """Return ``2 step d loss / d t`` (F,) for relevances ``r = F softmax(t)`` and the pulls of the factors (F,).
+def log_step(weighted: Array, pulls: Array, sqdist: Array, weights: Array, rate: float, penalty: float) -> Array:
+    """Return the scaled relevances (F,) after one step, as :class:`rplvq.manifolds.Product` defines it.
 
-    The pull of a factor is ``S_i = sum_bk w_bk d_i^2(x_b, w_k)`` with the weights ``w = 2 step d loss / d (d^2)``.
+    ``weighted`` are the relevances times the scale, ``pulls`` (F,) the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, and
+    the squared distances and the weights (B, K) are those of the product.
 
     Examples
     --------
-    >>> relevance_gradient(np.array([1.0, 1.0]), np.array([3.0, 1.0]))  # the second factor serves better
-    array([ 1., -1.])
+    >>> one, two = np.ones((1, 2)), np.array([[0.5, -0.5]])
+    >>> log_step(np.array([1.0, 1.0]), np.array([0.2, -0.2]), one, two, rate=1.0, penalty=0.0).round(3)
+    array([0.905, 1.105])
     """
-    gains = relevances * pulls
-    return np.asarray(gains - relevances * gains.mean())
-
-
-def log_step(relevances: Array, pulls: Array, sqdist: Array, weights: Array, rate: float, penalty: float) -> Array:
-    """Return the relevances (F,) after one step, given pulls (F,), squared distances and weights (B, K) of the whole.
-
-    The step is that of :class:`rplvq.manifolds.Product`.
-    """
-    scale = float(sqdist.mean())
-    if not scale > 0:
-        return relevances
-    logs = np.log(relevances)
-    logs -= logs.mean()
-    change = relevance_gradient(relevances, pulls) + penalty * np.vdot(np.abs(weights), sqdist) * logs
-    change *= -0.5 * rate / scale
-    change *= min(1.0, LONGEST / max(np.abs(change).max(), LONGEST))
-    logs += change
-    found = np.exp(np.maximum(logs - logs.max(), SMALLEST))
-    return np.asarray(found / found.mean())
+    unit = float(sqdist.mean())
+    if not unit > 0:
+        return weighted
+    logs = np.log(weighted)
+    change = weighted * pulls + penalty * np.vdot(np.abs(weights), sqdist) * logs
+    change *= -0.5 * rate / unit
+    change *= LONGEST / max(np.abs(change).max(), LONGEST)
+    return np.asarray(np.exp(np.clip(logs + change, -LARGEST, LARGEST)))

@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq import Annealed, Checkpoint, EarlyStopping, Grow, HeldOut, Prune, RiemannianLVQ, StepSize, load_model
+from rplvq import (
+    AffineInvariant,
+    Annealed,
+    Checkpoint,
+    EarlyStopping,
+    Grow,
+    HeldOut,
+    LogEuclidean,
+    Product,
+    Prune,
+    RiemannianLVQ,
+    StepSize,
+    load_model,
+)
 from tests.problems import spd_classes
 
 N_CLASSES = 3
@@ -35,6 +48,11 @@ FACTORS = {
         "log-Cholesky": ({"manifold": "log_cholesky"}, REAL),
         "Bures-Wasserstein, complex": ({"manifold": "bures_wasserstein"}, HERMITIAN),
         "learned, complex": ({"manifold": "learned_log_euclidean"}, HERMITIAN),
+        "product": ({"manifold": Product([AffineInvariant(), LogEuclidean()])}, np.stack([REAL, REAL], axis=1)),
+        "product, learned, complex": (
+            {"manifold": Product([AffineInvariant(), LogEuclidean()], relevances="learned")},
+            np.stack([HERMITIAN, HERMITIAN[::-1]], axis=1),
+        ),
     },
     "labels": {
         "rslvq": ({"cost": "rslvq"}, Y),
