@@ -18,7 +18,7 @@ from examples.beyond.default import tangent_space
 from examples.paper import eth80
 from examples.paper.data import Split, is_available, load_arrays
 from examples.paper.runner import Job, Record
-from rplvq import GeometricDecay, LogEuclidean, Product, RiemannianLVQ
+from rplvq import AffineInvariant, GeometricDecay, LogEuclidean, Product, RiemannianLVQ
 from rplvq.features import augmented_covariances, filter_bank_covariances, trial_covariances
 from rplvq.protocols import Array
 
@@ -60,7 +60,7 @@ def score_objects(*, repetition: int, method: str, n_classes: int = 8, max_epoch
     rng = np.random.default_rng(repetition)
     noise = Split(rng.permutation(whole.X_train), whole.y_train, rng.permutation(whole.X_test), whole.y_test)
     found = {"whole": whole, "mask": mask, "noise": noise}
-    product = _product(len(factors), method)
+    product = _product(LogEuclidean(), len(factors), method)
     model = RiemannianLVQ(
         product,
         sigma2=0.5,
@@ -76,8 +76,8 @@ def score_objects(*, repetition: int, method: str, n_classes: int = 8, max_epoch
     return {"accuracy": accuracy, "relevances": dict(zip(factors, relevances, strict=True))}
 
 
-def _product(count: int, method: str) -> Product:
-    return Product([LogEuclidean()] * count, relevances="learned" if method.endswith("learned") else None)
+def _product(metric: Any, count: int, method: str) -> Product:
+    return Product([metric] * count, relevances="learned" if method.endswith("learned") else None)
 
 
 def _signals(method: str) -> tuple[Array, Array, Array]:
@@ -96,7 +96,8 @@ def _signals(method: str) -> tuple[Array, Array, Array]:
 def _eeg_model(method: str, seed: int, max_epochs: int) -> Any:
     if method.endswith("tangent space"):
         return tangent_space()
-    metric = _product(len(BANDS), method) if method.startswith("filter bank") else "affine_invariant"
+    bank = method.startswith("filter bank")
+    metric = _product(AffineInvariant(), len(BANDS), method) if bank else AffineInvariant()
     # Trained steps on 88 x 88 matrices take hours, so augmented covariances are classified by their class means.
     epochs = 0 if method == "augmented" else max_epochs
     return RiemannianLVQ(metric, batch_size=16, max_epochs=epochs, random_state=seed)
@@ -134,7 +135,7 @@ def jobs(quick: bool = False) -> list[Job]:
         count = 1 if quick else 20
         found += [Job("products-eth80", name, i, settings, score_objects) for i in range(count) for name in OBJECTS]
     if is_available("eegmmi_s001_raw.npz"):
-        count = 1 if quick else 5
+        count = 1 if quick else 3
         found += [Job("products-eegmmi", name, i, settings, score_eeg) for i in range(count) for name in EEG]
     return sorted(found, key=lambda job: job.repetition)
 
