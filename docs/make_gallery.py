@@ -242,6 +242,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--record"]:
         for name in sys.argv[2:] or [name for name in names() if split(source(name))[2]]:
             record(name)
+        return
     for name in names():
         print(f"== {name}\n{run(name)['output']}")
 

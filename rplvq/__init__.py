@@ -4,7 +4,7 @@ __version__ = "0.1.0"
 
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ
-from rplvq.evaluation import RejectOption, compare
+from rplvq.evaluation import RejectOption, compare, explain
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.io import Checkpoint, load_model
 from rplvq.manifolds import (
@@ -17,6 +17,7 @@ from rplvq.manifolds import (
     LogEuclidean,
     Product,
     ProjectedEuclidean,
+    TangentSpace,
 )
 from rplvq.preprocessing import Recenter, SPDProjection
 from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
@@ -27,5 +28,5 @@ __all__ = [
     "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
     "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "RiemannianLVQ", "SPDProjection", "StepDecay", "StepSize",
-    "Trainer", "compare", "load_model",
+    "TangentSpace", "Trainer", "compare", "explain", "load_model",
 ]  # fmt: skip

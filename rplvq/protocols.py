@@ -53,7 +53,8 @@ class Manifold(Protocol[GeodesicsT]):
     ``-grad_w d(x, w) / 2`` in place of the logarithms, and ``check_manifold(..., divergence=True)`` checks it.
 
     These five methods are required. A manifold may also offer one or more of the capabilities below, each of which is a
-    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled` and :class:`Bounded`.
+    small protocol: :class:`Additive`, :class:`NearestSearch`, :class:`Scaled`, :class:`Bounded`, :class:`Referenced`,
+    :class:`Supervised` and :class:`Decomposed`.
     """
 
     def encode(self, points: Any) -> Array:
@@ -120,6 +121,94 @@ class Bounded(Protocol):
     @property
     def max_step_length(self) -> float:
         """The longest step, in the manifold's own distance."""
+
+
+class Referenced(Protocol):
+    """A manifold whose coordinates depend on a reference that is learned from the points of a fit.
+
+    An estimator calls ``referenced`` once at the beginning of a new fit, and in the first call of ``partial_fit``.
+    Later calls and predictions use the manifold that it returned. Without a reference, ``encode`` raises ValueError.
+    """
+
+    @property
+    def ambient(self) -> Manifold[Any]:
+        """The manifold whose codes ``referenced`` takes. It checks points without a reference."""
+
+    def referenced(
+        self, points: Any, groups: Array | None = None, weights: Array | None = None
+    ) -> tuple[Manifold[Any], Array]:
+        """Return this manifold with its reference, and the codes (N, ...) of the points in it.
+
+        Parameters
+        ----------
+        points : ndarray or LazyRows of shape (N, ...)
+            Codes of ``ambient``. The result must not depend on their order, except by rounding.
+        groups : ndarray of shape (N,), optional
+            A partition of the points, such as the class of each point.
+        weights : ndarray of shape (N,), optional
+            Multiplicity of each point.
+
+        Raises
+        ------
+        ValueError
+            If the points do not suffice for a reference.
+        """
+
+
+class Supervised(Protocol):
+    """A manifold with a reference that was learned with the groups of the points.
+
+    Held-out samples of a trial would look like samples that train if they had taken part. Each trial therefore learns
+    the reference again from the samples that train in it.
+    """
+
+    def relearned(
+        self, kept: Array, held: Array, groups: Array, weights: Array | None = None
+    ) -> tuple[Manifold[Any], Array, Array]:
+        """Return the manifold learned from the codes ``kept`` (N, ...) only, and ``kept`` and ``held`` in it.
+
+        ``groups`` and ``weights`` (N,) belong to ``kept``. What needs no groups may stay as it is.
+        """
+
+
+class Spectrum(NamedTuple):
+    """Generalised eigenvalues lam and eigenvectors v of samples X and prototypes W: ``X v = lam W v``, ``v^H W v = 1``.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (B, K, n)
+        Power of the sample in each filter, in units of the power of the prototype, ascending.
+    filters, patterns : ndarray of shape (B, K, n, n)
+        The eigenvectors v_i and the patterns ``W v_i``, as columns. The inverse of ``filters`` is ``patterns^H``.
+    """
+
+    eigenvalues: Array
+    filters: Array
+    patterns: Array
+
+
+class Components(NamedTuple):
+    """The squared distances of B samples to K prototypes as sums, without approximation.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (B, K, ...)
+        Parts of the squared distances: ``shares[b, k].sum() == sqdist[b, k]``. With a spectrum they have the shape (B,
+        K, n). Without one, the same entry means the same coordinate for all prototypes, such as one entry of a
+        logarithm or one factor of a product.
+    spectrum : Spectrum, optional
+        Eigenvalues, filters and patterns to which the shares belong.
+    """
+
+    shares: Array
+    spectrum: Spectrum | None = None
+
+
+class Decomposed(Protocol):
+    """A manifold whose squared distances are sums of parts that mean something; ``explain`` shows these."""
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split the squared distances of samples (B, ...) to K prototypes, shape (B, K), into sums."""
 
 
 class Evaluation(NamedTuple):

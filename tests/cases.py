@@ -20,6 +20,7 @@ from rplvq import (
     LogEuclidean,
     Product,
     ProjectedEuclidean,
+    TangentSpace,
 )
 from tests.problems import spd
 
@@ -70,13 +71,49 @@ def bures_wasserstein_distance(x, w):
 
 def two_coordinates_distance(x, w):
     """Log-Euclidean distance as seen by a metric of rank 2, in coordinates written out here."""
-    difference = scipy.linalg.logm(x) - scipy.linalg.logm(w)
-    rows, columns = np.triu_indices(len(x), 1)
-    above = np.sqrt(2) * difference[rows, columns]
-    parts = (np.diag(difference).real, above.real, *([above.imag] if np.iscomplexobj(x) else []))
-    vector = np.concatenate(parts)
+    vector = real_coordinates(scipy.linalg.logm(x) - scipy.linalg.logm(w), np.iscomplexobj(x))
     metric = low_rank(len(x)).metric(np.array([x]))
     return np.sqrt(vector @ metric @ vector)
+
+
+def reference_of(n, dtype=float):
+    return spd(np.random.default_rng(21), 1, n, dtype=dtype)[0]
+
+
+def covariance_of(m):
+    noise = np.random.default_rng(22).normal(size=(m, m))
+    return noise @ noise.T / m + np.eye(m)
+
+
+def at_reference(dtype=float):
+    return lambda n: TangentSpace(reference_of(n, dtype))
+
+
+def whitened(dtype=float):
+    return lambda n: TangentSpace(
+        reference_of(n, dtype), True, covariance_of(n * n if dtype is complex else n * (n + 1) // 2)
+    )
+
+
+def tangent_vector(x):
+    """Logarithm at the reference, by SciPy's functions of a single matrix."""
+    inverse = np.linalg.inv(scipy.linalg.sqrtm(reference_of(len(x), complex if np.iscomplexobj(x) else float)))
+    return scipy.linalg.logm(inverse @ x @ inverse)
+
+
+def tangent_distance(x, w):
+    return np.linalg.norm(tangent_vector(x) - tangent_vector(w))
+
+
+def whitened_distance(x, w):
+    vector = real_coordinates(tangent_vector(x) - tangent_vector(w), np.iscomplexobj(x))
+    return np.sqrt(vector @ np.linalg.solve(covariance_of(len(vector)), vector))
+
+
+def real_coordinates(matrix, is_complex):
+    """Diagonal, real parts above it and, if complex, imaginary parts, with the length of the Frobenius norm."""
+    above = np.sqrt(2) * matrix[np.triu_indices(len(matrix), 1)]
+    return np.concatenate([np.diag(matrix).real, above.real, *([above.imag] if is_complex else [])])
 
 
 def low_rank(n):
@@ -148,6 +185,10 @@ CASES = {
     "Log-Euclidean, complex": Case(always(LE), hpd, log_euclidean_distance),
     "log-Cholesky": Case(always(LC), spd, log_cholesky_distance),
     "log-Cholesky, complex": Case(always(LC), hpd, log_cholesky_distance),
+    "tangent": Case(at_reference(), spd, tangent_distance),
+    "tangent, complex": Case(at_reference(complex), hpd, tangent_distance),
+    "tangent, whitened": Case(whitened(), spd, whitened_distance),
+    "tangent, whitened, complex": Case(whitened(complex), hpd, whitened_distance),
     "Bures-Wasserstein": Case(always(BW), spd, bures_wasserstein_distance),
     "Bures-Wasserstein, complex": Case(always(BW), hpd, bures_wasserstein_distance),
     "learned, at the start": Case(always(FIXED), spd, log_euclidean_distance),

@@ -79,6 +79,12 @@ def find_real_data(name: str) -> pathlib.Path:
     return data.find(name)
 
 
+@pytest.fixture(autouse=True)
+def _compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the first fit compile, so that no test depends on what earlier ones have compiled."""
+    monkeypatch.setattr("rplvq.lanes._stored.COMPILING", -1.0)
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], pathlib.Path]:
     """Function from a file's name to its path; it skips the test where the file is absent."""

@@ -22,6 +22,7 @@ MATRICES = (
     "euclidean",
     "log_cholesky",
     "bures_wasserstein",
+    "tangent",
     "learned_log_euclidean",
 )
 SIZED = MATRICES[:-1]

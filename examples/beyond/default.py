@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 from examples.paper import eth80
 from examples.paper.data import Split, coherency_matrices, is_available, load_arrays, load_bci2a
 from examples.paper.runner import Job, Record
-from rplvq import RiemannianLVQ
+from rplvq import RiemannianLVQ, TangentSpace
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.features import trial_covariances
 from rplvq.protocols import Array
@@ -39,13 +39,31 @@ SIZES: dict[str, tuple[Any, ...]] = {
     "eegmmi": ("runs",),
 }
 """Sizes, descriptors or ways to split, by data set."""
+AT_THE_MEAN: dict[str, tuple[Any, ...]] = {
+    "syn1": (120,),
+    "syn2": (120,),
+    "digits": (1000,),
+    "bci2a": (72, "folds"),
+    "eth80": ("full256", "mask256"),
+    "airsar": ("regions",),
+    "eegmmi": ("runs",),
+}
+"""The sizes for which the metrics at the mean are scored, too."""
 FILES = {
     "bci2a": "bci2a_cov22.npz",
     "eth80": "eth80_cov5.npz",
     "airsar": "polsar_sf_airsar_T3.npz",
     "eegmmi": "eegmmi_s001_raw.npz",
 }
-METRICS = ("affine_invariant", "log_euclidean")
+METRICS: dict[str, Any] = {
+    "affine_invariant": "affine_invariant",
+    "log_euclidean": "log_euclidean",
+    "tangent": "tangent",
+    "tangent, whitened": TangentSpace(whiten=True),
+}
+"""Metrics by the names of their records."""
+BASELINE = "affine_invariant"
+"""The metric beside which the baseline is scored, which has only one."""
 N_TEST = {"syn": 250, "airsar": 400}
 """Number of test samples per class."""
 REPETITIONS: dict[Any, int] = {72: 2, "folds": 1, "runs": 2}
@@ -133,7 +151,7 @@ def tangent_space() -> Any:
     return make_pipeline(TangentSpace(), FunctionTransformer(as_real), LogisticRegression(max_iter=1000))
 
 
-def methods(metric: str, seed: int) -> dict[str, Any]:
+def methods(metric: Any, seed: int) -> dict[str, Any]:
     """Return the classifiers by name."""
     return {
         "class means": RiemannianLVQ(metric, max_epochs=0),
@@ -143,7 +161,7 @@ def methods(metric: str, seed: int) -> dict[str, Any]:
 
 
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
-    """Score all methods under the metric ``method``; every value is a mean over the splits of the repetition.
+    """Score all methods under the metric named ``method``; every value is a mean over the splits of the repetition.
 
     Returns
     -------
@@ -153,9 +171,9 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
     found: dict[str, list[list[float]]] = {}
     trained = []
     for split in splits(data, size, repetition):
-        for name, model in methods(method, repetition).items():
-            if name == "tangent space" and method != METRICS[0]:
-                continue  # this baseline has one metric
+        for name, model in methods(METRICS[method], repetition).items():
+            if name == "tangent space" and method != BASELINE:
+                continue
             if name == "default":
                 model.set_params(max_epochs=max_epochs)
             began = time.perf_counter()
@@ -180,6 +198,8 @@ def jobs(quick: bool = False) -> list[Job]:
         if data in FILES and not is_available(FILES[data]):
             continue
         for size, metric in product(sizes, METRICS):
+            if metric.startswith("tangent") and size not in AT_THE_MEAN[data]:
+                continue
             n_repetitions = 1 if quick else REPETITIONS.get(size, 10)
             settings = {"data": data, "size": size} | ({"max_epochs": 3} if quick else {})
             found += [Job(f"default-{data}-{size}", metric, i, settings, score) for i in range(n_repetitions)]
@@ -188,4 +208,5 @@ def jobs(quick: bool = False) -> list[Job]:
 
 def smoke() -> list[Job]:
     """Return jobs of seconds: few digits, few epochs."""
-    return [Job("default-digits-50", METRICS[0], 0, {"data": "digits", "size": 50, "max_epochs": 3}, score)]
+    settings = {"data": "digits", "size": 50, "max_epochs": 3}
+    return [Job("default-digits-50", name, 0, settings, score) for name in (BASELINE, "tangent, whitened")]

@@ -23,6 +23,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     parts = {
         "harm": report_default.harm(folder),
         "tangent_space": report_default.tangent_space(folder),
+        "at_the_mean": report_default.at_the_mean(folder),
         "alternatives": report_default.alternatives(folder),
         "steps": report_steps.steps(folder),
         "epochs": report_steps.epochs(folder),

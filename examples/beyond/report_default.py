@@ -15,7 +15,7 @@ from examples.beyond import home as home_runs
 from examples.paper.report import spread, table
 from examples.paper.runner import Record, load
 
-__all__ = ["alternatives", "draw_home", "gains", "harm", "home", "tangent_space"]
+__all__ = ["alternatives", "at_the_mean", "draw_home", "gains", "harm", "home", "tangent_space"]
 
 TITLES = {
     "syn1": "SynI",
@@ -35,7 +35,12 @@ SPLITS = {
 }
 """Descriptions of the splits that are no number of samples."""
 COLUMNS = ("accuracy", "fit_seconds", "predict_seconds")
-METRICS = {"affine_invariant": "affine-invariant", "log_euclidean": "Log-Euclidean"}
+METRICS = {
+    "affine_invariant": "affine-invariant",
+    "log_euclidean": "Log-Euclidean",
+    "tangent": "tangent",
+    "tangent, whitened": "tangent, whitened",
+}
 HOME = {
     "digits": "Digits, 1000 images",
     "bci2a": "EEG, next day (BCI 2a)",
@@ -74,7 +79,7 @@ def gains(folder: pathlib.Path) -> dict[str, float]:
     found = {}
     for data, name in names.items():
         records = load(folder, f"default-{name}")
-        results = [record["result"] for record in records if record["method"] == default_runs.METRICS[0]]
+        results = [record["result"] for record in records if record["method"] == default_runs.BASELINE]
         if results:
             found[data] = _mean(results, "default", "accuracy") - _mean(results, "class means", "accuracy")
     return found
@@ -105,6 +110,28 @@ def tangent_space(folder: pathlib.Path) -> str:
         rows.append([f"{title}, {split}", *cells])
     head = ["data, training samples", "accuracy, TS", "rplvq", "log-loss, TS", "rplvq", "ECE, TS", "rplvq"]
     return table(head, rows)
+
+
+def at_the_mean(folder: pathlib.Path) -> str:
+    """Return the table of the default under all metrics, from the repetitions that all of them have."""
+    rows = []
+    for data, sizes in default_runs.AT_THE_MEAN.items():
+        for size in sizes:
+            runs: dict[str, dict[int, Record]] = {metric: {} for metric in METRICS}
+            for record in load(folder, f"default-{data}-{size}"):
+                if record["method"] in runs:
+                    runs[record["method"]][record["repetition"]] = record["result"]
+            common = sorted(set.intersection(*(set(own) for own in runs.values())))
+            if common:
+                found = {metric: [own[i] for i in common] for metric, own in runs.items()}
+                cells = [_triple(found[default_runs.BASELINE], "tangent space")]
+                cells += [_triple(results, "default") for results in found.values()]
+                rows.append([f"{TITLES[data]}, {_split(data, size)}", *cells, f"{len(common)}"])
+    return table(["data, training samples", "TS + LR", *METRICS.values(), "repetitions"], rows)
+
+
+def _triple(results: Sequence[Record], method: str) -> str:
+    return " / ".join(f"{_mean(results, method, column):.3f}" for column in ("accuracy", "log_loss", "ece"))
 
 
 def alternatives(folder: pathlib.Path) -> str:

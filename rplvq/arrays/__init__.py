@@ -49,6 +49,7 @@ from rplvq.arrays._samples import (
     row_slices,
     subset,
 )
+from rplvq.arrays._threads import matrix_size, single_blas_thread
 from rplvq.arrays._validation import (
     as_number_array,
     check_definite,
@@ -68,8 +69,8 @@ __all__ = [
     "block_slices", "blocks", "by_block", "canonical_order", "check_class_sizes", "check_definite", "check_groups",
     "check_hermitian", "check_labels", "check_positive", "check_positive_definite", "check_soft_labels",
     "check_weights", "congruence", "distances", "encoded", "expm", "first_bad", "from_spectrum", "hard_targets",
-    "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "mixed_units", "one_type",
-    "parts_of", "parts_of_batch", "positive_inverse", "powm", "precision_of", "rank_tolerance", "reads_parts",
-    "repeats", "require_finite", "row_slices", "same_type", "spectral_map", "sqrtm", "squared_roots", "subset",
-    "unmasked", "visits", "weigh_classes",
+    "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size",
+    "mixed_units", "one_type", "parts_of", "parts_of_batch", "positive_inverse", "powm", "precision_of",
+    "rank_tolerance", "reads_parts", "repeats", "require_finite", "row_slices", "same_type", "single_blas_thread",
+    "spectral_map", "sqrtm", "squared_roots", "subset", "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
-from joblib import parallel_config
 
 from rplvq.cli._data import check_samples, draw, load_data, load_groups
 from rplvq.cli._models import write_json
@@ -61,8 +60,7 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     estimators = default_estimators(arguments.metrics, arguments.costs, **model) | baselines
     folds: Any = {"cv": arguments.splits, "repeats": arguments.repeats, "groups": groups}
     run: Any = {"n_jobs": arguments.jobs, "verbose": not arguments.quiet, "random_state": arguments.seed}
-    with parallel_config("loky", inner_max_num_threads=1):
-        result = compare(X, y, estimators, test=arguments.test, **folds, **run)
+    result = compare(X, y, estimators, test=arguments.test, **folds, **run)
     drawn = "" if len(X) == n_samples else f", {len(X)} of {n_samples} samples, drawn by class"
     about = {"data": f"{arguments.data}{drawn}", **result.about}
     result = attrs.evolve(result, about=about | {"command": shlex.join(["python", "-m", "rplvq", *arguments.given])})

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from rplvq.arrays import check_groups, hard_targets
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
-from rplvq.estimators import resolve_manifold
+from rplvq.estimators import ambient_of, resolve_manifold
 from rplvq.io import UNREADABLE, open_members
 from rplvq.protocols import Array
 
@@ -121,7 +121,7 @@ def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> 
     """
     for metric in metrics:
         try:
-            resolve_manifold(metric).encode(X)
+            ambient_of(resolve_manifold(metric)).encode(X)
         except ValueError as error:
             raise ValueError(f"metric {metric}: {error}") from error
     classes, counts = np.unique(y.argmax(axis=1) if y.ndim == 2 else y, return_counts=True)

@@ -7,16 +7,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_labels
+from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, single_blas_thread
 from rplvq.distributed._initial import first_prototypes
 from rplvq.distributed._partitions import collected, in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
 from rplvq.estimators import (
     RiemannianLVQ,
+    ambient_of,
     begin_training,
     make_trainer,
     manifold_of,
     new_or_resumed,
+    referenced,
     resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
@@ -24,13 +26,17 @@ from rplvq.estimators import (
     store,
 )
 from rplvq.exceptions import PointError
+from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables
 from rplvq.protocols import Array, Manifold
 from rplvq.training import edge_trouble, step_trouble, untrained_history, warn_of
 
 SAMPLE = 20_000
-"""Number of evenly spaced samples that this process collects to choose sigma2 and the step size from."""
+"""Number of evenly spaced samples that this process collects to choose sigma2 and the step size from.
+
+A reference, such as that of :class:`rplvq.TangentSpace`, is learned from the same samples.
+"""
 
 FITTED = (
     "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "trials_", "n_epochs_", "history_",
@@ -53,7 +59,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches. A
         number draws mini-batches over all partitions, from one permutation per epoch that the caller holds (8 bytes per
         sample). Early stopping, ``growth``, ``class_weight``, adaptive step sizes, initializers of your own and
-        manifolds without ``pull`` and ``exp`` are not supported.
+        manifolds without ``pull`` and ``exp`` are not supported. :class:`rplvq.TangentSpace` learns its reference from
+        at most 20,000 evenly spaced samples.
     persist : bool, default=True
         Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
         encodes them again in every step.
@@ -122,28 +129,31 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             If the checkpoint cannot be read.
         """
         model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
-        manifold = self._check(model)
-        samples = in_blocks(X)
-        classes, targets = check_labels(collected(y), len(samples))
-        partitions = partition(samples, targets, manifold, persist=self.persist)
-        counts = resolve_counts(model.prototypes_per_class, classes)
-        trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
-        # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
-        digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
-        progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
-        rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
-        if progress is None:
-            prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
-            rows = np.unique(np.linspace(0, len(partitions) - 1, min(SAMPLE, len(partitions))).astype(int))
-            first = prototypes, labels, partitions.take(rows)
-            progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
-        for latest in training.epochs(progress, rng, origin):
-            progress = latest
-        state, history = progress.result()
-        if not history:
-            history = untrained_history(state, training.score(state))
-        store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
-        edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
+        with single_blas_thread(matrix_size(X)):
+            manifold = self._check(model)
+            samples = in_blocks(X)
+            classes, targets = check_labels(collected(y), len(samples))
+            manifold = _referenced(manifold, samples, targets)
+            partitions = partition(samples, targets, manifold, persist=self.persist)
+            counts = resolve_counts(model.prototypes_per_class, classes)
+            trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
+            # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
+            digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
+            progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
+            rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes))
+            if progress is None:
+                prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
+                first = prototypes, labels, partitions.take(_some_rows(len(partitions)))
+                progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
+            for latest in training.epochs(progress, rng, origin):
+                progress = latest
+            state, history = progress.result()
+            if not history:
+                history = untrained_history(state, training.score(state))
+            store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
+            edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, len(partitions))], 3)
         self.estimator_ = model
         for name in FITTED:
@@ -234,6 +244,23 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         if model.class_weight is not None:
             raise ValueError(f"class_weight={model.class_weight!r} is not supported by DistributedLVQ: pass None")
         return manifold
+
+
+def _some_rows(n_samples: int) -> Array:
+    """Return the indices of the evenly spaced samples that this process collects."""
+    return np.unique(np.linspace(0, n_samples - 1, min(SAMPLE, n_samples)).astype(int))
+
+
+def _referenced(manifold: Manifold[Any], samples: Any, targets: Array) -> Manifold[Any]:
+    """Return the manifold with its reference, if it needs one, learned from the evenly spaced samples."""
+    if not hasattr(manifold, "referenced"):
+        return manifold
+    rows = _some_rows(len(samples))
+    try:
+        codes = np.asarray(ambient_of(manifold).encode(collected(samples[rows])))
+    except PointError as error:
+        raise PointError(int(rows[error.index]), error.reason, error.name) from None
+    return referenced(manifold, Samples(codes, targets[rows]).canonical())[0]
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, canonical_order
+from rplvq.arrays import Samples, canonical_order, matrix_size, single_blas_thread
 from rplvq.distributed._partitions import Partitions, partition
 from rplvq.estimators import resolve_manifold
 from rplvq.initializers import Assignment, choose_by_class, prototype_counts
@@ -49,11 +49,12 @@ def distributed_mean(manifold: MetricName | Manifold[Any], X: Any, *, tol: float
     array([[2.718282, 0.      ],
            [0.      , 1.      ]])
     """
-    geometry = resolve_manifold(manifold)
-    partitions = partition(X, None, geometry, persist=True)
-    first = partitions.take(np.arange(1)).codes[0]
-    found = DistributedMembers(geometry, partitions).mean(first, tol, max_iter=max_iter)
-    return np.array(geometry.decode(found[None])[0])
+    with single_blas_thread(matrix_size(X)):
+        geometry = resolve_manifold(manifold)
+        partitions = partition(X, None, geometry, persist=True)
+        first = partitions.take(np.arange(1)).codes[0]
+        found = DistributedMembers(geometry, partitions).mean(first, tol, max_iter=max_iter)
+        return np.array(geometry.decode(found[None])[0])
 
 
 def first_prototypes(

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, matrix_size, single_blas_thread
 from rplvq.exceptions import PointError
 from rplvq.io import digest_of
 from rplvq.protocols import Array, Manifold
@@ -47,9 +47,9 @@ class Partitions:
         return list(dask.persist(*self._lazily(function, shared, each)))
 
     def _lazily(self, function: Callable[..., Any], shared: Sequence[Any], each: Sequence[Sequence[Any]]) -> list[Any]:
-        call, common = dask.delayed(function, pure=False), [dask.delayed(value, traverse=False) for value in shared]
+        call, common = dask.delayed(_evaluate, pure=False), [dask.delayed(value, traverse=False) for value in shared]
         own = each or [()] * len(self.blocks)
-        return [call(block, *common, *values) for block, values in zip(self.blocks, own, strict=True)]
+        return [call(function, block, *common, *values) for block, values in zip(self.blocks, own, strict=True)]
 
     def of_class(self, label: int) -> Partitions:
         """Return the samples of one class, without copying them."""
@@ -74,6 +74,11 @@ class Partitions:
     def digests(self) -> Array:
         """SHA-256 of each partition's codes and targets, shape (P, 32): a checkpoint recognises the samples by them."""
         return np.frombuffer(b"".join(self.map(_digest_of)), dtype=np.uint8).reshape(-1, 32)
+
+
+def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> Any:
+    with single_blas_thread(matrix_size(block.codes)):
+        return function(block, *arguments)
 
 
 def _of_class(block: Samples, label: int) -> Samples:
@@ -131,6 +136,7 @@ def partition(X: Any, targets: Array | None, manifold: Manifold[Any], *, persist
 
 def _make_block(points: Array, targets: Array, manifold: Manifold[Any], start: int) -> Samples:
     try:
-        return Samples(manifold.encode(points), targets)
+        with single_blas_thread(matrix_size(points)):
+            return Samples(manifold.encode(points), targets)
     except PointError as error:
         raise error.shifted(start) from None

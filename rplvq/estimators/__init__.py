@@ -1,7 +1,7 @@
 """The scikit-learn interface: the classifier, its predictions, its streams, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
-from rplvq.estimators._fitting import begin_training, make_trainer, new_or_resumed, store
+from rplvq.estimators._fitting import ambient_of, begin_training, make_trainer, new_or_resumed, referenced, store
 from rplvq.estimators._names import (
     manifold_of,
     resolve_cost,
@@ -14,7 +14,7 @@ from rplvq.estimators._names import (
 )
 
 __all__ = [
-    "RiemannianLVQ", "begin_training", "make_trainer", "manifold_of", "new_or_resumed", "resolve_cost",
-    "resolve_counts", "resolve_early_stopping", "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule",
-    "resolve_step_size", "store",
+    "RiemannianLVQ", "ambient_of", "begin_training", "make_trainer", "manifold_of", "new_or_resumed", "referenced",
+    "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer", "resolve_manifold",
+    "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip

@@ -11,9 +11,27 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples, check_class_sizes, check_labels, check_weights, encoded, weigh_classes
+from rplvq.arrays import (
+    Samples,
+    by_block,
+    check_class_sizes,
+    check_labels,
+    check_weights,
+    encoded,
+    matrix_size,
+    single_blas_thread,
+    weigh_classes,
+)
 from rplvq.costs import CostName
-from rplvq.estimators._fitting import begin_training, draw_seed, make_trainer, new_or_resumed, store
+from rplvq.estimators._fitting import (
+    ambient_of,
+    begin_training,
+    draw_seed,
+    make_trainer,
+    new_or_resumed,
+    referenced,
+    store,
+)
 from rplvq.estimators._names import (
     DEFAULT_MANIFOLD,
     InitName,
@@ -40,7 +58,7 @@ from rplvq.estimators._online import (
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
-from rplvq.io import save_model
+from rplvq.io import require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
@@ -57,6 +75,7 @@ from rplvq.training import (
     history_row,
     if_possible,
     measure,
+    one_decision,
     split_classes,
     step_trouble,
     untrained_history,
@@ -78,7 +97,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
         The metric: "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean" ("euclid",
         the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein" ("wasserstein"),
-        "learned_log_euclidean", "euclidean_vectors" for plain vectors, or an object.
+        "learned_log_euclidean", "tangent" (the affine-invariant metric made flat at the mean of the training samples),
+        "euclidean_vectors" for plain vectors, or an object.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.
     metric : str, Manifold, pymanopt manifold or None, default=None
@@ -279,28 +299,38 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         DivergenceWarning
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
         """
-        manifold, classes, samples = self._check(X, y, sample_weight, in_stream=False)
-        progress, origin = new_or_resumed(self, resume, classes, samples)
-        rng, validation = np.random.default_rng(origin.seed), None
-        if stopping := resolve_early_stopping(self.early_stopping):
-            samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
-        trainer = make_trainer(self, manifold, self._initializer(classes, samples))
-        if progress is None:
-            first = trainer.first_prototypes(samples, len(classes), rng)
-            progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
-        interrupted = False
-        try:
-            for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
-                progress = latest
-        except KeyboardInterrupt:  # keep the result of the epoch before
-            rng.bit_generator.state, interrupted = progress.rng, True
-        state, history = progress.result()
-        if not history:
-            parts = [samples] if validation is None else [samples, validation]
-            # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
-            cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
-            history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
-        store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
+        with single_blas_thread(matrix_size(X)):
+            manifold = manifold_of(self)
+            classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, in_stream=False)
+            progress, origin = new_or_resumed(self, resume, classes, samples)
+            rng, validation = np.random.default_rng(origin.seed), None
+            if stopping := resolve_early_stopping(self.early_stopping):
+                samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
+            initializer = self._initializer(classes, samples)
+            manifold, samples = referenced(manifold, samples)
+            if validation is not None and hasattr(manifold, "referenced"):
+                validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
+            trainer = make_trainer(self, manifold, initializer)
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes))
+            interrupted = False
+            with one_decision(trainer.decision(samples)):
+                if progress is None:
+                    first = trainer.first_prototypes(samples, len(classes), rng)
+                    progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
+                try:
+                    for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
+                        progress = latest
+                except KeyboardInterrupt:  # keep the result of the epoch before
+                    rng.bit_generator.state, interrupted = progress.rng, True
+            state, history = progress.result()
+            if not history:
+                parts = [samples] if validation is None else [samples, validation]
+                # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
+                cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
+                history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
+            store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
+            edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
         if interrupted:
             warnings.warn(
                 f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
@@ -308,19 +338,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
         warn_of([edge, step_trouble(history, samples.n_visits)], 2)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
 
-        The first call chooses the initial prototypes, sigma2 and the start of the step size (if they are not given)
-        from its batch. Later calls keep its metric, cost and schedules. Schedules advance by one epoch per call up to
-        ``max_epochs``, where they stay. A default step size is then one for streams, see
-        :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of ``growth`` see the
-        latest samples, including those of this call, before the sweep. Callbacks are not called. Ctrl-C leaves the
-        model as it was before the call.
+        The first call chooses the initial prototypes, sigma2, the start of the step size (if they are not given) and
+        the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules.
+        Schedules advance by one epoch per call up to ``max_epochs``, where they stay. A default step size is then one
+        for streams, see :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of
+        ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not called.
+        Ctrl-C leaves the model as it was before the call.
 
         The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
         comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until
@@ -376,27 +405,32 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> model.partial_fit([[9.0]], ["higher"]).predict([[0.0], [8.0]])
         array(['low', 'higher'], dtype='<U6')
         """
-        first, trials = not hasattr(self, "state_"), None
-        stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
-        known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
-        manifold, known, samples = self._check(X, y, sample_weight, known, more=more)
-        if not first:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            self._require_same_shape(samples.codes)
-        if first or stream.alone is not None:
-            samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
-            rng = np.random.default_rng(draw_seed(self))
-            met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
-        else:
-            rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
-            rng.bit_generator.state = self._rng.bit_generator.state
-            met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
-        if stream.alone is None:
-            state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
-        else:
-            row = history_row(state, Score(0.0, 0.0), 0, 0.0)
-        history = append_columns({} if first else self.history_, row)
-        store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
+        with single_blas_thread(matrix_size(X)):
+            first, trials = not hasattr(self, "state_"), None
+            stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
+            known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
+            begins = first or stream.alone is not None
+            manifold = manifold_of(self) if begins else self.trainer_.manifold
+            known, samples = self._check(
+                ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
+            )
+            if not first:
+                validate_data(self, X, skip_check_array=True, reset=False)
+                self._require_same_shape(samples.codes)
+            if begins:
+                samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
+                rng = np.random.default_rng(draw_seed(self))
+                met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
+            else:
+                rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
+                rng.bit_generator.state = self._rng.bit_generator.state
+                met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
+            if stream.alone is None:
+                state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+            else:
+                row = history_row(state, Score(0.0, 0.0), 0, 0.0)
+            history = append_columns({} if first else self.history_, row)
+            store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
         return self
 
     def _begin_stream(
@@ -407,6 +441,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
         stream for the next call, and the trials that chose sigma2.
         """
+        raw = samples
+        manifold, samples = referenced(manifold, raw)
         given = isinstance(self.init, (tuple, list))
         met = np.arange(len(known)) if given else present_classes(samples.targets, len(known))
         few = len(met) < 2 or stream.alone is not None
@@ -416,7 +452,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
         trials: dict[str, Array] = {}
         if len(met) < 2:
-            state, stream = alone_state(trainer, within, rng), stream._replace(alone=call().latest(GATHERED))
+            state = alone_state(trainer, within, rng)
+            stream = stream._replace(alone=buffered(raw, known).latest(GATHERED))
         else:
             first = trainer.first_prototypes(within, len(met), rng)
             progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
@@ -465,19 +502,26 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return tags
 
     def _check(
-        self, X: Any, y: Any, weights: Any, classes: Array | None = None, *, more: bool = False, in_stream: bool = True
-    ) -> tuple[Manifold[Any], Array, Samples]:
-        """Check the data before anything is changed; return manifold, classes, and samples in canonical order.
+        self,
+        manifold: Manifold[Any],
+        X: Any,
+        y: Any,
+        weights: Any,
+        classes: Array | None = None,
+        *,
+        more: bool = False,
+        in_stream: bool = True,
+    ) -> tuple[Array, Samples]:
+        """Check the data before anything is changed; return classes, and samples in canonical order.
 
-        ``classes`` are known before, and ``more`` says whether others are accepted.
+        ``manifold`` encodes the samples, ``classes`` are known before, and ``more`` says whether others are accepted.
         """
         by_posterior(self.decision)
-        manifold = manifold_of(self)
         codes = encoded(manifold, X)
         found, targets = check_labels(y, len(codes), classes, more=more)
         given, is_open = check_weights(weights, len(codes)), in_stream and (more or classes is None)
         weighed = weigh_classes(self.class_weight, found, targets, given, in_stream=in_stream, is_open=is_open)
-        return manifold, found, Samples(codes, targets, weighed).canonical(shares=not in_stream)
+        return found, Samples(codes, targets, weighed).canonical(shares=not in_stream)
 
     def _initializer(
         self, classes: Array, samples: Samples, met: Array | None = None, few: bool = False

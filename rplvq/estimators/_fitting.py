@@ -12,13 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples
-from rplvq.estimators._names import (
-    manifold_of,
-    resolve_cost,
-    resolve_early_stopping,
-    resolve_sigma2_rule,
-    resolve_step_size,
-)
+from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.parts import callables
@@ -53,12 +47,30 @@ def draw_seed(model: Any) -> int:
     return int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
 
 
+def ambient_of(manifold: Any) -> Manifold[Any]:
+    """Return the manifold that checks the samples of a new fit: ``ambient`` if a reference is to be learned first."""
+    return getattr(manifold, "ambient", manifold)  # type: ignore[no-any-return]
+
+
+def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]:
+    """Return the manifold with its reference, and the samples in its coordinates.
+
+    The codes of the samples are those of :func:`ambient_of`. A manifold that needs no reference returns unchanged, with
+    the same samples.
+    """
+    if not hasattr(manifold, "referenced"):
+        return manifold, samples
+    found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
+    return found, attrs.evolve(samples, codes=codes)
+
+
 def new_or_resumed(
     model: Any, resume: str | PathLike[str] | None, classes: Array, samples: Samples
 ) -> tuple[Progress | None, Origin]:
     """Return the progress from which a fit resumes, None for a new fit, and the input of the fit with its seed.
 
-    A ValueError is raised if the checkpoint belongs to another fit.
+    A ValueError is raised if the checkpoint belongs to another fit. The caller then passes the progress to
+    :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
         if hasattr(callback, "before_fit"):  # a Checkpoint refuses a file that cannot be written
@@ -72,7 +84,7 @@ def new_or_resumed(
     else:
         seed = int(loaded.origin["seed"])  # any other random_state cannot be repeated
     origin = Origin(parameters, seed, classes, samples)
-    require_same_origin(resume, loaded, origin, manifold_of(model))
+    require_same_origin(resume, loaded, origin)
     return loaded.progress, origin
 
 

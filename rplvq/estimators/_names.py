@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import attrs
 import numpy as np
-from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq.arrays import index_labels
 from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
-from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt
+from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
 from rplvq.parts import MANIFOLD_METHODS, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
 from rplvq.schedules import AdaptiveStep, HeldOut, is_auto
@@ -35,7 +34,7 @@ def resolve_manifold(value: Any, argument: str = "manifold") -> Manifold[Any]:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
         return _by_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
-    if isinstance(value, PymanoptManifold):
+    if is_from_pymanopt(value):
         return FromPymanopt(value)
     require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
     return value  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import accuracy, row_slices, unmasked
+from rplvq.arrays import accuracy, matrix_size, row_slices, single_blas_thread, unmasked
 from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
@@ -179,9 +179,10 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         n_axes = np.ndim(self.prototypes_) - 1
         image = getattr(X, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
-            return self._over_batch(X, answer)
+            with single_blas_thread(matrix_size(X)):
+                return self._over_batch(X, answer)
         try:
-            found = self._over_batch(X.reshape(-1, *X.shape[-n_axes:]), answer)
+            found = self._over(X.reshape(-1, *X.shape[-n_axes:]), answer)
         except PointError as error:
             raise error.at(np.unravel_index(error.index, image)) from None
         return found.reshape(*image, *found.shape[1:])
@@ -207,10 +208,14 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             self._require_same_shape(codes)
             return np.asarray(answer(self.state_.prototypes, codes))
 
+        def in_thread(rows: slice) -> Array:
+            with single_blas_thread(matrix_size(X)):  # some libraries count threads for each calling thread
+                return part(rows)
+
         chunks = list(row_slices(len(source), needed, at_most=-(-len(source) // n_jobs)))
         if len(chunks) == 1:
             return part(chunks[0])
-        return _gathered(part, chunks, len(source), n_jobs)
+        return _gathered(in_thread, chunks, len(source), n_jobs)
 
     def _encode(self, X: Any, rows: slice) -> Array:
         """Encode some rows of X; an error names the index of the invalid row in X."""

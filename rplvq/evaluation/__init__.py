@@ -11,14 +11,15 @@ from rplvq.evaluation._certainty import (
 from rplvq.evaluation._compare import compare
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._differences import TESTS
+from rplvq.evaluation._explain import Explanation, explain
 from rplvq.evaluation._questions import Question
 from rplvq.evaluation._rejection import RejectOption
 from rplvq.evaluation._report import mean_and_deviation
 from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
 
 __all__ = [
-    "BASELINES", "METRICS", "TESTS", "AccuracyReject", "Comparison", "Question", "RejectOption", "Reliability",
-    "accuracy_reject_curve", "baseline_estimators", "calibrate_sigma2", "compare", "corrected_t_interval",
-    "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation", "reliability",
-    "wilcoxon_p_value",
+    "BASELINES", "METRICS", "TESTS", "AccuracyReject", "Comparison", "Explanation", "Question", "RejectOption",
+    "Reliability", "accuracy_reject_curve", "baseline_estimators", "calibrate_sigma2", "compare",
+    "corrected_t_interval", "corrected_t_p_value", "default_estimators", "explain", "holm", "mean_and_deviation",
+    "reliability", "wilcoxon_p_value",
 ]  # fmt: skip

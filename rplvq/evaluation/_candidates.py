@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
+from rplvq.parts import MANIFOLD_METHODS, what_lacks
 
 METRICS = ("affine_invariant", "log_euclidean")
 BASELINES = ("mdm", "tangent_space")
@@ -136,13 +137,13 @@ def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def named_estimators(estimators: Any) -> dict[str, Any]:
-    """Turn a mapping of estimators, or a sequence of estimators and names of metrics, into a mapping by name."""
+    """Turn a mapping of estimators, or a sequence of estimators and of metrics, into a mapping by name."""
     if isinstance(estimators, Mapping):
         named = dict(estimators)
     elif isinstance(estimators, (list, tuple)):
         pairs: list[tuple[str, Any]] = []
         for index, entry in enumerate(estimators):
-            if isinstance(entry, str):
+            if isinstance(entry, str) or not what_lacks(entry, MANIFOLD_METHODS):
                 try:
                     pairs += default_estimators([entry]).items()
                 except ValueError as error:
@@ -151,7 +152,7 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
                 pairs.append((type(entry).__name__, entry))
         named = unique_names(pairs)
     else:
-        what = "a mapping name -> estimator, a list of estimators and names of metrics, or None"
+        what = "a mapping name -> estimator, a list of estimators and metrics, or None"
         raise ValueError(f"estimators must be {what}, got {estimators!r}")
     if not named:
         raise ValueError("estimators is empty: give at least one, or None for the default")

@@ -4,7 +4,6 @@ import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import auc, log_loss
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
@@ -80,6 +79,8 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     held = count > 0
     means = [np.bincount(bins, values, n_bins)[held] / count[held] for values in (sure, right.astype(float))]
     ece = float(np.average(np.abs(means[1] - means[0]), weights=count[held]))
+    from sklearn.metrics import log_loss  # imported only where it is used, because it takes long
+
     return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=range(len(labels)))))
 
 
@@ -194,5 +195,7 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
     order = np.argsort(-sure, kind="stable")
     last = np.append(np.flatnonzero(np.diff(sure[order])), len(sure) - 1)  # of each group of equal certainty
     coverage, accuracy = (last + 1) / len(sure), np.cumsum(right[order])[last] / (last + 1)
+    from sklearn.metrics import auc
+
     area = auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0]))
     return AccuracyReject(coverage, accuracy, float(area))

@@ -6,10 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
-from rplvq.arrays import check_groups
+from rplvq.arrays import check_groups, single_blas_thread
 from rplvq.evaluation import _cross_validation
 from rplvq.evaluation._about import describe_run, settings_of
 from rplvq.evaluation._candidates import default_estimators, named_estimators
@@ -42,10 +40,10 @@ def compare(
     y : array-like of shape (N,) or (N, C)
         Labels, or soft labels. Estimators are trained on them; folds are stratified and scored by the most probable
         class.
-    estimators : mapping of str to estimator, sequence of estimators or str, or None, default=None
+    estimators : mapping of str to estimator, sequence of estimators and metrics, or None, default=None
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
-        a number where that is ambiguous, and the name of a metric such as "riemann" stands for the trained classifier
-        and the class means under this metric. None uses :func:`default_estimators`.
+        a number where that is ambiguous, and a metric, such as "riemann" or a manifold, stands for the trained
+        classifier and the class means under this metric. None uses :func:`default_estimators`.
     metrics : iterable of str or Manifold, optional
         Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
@@ -125,8 +123,10 @@ def compare(
     )
     sizes = [(len(train), len(test)) for train, test in folds]
     progress = {"total": len(folds) * len(named), "disable": not verbose, "unit": "fit", "desc": "compare"}
+    from tqdm.auto import tqdm
+
     # The results come in the order of the calls, whatever the number of processes.
-    with threadpool_limits(1, user_api="blas"):
+    with single_blas_thread():
         cells = Parallel(n_jobs=n_jobs)(tqdm(calls, leave=False, **progress))
     table = np.array([cells[e :: len(named)] for e in range(len(named))])  # estimators, folds, metrics and the rest
     call = f"rplvq.compare(X, y, ..., cv={' '.join(repr(cv).split())}, repeats={repeats}, random_state={random_state})"

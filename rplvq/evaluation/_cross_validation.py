@@ -13,14 +13,10 @@ import numpy as np
 from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from threadpoolctl import threadpool_limits
 
-from rplvq.arrays import check_soft_labels, hard_targets, one_type, unmasked
+from rplvq.arrays import check_soft_labels, hard_targets, one_type, single_blas_thread, unmasked
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.protocols import Array
@@ -48,6 +44,10 @@ def resolve_scorers(scoring: Any) -> dict[str, Scorer]:
 
 
 def _scorer(part: Any) -> Scorer:
+    # sklearn.metrics and sklearn.model_selection are imported where they are used, to keep the import of rplvq short.
+    from sklearn.dummy import DummyClassifier
+    from sklearn.metrics import check_scoring, cohen_kappa_score, get_scorer, make_scorer
+
     if part == "kappa":
         return make_scorer(cohen_kappa_score)  # type: ignore[no-any-return]
     if isinstance(part, str):
@@ -97,6 +97,8 @@ def resolve_folds(
     elif repeats > 1:
         raise ValueError(f"repeats={repeats} needs a number of folds as cv; give the repetitions in cv={cv!r}")
     else:
+        from sklearn.model_selection import check_cv
+
         splitters = [check_cv(cv)]
         named = " ".join(repr(cv).split()) if hasattr(cv, "split") else "splits that were given as rows"
     folds = [(_rows(a), _rows(b)) for splitter in splitters for a, b in splitter.split(X, y, groups)]
@@ -113,6 +115,8 @@ def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) 
         raise ValueError(f"cv must be at least 2 folds, a splitter or an iterable of splits, got {cv!r}")
     if groups is not None and (count := len(np.unique(groups))) < cv:
         raise ValueError(f"cv={cv} folds need as many groups, but groups has {count}: lower cv")
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     return [kind(cv, shuffle=True, random_state=rng.randint(MAX_SEED)) for _ in range(repeats)]
 
@@ -149,9 +153,11 @@ def run_fold(
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
     every ``random_state``. The sigma2 of an estimator that has none is NaN.
     """
+    from sklearn.metrics import check_scoring
+
     (X, y, hard, groups), (train, test) = data, fold
     # Threads inside BLAS do not speed up small matrices, and they compete with the other processes for the cores.
-    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, train):
+    with single_blas_thread(), _errors_named(name, number, train):
         model = clone(estimator)
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
@@ -161,7 +167,7 @@ def run_fold(
         with interrupts_raised():
             model.fit(X_train, y_train, **given.get("fit", {}))
         fit_seconds = time.perf_counter() - began
-    with threadpool_limits(1, user_api="blas"), _errors_named(name, number, test):
+    with single_blas_thread(), _errors_named(name, number, test):
         X_test = take_rows(X, test)
         for key, given in _requested(model, groups, test).items():
             if given and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call

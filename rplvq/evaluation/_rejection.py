@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
@@ -227,6 +226,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _threshold(self, X: Any, labels: Array, hard: Array, routed: Any) -> float:
         """Return the quantile of the certainties of held-out folds that gives the wanted coverage."""
+        from sklearn.model_selection import StratifiedKFold  # imported only where it is used, because it takes long
+
         found, n = [], len(hard)
         for train, test in StratifiedKFold(self.cv).split(hard, hard):
             model = clone(self.estimator).fit(take_rows(X, train), labels[train], **_of_rows(routed, train, n)["fit"])

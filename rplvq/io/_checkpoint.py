@@ -179,13 +179,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
 
-def require_same_origin(
-    path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin, manifold: Manifold[Any]
-) -> None:
-    """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``.
-
-    ModelFileError is raised if its progress is not that of a fit on this manifold.
-    """
+def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
+    """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
     name, found = os.fspath(path), loaded.origin
     if found is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
@@ -202,10 +197,14 @@ def require_same_origin(
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
         raise ValueError(f"{name} was written by a fit on other samples, labels or weights{why}: pass the same")
+
+
+def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
+    """Raise ModelFileError unless the progress in a checkpoint is that of a fit of ``n_classes`` on this manifold."""
     try:
-        require_progress(loaded.progress, manifold, len(origin.classes))
+        require_progress(progress, manifold, n_classes)
     except UNREADABLE as error:
-        raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
+        raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:

@@ -12,9 +12,8 @@ from typing import Any
 
 import attrs
 import numpy as np
-from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-from rplvq.manifolds import FromPymanopt
+from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, known_part
 from rplvq.protocols import Array
 
@@ -59,7 +58,7 @@ class Packer:
             return {"dict": [self._item(*pair, where, index) for index, pair in enumerate(value.items())]}
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return self._random(value, where)
-        if isinstance(value, PymanoptManifold):
+        if is_from_pymanopt(value):
             return {"pymanopt": [type(value).__qualname__, str(value)]}
         return self._part(value, where)
 

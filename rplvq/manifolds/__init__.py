@@ -16,6 +16,7 @@ from rplvq.manifolds._flat import (
     FlatGeodesics,
     LogCholesky,
     LogEuclidean,
+    flat_components,
     flat_connect,
     flat_exp,
     flat_move,
@@ -23,22 +24,25 @@ from rplvq.manifolds._flat import (
     flat_pull,
     flat_sqdist,
 )
-from rplvq.manifolds._from_pymanopt import FromPymanopt
+from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LearnedLogEuclidean
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
+from rplvq.manifolds._tangent_space import TangentSpace
 
 __all__ = [
     "EPS", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein", "EuclideanVectors",
     "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Look",
-    "Mean", "MetricName", "Product", "ProjectedEuclidean", "descend", "flat_connect", "flat_exp", "flat_move",
-    "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors", "is_additive", "riemannian_mean",
+    "Mean", "MetricName", "Product", "ProjectedEuclidean", "TangentSpace", "descend", "flat_components",
+    "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "inverse_factors",
+    "is_additive", "is_from_pymanopt", "riemannian_mean",
 ]  # fmt: skip
 
 MetricName = Literal[
     "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
-    "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean",
+    "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean", "tangent",
+    "tangent_space",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
@@ -54,5 +58,7 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "bures_wasserstein": BuresWasserstein,
     "wasserstein": BuresWasserstein,
     "learned_log_euclidean": LearnedLogEuclidean,
+    "tangent": TangentSpace,
+    "tangent_space": TangentSpace,
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""

@@ -1,14 +1,17 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
+from rplvq.lanes import LaneKernels
+from rplvq.manifolds._logarithms import kernels_for, whitened_logs
 from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import library_part, number_in, one_of
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, Components, Prototypes, Spectrum
 
 EPS = np.array(np.finfo(float).eps)
 ILL_CONDITIONED = 1e8
@@ -19,6 +22,10 @@ SMALLEST = 1e-140
 """Traces replace norms below this, because their squares underflow."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
+FEW_IN_LANES = 5
+"""The same for compiled eigenvalues."""
+CLOSE = 1e-6
+"""Relative difference of two distances above which it is no rounding, whichever way both were computed."""
 
 
 @library_part
@@ -125,6 +132,27 @@ def pair_spectra(factors: Array, samples: Array) -> Array:
     return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
 
 
+def spectra_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> Array:
+    """Return what :func:`pair_spectra` does, by compiled rotations."""
+    found = whitened_logs(kernels, factors, samples)
+    return pair_spectra(factors, samples) if found is None else found
+
+
+def nearest_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> tuple[Array, Array] | None:
+    """Return the index (B,) of the nearest of K prototypes, from all distances, and whether (B,) another is as near.
+
+    None if a sample has no Cholesky factor.
+    """
+    lengths = np.empty((len(samples), len(factors)))
+    for k, factor in enumerate(factors):
+        logs = whitened_logs(kernels, factor, samples)
+        if logs is None:
+            return None
+        lengths[:, k] = np.sqrt(np.vecdot(logs, logs))
+    best, second = np.partition(lengths, 1, axis=1)[:, :2].T
+    return lengths.argmin(axis=1), ~(second - best > CLOSE * (1 + second))
+
+
 @library_part
 @attrs.frozen
 class AffineInvariant:
@@ -143,8 +171,12 @@ class AffineInvariant:
         about 30 the result may not be positive definite, because of rounding.
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
-        installed and the kernel knows the cost; True raises an error otherwise; False never does. The results agree up
-        to rounding.
+        installed, the kernel knows the cost, and compiling pays: the kernel for this kind of matrices is stored since
+        an earlier fit, or the fits of this process are long enough to be worth the seconds of compiling. Until then
+        fits run plain, so that the first ones after the installation may differ from later ones in rounding. True
+        compiles at once, and raises an error if that is not possible; False never does. Unless this is
+        False, the search for the nearest prototype of 500 or more samples uses compiled eigenvalues, too; it finds the
+        same prototypes.
 
     Notes
     -----
@@ -212,8 +244,12 @@ class AffineInvariant:
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
+        kernels = None if self.compiled is False else kernels_for("batch_spectra", samples)
+        spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
+        few = len(factors) < FEW_IN_LANES
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part, tied = nearest_by_bound(frame, factors, samples[rows], groups, pair_spectra)
+            found = nearest_in_lanes(kernels, factors, samples[rows]) if kernels is not None and few else None
+            part, tied = found or nearest_by_bound(frame, factors, samples[rows], groups, spectra)
             if tied.any():
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
             result[rows] = part
@@ -266,3 +302,13 @@ class AffineInvariant:
         """Follow whitened tangents (K, n, n) of :meth:`pull`, with one eigendecomposition per prototype."""
         lengths, basis = np.linalg.eigh(tangents)
         return follow(inverse_factors(prototypes), -0.5 * lengths, basis)
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split each squared distance into the n squared logarithms of its generalised eigenvalues, shape (B, K, n).
+
+        With ``G W G^H = I`` and ``G X G^H = U diag(lam) U^H``, the filters are the columns of ``G^H U`` and the
+        patterns those of ``G^-1 U``, both of shape (B, K, n, n).
+        """
+        _, logs, eigenvectors, factors = self.connect(prototypes, samples)
+        filters, patterns = adjoint(factors) @ eigenvectors, np.linalg.inv(factors) @ eigenvectors
+        return Components(logs**2, Spectrum(np.exp(logs), filters, patterns))

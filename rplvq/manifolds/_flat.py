@@ -14,10 +14,8 @@ from sklearn.utils import check_array
 
 from rplvq.arrays import (
     check_hermitian,
-    check_positive,
     check_positive_definite,
     expm,
-    from_spectrum,
     parts_of,
     precision_of,
     reads_parts,
@@ -25,8 +23,9 @@ from rplvq.arrays import (
     squared_roots,
     unmasked,
 )
+from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Components
 
 
 class FlatGeodesics(NamedTuple):
@@ -113,6 +112,11 @@ def flat_exp(prototypes: Array, tangents: Array) -> Array:
     return np.asarray(np.asarray(prototypes) + tangents)
 
 
+def flat_components(prototypes: Array, samples: Array) -> Components:
+    """Split the squared distances (B, K) into the squared differences ``|x - w|^2`` by entry, shape (B, K, ...)."""
+    return Components(np.abs(samples[:, None] - np.asarray(prototypes)) ** 2)
+
+
 class FlatMethods:
     """The methods of a manifold in whose coordinates geodesics are straight lines."""
 
@@ -124,6 +128,7 @@ class FlatMethods:
     move = staticmethod(flat_move)
     pull = staticmethod(flat_pull)
     exp = staticmethod(flat_exp)
+    components = staticmethod(flat_components)
 
 
 @library_part
@@ -155,10 +160,7 @@ class LogEuclidean(FlatMethods):
 
     def encode(self, points: Any) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
-        matrices = check_hermitian(points)
-        eigenvalues, eigenvectors = np.linalg.eigh(matrices)
-        check_positive(matrices, eigenvalues, precision_of(points))
-        return from_spectrum(np.log(eigenvalues), eigenvectors)
+        return logarithms(check_hermitian(points), precision_of(points))
 
     def decode(self, codes: Array) -> Array:
         """Return the exponentials of codes, shape (K, n, n)."""

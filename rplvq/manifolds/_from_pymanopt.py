@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import attrs
 import numpy as np
-from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 from rplvq.arrays import require_finite, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array
+
+if TYPE_CHECKING:
+    from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
+
+def is_from_pymanopt(value: Any) -> bool:
+    """Whether a value is a manifold of pymanopt; this package imports pymanopt only where it computes with it."""
+    module = sys.modules.get("pymanopt.manifolds.manifold")  # absent: nobody has made such a manifold
+    return module is not None and isinstance(value, module.Manifold)
 
 
 class TangentGeodesics(NamedTuple):
@@ -60,8 +69,10 @@ class FromPymanopt:
 
     @manifold.validator
     def _has_exp_and_log(self, attribute: attrs.Attribute[Any], value: Any) -> None:
-        if not isinstance(value, PymanoptManifold):
+        if not is_from_pymanopt(value):
             raise TypeError(f"manifold must be a pymanopt manifold, got {value!r}")
+        from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
+
         needed = ("exp", "log", "norm", "retraction", "zero_vector")
         missing = [name for name in needed if getattr(type(value), name) is getattr(PymanoptManifold, name)]
         if missing:

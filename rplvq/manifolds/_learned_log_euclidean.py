@@ -8,14 +8,13 @@ import attrs
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from rplvq.manifolds._coordinates import LARGEST, coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, Components, Prototypes
 
 LONGEST = 0.5
 """Largest relative change of Omega in one step."""
-LARGEST = 1 << 28
-"""Largest size of Omega in bytes, which is enough for full rank with real matrices up to 107 x 107."""
 
 
 @library_part
@@ -52,22 +51,14 @@ class MetricGeodesics(NamedTuple):
     omega: Array  # (r, m)
 
 
-def coordinates(codes: Array, m: int) -> Array:
-    """Return real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
-
-    They are the diagonal, sqrt 2 times the real parts of the entries above it, and, if m is n^2, sqrt 2 times their
-    imaginary parts.
-    """
-    n = codes.shape[-1]
-    if m < n * n and np.iscomplexobj(codes):
-        raise ValueError("X is complex, but the metric was learned on real matrices: learn it on complex ones")
+def on_entries(values: Array, n: int) -> Array:
+    """Share out values (N, m) of :func:`coordinates` among the entries of symmetric matrices (N, n, n)."""
     rows, columns = np.triu_indices(n, 1)
-    places = np.arange(n)
-    above = np.sqrt(2.0) * codes[:, rows, columns]
-    parts = [codes[:, places, places].real, above.real]
-    if m > n * (n + 1) // 2:
-        parts.append(above.imag)
-    return np.hstack(parts)
+    result = np.zeros((len(values), n, n))
+    parts = values[:, n:].reshape(len(values), -1, max(len(rows), 1))  # real, and perhaps imaginary
+    result[:, rows, columns] = result[:, columns, rows] = 0.5 * parts.sum(axis=1)[:, : len(rows)]
+    result[:, range(n), range(n)] = values[:, :n]
+    return result
 
 
 def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weights: Array) -> Array:
@@ -191,6 +182,19 @@ class LearnedLogEuclidean:
             return MetricPrototypes(moved, omega)
         ends, starts = (coordinates(codes, omega.shape[1]) for codes in (samples, prototypes))
         return MetricPrototypes(moved, stepped(omega, self.rate, ends, starts, weights))
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split the squared distances (B, K) by entry of the logarithms, shape (B, K, n, n).
+
+        A coordinate i of the difference v has the part ``v_i (Q v)_i``, which may be negative. Real and imaginary parts
+        of an entry are added up, and its two places above and below the diagonal get half of it each.
+        """
+        omega = self._omega(prototypes, samples)
+        ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (samples, prototypes))
+        differences = ends[:, None] - starts
+        shares = differences * (differences @ omega.T @ omega)
+        found = on_entries(shares.reshape(-1, omega.shape[1]), samples.shape[-1])
+        return Components(found.reshape(*shares.shape[:2], *found.shape[1:]))
 
     def _omega(self, prototypes: Prototypes, samples: Array | None = None) -> Array:
         """Return the Omega (r, m) that prototypes store, or the initial one."""

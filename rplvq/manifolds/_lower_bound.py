@@ -11,18 +11,20 @@ A congruence of all matrices changes no affine-invariant distance. In coordinate
 is the identity the bound is tight. Three inverses per sample and one matrix product then rank all prototypes.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
 from rplvq.manifolds._flat import as_vectors
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Prototypes
 
 UNRELIABLE = 1e-2
 """Relative error above which a bound of first order in the rounding is not valid."""
+SUM_ROUNDING = 1e-12
+"""Relative rounding of a sum of squared distances."""
 FEW_OPEN = 256
 """With at most this many open samples, one more round costs more time than the distances that it rules out."""
 CACHE_BYTES = 1 << 20
@@ -151,6 +153,36 @@ def search(
         winner[rows] = known[rows].argmin(axis=1)
         best[rows] = known[rows, winner[rows]]
     return winner, ~(_of_other_groups(known, groups, winner) > best + slack)
+
+
+def nearest_of_sum(
+    weighted: Array, ends: Sequence[tuple[Any, Prototypes, Array]], groups: Array
+) -> tuple[Array, Array]:
+    """Find the prototype with the smallest sum of squared distances, or another one of its group.
+
+    ``ends`` are F manifolds, each with its K prototypes and B samples, and ``weighted`` (F,) the weights of their
+    squared distances. Those without a method ``bounds`` contribute their distances. Return as
+    :func:`nearest_by_bound`.
+    """
+    shape = len(ends[0][2]), len(ends[0][1])
+    known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
+    for r, (manifold, prototypes, samples) in zip(weighted, ends, strict=True):
+        if hasattr(manifold, "bounds"):
+            found = manifold.bounds(prototypes, samples)
+            lower += r * np.square(np.maximum(found.lower, 0.0))
+            slack += r * np.square(found.slack)
+            bounded.append((r, found.lengths_of))
+        else:
+            known += r * manifold.sqdist(prototypes, samples)
+
+    def lengths_of(rows: Array, columns: Array) -> Array:
+        squares = [r * np.square(exact(rows, columns)) for r, exact in bounded]
+        return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
+
+    lower += known
+    first = lower.argmin(axis=1)
+    best = lengths_of(np.arange(shape[0]), first)
+    return search(np.sqrt(lower), first, best, np.sqrt(slack) + SUM_ROUNDING * best, groups, lengths_of)
 
 
 def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rplvq.arrays import parts_of, subset
+from rplvq.arrays import matrix_size, parts_of, single_blas_thread, subset
 from rplvq.protocols import Array, Manifold, Prototypes
 
 ROUNDING = 1e-9
@@ -102,23 +102,24 @@ def riemannian_mean(
     array([[2.718282, 0.      ],
            [0.      , 1.      ]])
     """
-    shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
-    kept = shares > 0
-    if not kept.all():
-        codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
-    shares = shares / shares.sum()
-    parts = parts_of(codes)
-    in_parts = len(parts) > 1 and is_additive(manifold)
+    with single_blas_thread(matrix_size(codes)):
+        shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
+        kept = shares > 0
+        if not kept.all():
+            codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
+        shares = shares / shares.sum()
+        parts = parts_of(codes)
+        in_parts = len(parts) > 1 and is_additive(manifold)
 
-    def look(prototype: Prototypes) -> Look:
-        if in_parts:
-            return _look_by_parts(manifold, prototype, codes, shares, parts)
-        geodesics = manifold.connect(prototype, codes[:])
-        value = float(shares @ geodesics.sqdist[:, 0])
-        return Look(prototype, value, lambda step: _bare(manifold.move(geodesics, step * shares[:, None])))
+        def look(prototype: Prototypes) -> Look:
+            if in_parts:
+                return _look_by_parts(manifold, prototype, codes, shares, parts)
+            geodesics = manifold.connect(prototype, codes[:])
+            value = float(shares @ geodesics.sqdist[:, 0])
+            return Look(prototype, value, lambda step: _bare(manifold.move(geodesics, step * shares[:, None])))
 
-    first = codes[:1] if start is None else np.asarray(start)[None]
-    return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
+        first = codes[:1] if start is None else np.asarray(start)[None]
+        return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
 
 
 def is_additive(manifold: Manifold[Any]) -> bool:

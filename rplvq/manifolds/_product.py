@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -10,18 +10,16 @@ import attrs
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from rplvq.arrays import reads_parts, row_slices, unmasked
+from rplvq.arrays import LazyRows, reads_parts, row_slices, unmasked
 from rplvq.exceptions import PointError
-from rplvq.manifolds._lower_bound import search
+from rplvq.manifolds._lower_bound import nearest_of_sum
 from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
-from rplvq.manifolds._relevances import as_relevances, log_step, require_relevances
+from rplvq.manifolds._relevances import as_relevances, log_step, require_relevances, shortened, weighted_sum
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, Components, Prototypes
 
 FEW = 8
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
-ROUNDING = 1e-12
-"""Relative rounding of a sum of squared distances."""
 
 
 class ProductGeodesics(NamedTuple):
@@ -42,8 +40,8 @@ def _all_additive(product: Any) -> bool:
     return offers and product.relevances != "learned"
 
 
-def _any_scaled(product: Any) -> bool:
-    return any(hasattr(factor, "unit") for factor in product.factors)
+def _any_offers(method: str) -> Callable[[Any], bool]:
+    return lambda product: any(hasattr(factor, method) for factor in product.factors)
 
 
 @library_part
@@ -197,19 +195,19 @@ class Product:
     def sqdist(self, prototypes: Prototypes, samples: Array) -> Array:
         """Return the squared distances (B, K), the sums over the factors weighted by the relevances."""
         ends = self._ends(prototypes, samples)
-        return _weighted(self._weights_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
+        return weighted_sum(self._weights_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
 
     def connect(self, prototypes: Prototypes, samples: Array) -> ProductGeodesics:
         """Connect samples with prototypes in each factor."""
         weighted = self._weights_of(prototypes)
         parts = tuple(factor.connect(*pair) for factor, *pair in self._ends(prototypes, samples))
-        return ProductGeodesics(_weighted(weighted, [part.sqdist for part in parts]), parts, weighted)
+        return ProductGeodesics(weighted_sum(weighted, [part.sqdist for part in parts]), parts, weighted)
 
     def move(self, geodesics: ProductGeodesics, weights: Array) -> Prototypes:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
         weighted = geodesics.weighted
         moved = tuple(
-            factor.move(part, _shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
+            factor.move(part, shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
         if self.relevances == "learned" and self.rate > 0 and len(moved) > 1:
@@ -230,7 +228,40 @@ class Product:
         moved = tuple(factor.exp(part, tangent) for factor, part, tangent in ends)
         return self._carried(moved, self._weights_of(prototypes))
 
-    @available_if(_any_scaled)  # type: ignore[untyped-decorator]
+    @property
+    def ambient(self) -> Product:
+        """The product of the manifolds that check points before factors such as TangentSpace have their reference."""
+        return attrs.evolve(self, factors=[getattr(factor, "ambient", factor) for factor in self.factors])
+
+    @available_if(_any_offers("referenced"))  # type: ignore[untyped-decorator]
+    def referenced(
+        self, points: Any, groups: Array | None = None, weights: Array | None = None
+    ) -> tuple[Product, Array]:
+        """Return the product with the references of its factors, learned from codes of ``ambient``, and the codes."""
+        if isinstance(points, LazyRows):
+            parts: list[Any] = [LazyRows(part, points.rows) for part in self._split(points.source)]
+        else:
+            parts = list(self._split(points))
+        pairs = list(zip(self.factors, parts, strict=True))
+        found = [f.referenced(x, groups, weights) if hasattr(f, "referenced") else (f, x[:]) for f, x in pairs]
+        return attrs.evolve(self, factors=[f for f, _ in found]), join([codes for _, codes in found], self.shapes)
+
+    @available_if(_any_offers("relearned"))  # type: ignore[untyped-decorator]
+    def relearned(
+        self, kept: Array, held: Array, groups: Array, weights: Array | None = None
+    ) -> tuple[Product, Array, Array]:
+        """Return the product with what its factors learn from the codes ``kept`` alone, and all codes in it."""
+        pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
+        found = [f.relearned(x, y, groups, weights) if hasattr(f, "relearned") else (f, x, y) for f, x, y in pairs]
+        factors, inner, outer = zip(*found, strict=True)
+        return attrs.evolve(self, factors=factors), join(inner, self.shapes), join(outer, self.shapes)
+
+    def components(self, prototypes: Prototypes, samples: Array) -> Components:
+        """Split the squared distances (B, K) into those of the factors, times their relevances, shape (B, K, F)."""
+        parts = [factor.sqdist(*pair) for factor, *pair in self._ends(prototypes, samples)]
+        return Components(np.stack(parts, axis=-1) * self._weights_of(prototypes))
+
+    @available_if(_any_offers("unit"))  # type: ignore[untyped-decorator]
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Return the mean of the squared length scales of the factors, weighted by the relevances."""
@@ -247,34 +278,13 @@ class Product:
         if count < FEW or not any(hasattr(factor, "lower_bounds") for factor in self.factors):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
-        result = np.empty(len(samples), dtype=np.intp)
+        result, weighted = np.empty(len(samples), dtype=np.intp), self._weights_of(prototypes)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 64 * count):
-            result[rows] = self._nearest(prototypes, samples[rows], groups)
+            part, tied = nearest_of_sum(weighted, list(self._ends(prototypes, samples[rows])), groups)
+            if tied.any():
+                part[tied] = self.sqdist(prototypes, samples[rows][tied]).argmin(axis=1)
+            result[rows] = part
         return result
-
-    def _nearest(self, prototypes: Prototypes, samples: Array, groups: Array) -> Array:
-        known = np.zeros((len(samples), len(prototypes)))
-        slack, lower, bounded = np.zeros(len(samples)), known.copy(), []
-        for r, (factor, part, codes) in zip(self._weights_of(prototypes), self._ends(prototypes, samples), strict=True):
-            if hasattr(factor, "bounds"):
-                found = factor.bounds(part, codes)
-                lower += r * np.square(np.maximum(found.lower, 0.0))
-                slack += r * np.square(found.slack)
-                bounded.append((r, found.lengths_of))
-            else:
-                known += r * factor.sqdist(part, codes)
-
-        def lengths_of(rows: Array, columns: Array) -> Array:
-            squares = [r * np.square(exact(rows, columns)) for r, exact in bounded]
-            return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
-
-        lower += known
-        first = lower.argmin(axis=1)
-        best = lengths_of(np.arange(len(samples)), first)
-        winner, tied = search(np.sqrt(lower), first, best, np.sqrt(slack) + ROUNDING * best, groups, lengths_of)
-        if tied.any():
-            winner[tied] = self.sqdist(prototypes, samples[tied]).argmin(axis=1)
-        return winner
 
     def _weights_of(self, prototypes: Prototypes) -> Array:
         """Return the weights (F,) of the squared distances: the relevances, times the scale if they are learned."""
@@ -331,19 +341,3 @@ class Product:
                     f"{found[-1].shape}: a product takes manifolds whose codes have the shape of their points"
                 )
         return join(found, self.shapes)
-
-
-def _weighted(relevances: Array, sqdist: Sequence[Array]) -> Array:
-    """Return the sum of the squared distances (B, K) of the factors, weighted by relevances (F,)."""
-    total = relevances[0] * sqdist[0]
-    for r, part in zip(relevances[1:], sqdist[1:], strict=True):
-        total += r * part
-    return np.asarray(total)
-
-
-def _shortened(weights: Array, sqdist: Array, longest: float) -> Array:
-    """Return weights (B, K) with which no step exceeds a length, given squared distances (B, K)."""
-    if longest == np.inf:
-        return weights
-    reach = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
-    return weights * (longest / np.maximum(reach, longest)) if (reach > longest).any() else weights

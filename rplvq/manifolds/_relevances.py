@@ -1,5 +1,6 @@
 """Relevances of the factors of a product, learned in logarithmic coordinates."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,3 +55,19 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, weights: Array, rate:
     change *= -0.5 * rate / unit
     change *= LONGEST / max(np.abs(change).max(), LONGEST)
     return np.asarray(np.exp(np.clip(logs + change, -LARGEST, LARGEST)))
+
+
+def weighted_sum(weighted: Array, sqdist: Sequence[Array]) -> Array:
+    """Return the sum of the squared distances (B, K) of the factors, times their weights (F,)."""
+    total = weighted[0] * sqdist[0]
+    for r, part in zip(weighted[1:], sqdist[1:], strict=True):
+        total += r * part
+    return np.asarray(total)
+
+
+def shortened(weights: Array, sqdist: Array, longest: float) -> Array:
+    """Return weights (B, K) with which no step exceeds a length, given squared distances (B, K)."""
+    if longest == np.inf:
+        return weights
+    reach = np.sum(np.abs(weights) * np.sqrt(sqdist), axis=0)
+    return weights * (longest / np.maximum(reach, longest)) if (reach > longest).any() else weights

@@ -10,7 +10,15 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from rplvq.arrays import adjoint, as_number_array, check_hermitian, mixed_units, require_finite, unmasked
+from rplvq.arrays import (
+    adjoint,
+    as_number_array,
+    check_hermitian,
+    mixed_units,
+    require_finite,
+    single_blas_thread,
+    unmasked,
+)
 from rplvq.exceptions import PointError
 from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map
 from rplvq.protocols import Array
@@ -94,10 +102,10 @@ def trial_covariances(
     signals = signals.astype(complex if np.iscomplexobj(signals) else float, copy=False)
     if center:
         signals = signals - signals.mean(axis=2, keepdims=True)
-    covariances = _second_moments(signals, n_samples - 1)
-    if estimator is not None:
-        return _shrink(covariances, estimator(signals))
-    return _shrink(covariances, np.full(len(covariances), strength))
+    with single_blas_thread(_effective_size(n_channels, n_samples)):
+        covariances = _second_moments(signals, n_samples - 1)
+        shares = np.full(len(covariances), strength) if estimator is None else estimator(signals)
+    return _shrink(covariances, shares)
 
 
 def region_covariances(
@@ -173,7 +181,8 @@ def region_covariances(
                 f"{len(covariances[0])} for images[0]: return the same number for every image"
             )
         centered = pixels - pixels.mean(axis=0)
-        covariances.append(_second_moments(centered.T, len(pixels) - 1))
+        with single_blas_thread(_effective_size(*centered.T.shape)):
+            covariances.append(_second_moments(centered.T, len(pixels) - 1))
     return _shrink(np.stack(covariances), np.full(len(covariances), strength))
 
 
@@ -212,6 +221,11 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
     """
     matrices = check_hermitian(X)
     return _shrink(matrices, np.full(len(matrices), _strength(shrinkage)))
+
+
+def _effective_size(n_channels: int, n_samples: int) -> int:
+    """Return the size of square matrices whose product takes as many operations as that of signals (n, l)."""
+    return int((float(n_channels) ** 2 * n_samples) ** (1 / 3))
 
 
 def _second_moments(signals: Array, divisor: int) -> Array:

@@ -4,10 +4,6 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-from pymanopt import Problem
-from pymanopt.function import numpy as numpy_function
-from pymanopt.manifolds import ComplexGrassmann, Grassmann
-from pymanopt.optimizers import ConjugateGradient
 
 from rplvq.arrays import adjoint, congruence, hermitian_part
 from rplvq.costs import evaluate
@@ -74,6 +70,12 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     n, p = basis.shape
     if n == p or max_iter == 0:
         return Descent(basis, function(basis)[0], 0)
+    # Imported here, because most users of this library never need it.
+    from pymanopt import Problem
+    from pymanopt.function import numpy as numpy_function
+    from pymanopt.manifolds import ComplexGrassmann, Grassmann
+    from pymanopt.optimizers import ConjugateGradient
+
     manifold = (ComplexGrassmann if np.iscomplexobj(function.samples) else Grassmann)(n, p)
     seen: dict[str, Any] = {"basis": None}
 

@@ -9,7 +9,19 @@ from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import by_block, check_labels, congruence, encoded, hard_targets, index_labels, invsqrtm, logm, sqrtm
+from rplvq.arrays import (
+    by_block,
+    check_labels,
+    congruence,
+    encoded,
+    hard_targets,
+    index_labels,
+    invsqrtm,
+    logm,
+    matrix_size,
+    single_blas_thread,
+    sqrtm,
+)
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
@@ -139,24 +151,25 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         ValueError
             If an argument or a parameter is invalid; nothing is changed then.
         """
-        routed = process_routing(self, "fit", **params).classifier.fit
-        cost, codes, classes, targets = self._check(X, y)
-        manifold = AffineInvariant()
-        center = riemannian_mean(manifold, codes).code
-        whitening, coloring = invsqrtm(center), sqrtm(center)
-        samples = congruence(codes, whitening)
-        index = hard_targets(targets)
-        members = [samples[index == label] for label in range(len(classes))]
-        means = np.stack([riemannian_mean(manifold, group).code for group in members])
-        basis = _leading(means, np.array([len(group) for group in members]), self.n_components)
-        sigma2 = self._start_sigma2(means, samples, basis)
-        target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
-        basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
-        components, prototypes = _canonical(whitening @ basis, center), congruence(target.prototypes, coloring)
-        validate_data(self, X, skip_check_array=True)
-        self.components_, self.prototypes_ = components, prototypes
-        self.prototype_labels_ = classes[target.labels]
-        self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
+        with single_blas_thread(matrix_size(X)):
+            routed = process_routing(self, "fit", **params).classifier.fit
+            cost, codes, classes, targets = self._check(X, y)
+            manifold = AffineInvariant()
+            center = riemannian_mean(manifold, codes).code
+            whitening, coloring = invsqrtm(center), sqrtm(center)
+            samples = congruence(codes, whitening)
+            index = hard_targets(targets)
+            members = [samples[index == label] for label in range(len(classes))]
+            means = np.stack([riemannian_mean(manifold, group).code for group in members])
+            basis = _leading(means, np.array([len(group) for group in members]), self.n_components)
+            sigma2 = self._start_sigma2(means, samples, basis)
+            target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
+            basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
+            components, prototypes = _canonical(whitening @ basis, center), congruence(target.prototypes, coloring)
+            validate_data(self, X, skip_check_array=True)
+            self.components_, self.prototypes_ = components, prototypes
+            self.prototype_labels_ = classes[target.labels]
+            self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
         return self
 
     def transform(self, X: Any) -> Array:
@@ -172,10 +185,11 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         NotFittedError, ValueError
             Before fit, or if a matrix is not positive definite or of another size.
         """
-        check_is_fitted(self)
-        codes = encoded(AffineInvariant(), X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return by_block(lambda part: congruence(part, self.components_), codes)
+        with single_blas_thread(matrix_size(X)):
+            check_is_fitted(self)
+            codes = encoded(AffineInvariant(), X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return by_block(lambda part: congruence(part, self.components_), codes)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the router of scikit-learn's metadata routing: fit calls fit of ``classifier``."""

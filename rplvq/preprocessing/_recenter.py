@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import check_groups, congruence, encoded, invsqrtm, parts_of, subset
+from rplvq.arrays import check_groups, congruence, encoded, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.protocols import Array
 
@@ -117,17 +117,18 @@ class Recenter(TransformerMixin, BaseEstimator):
         -------
         self : Recenter
         """
-        self._check_parameters()
-        codes = encoded(AffineInvariant(), X)
-        names, index = _named(groups, len(codes))
-        members = [subset(codes, np.flatnonzero(index == g)) for g in range(len(names))]
-        means = np.stack([self._mean(own, name) for own, name in zip(members, names.tolist(), strict=True)])
-        if self.online:
-            sizes = np.bincount(index).astype(float)
-            start = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
-            self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
-        validate_data(self, X, skip_check_array=True)
-        self.groups_, self.means_ = names, means
+        with single_blas_thread(matrix_size(X)):
+            self._check_parameters()
+            codes = encoded(AffineInvariant(), X)
+            names, index = _named(groups, len(codes))
+            members = [subset(codes, np.flatnonzero(index == g)) for g in range(len(names))]
+            means = np.stack([self._mean(own, name) for own, name in zip(members, names.tolist(), strict=True)])
+            if self.online:
+                sizes = np.bincount(index).astype(float)
+                start = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
+                self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
+            validate_data(self, X, skip_check_array=True)
+            self.groups_, self.means_ = names, means
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -145,18 +146,19 @@ class Recenter(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if not hasattr(self, "running_"):
             raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running mean")
-        codes = encoded(AffineInvariant(), X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        names, index = _named(groups, len(codes))
-        met = [name for name in names.tolist() if name in self.groups_.tolist()]
-        if met:
-            raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
-        running = dict(self.running_)
-        for g, name in enumerate(names.tolist()):
-            for code in subset(codes, np.flatnonzero(index == g)):
-                mean, count = running.get(name, (self.start_, 0))
-                running[name] = self._next(mean, count, code)
-        self.running_ = running
+        with single_blas_thread(matrix_size(X)):
+            codes = encoded(AffineInvariant(), X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            names, index = _named(groups, len(codes))
+            met = [name for name in names.tolist() if name in self.groups_.tolist()]
+            if met:
+                raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
+            running = dict(self.running_)
+            for g, name in enumerate(names.tolist()):
+                for code in subset(codes, np.flatnonzero(index == g)):
+                    mean, count = running.get(name, (self.start_, 0))
+                    running[name] = self._next(mean, count, code)
+            self.running_ = running
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
@@ -173,26 +175,27 @@ class Recenter(TransformerMixin, BaseEstimator):
             Also if no groups are given after a fit with groups.
         """
         check_is_fitted(self)
-        codes = encoded(AffineInvariant(), X)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        names, index = _named(groups, len(codes))
-        known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
-        if groups is None and None not in known:
-            raise ValueError(
-                f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
-                "with a new name for a new session"
-            )
-        running = [mean for mean, _ in getattr(self, "running_", {}).values()]
-        result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_, *running))
-        for g, name in enumerate(names.tolist()):
-            rows = np.flatnonzero(index == g)
-            members = subset(codes, rows)
-            if name not in known and self.online:
-                self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
-                continue
-            whitening = invsqrtm(known[name] if name in known else self._mean(members, name))
-            for part in parts_of(members):
-                result[rows[part]] = congruence(members[part], whitening)
+        with single_blas_thread(matrix_size(X)):
+            codes = encoded(AffineInvariant(), X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            names, index = _named(groups, len(codes))
+            known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
+            if groups is None and None not in known:
+                raise ValueError(
+                    f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
+                    "with a new name for a new session"
+                )
+            running = [mean for mean, _ in getattr(self, "running_", {}).values()]
+            result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_, *running))
+            for g, name in enumerate(names.tolist()):
+                rows = np.flatnonzero(index == g)
+                members = subset(codes, rows)
+                if name not in known and self.online:
+                    self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
+                    continue
+                whitening = invsqrtm(known[name] if name in known else self._mean(members, name))
+                for part in parts_of(members):
+                    result[rows[part]] = congruence(members[part], whitening)
         return result
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:

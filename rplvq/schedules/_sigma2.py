@@ -228,8 +228,8 @@ def free_numbers(codes: Array) -> int:
     """
     shape = codes.shape[1:]
     if len(shape) > 1 and shape[-2] == shape[-1]:
-        n = shape[-1]
-        return int(np.prod(shape[:-2])) * (n**2 if np.iscomplexobj(codes) else n * (n + 1) // 2)
+        n = int(shape[-1])
+        return int(np.prod(shape[:-2])) * (n * n if np.iscomplexobj(codes) else n * (n + 1) // 2)
     return int(np.prod(shape)) * (2 if np.iscomplexobj(codes) else 1)
 
 

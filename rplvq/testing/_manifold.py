@@ -51,6 +51,9 @@ def check_manifold(
     ``sqdist``, ``grad d^2(x, w) = -2 Log_w(x)``: the rate of d^2(y, w) on the way to x, ``-2 <Log_w(x), Log_w(y)>``,
     must be that of d^2(x, w) on the way to y.
 
+    A manifold that needs a reference (:class:`rplvq.protocols.Referenced`) learns it from the points. The reference
+    must not depend on their order, and a weight must count as copies of its point.
+
     Parameters
     ----------
     manifold : Manifold
@@ -96,6 +99,7 @@ def check_manifold(
     points = default_points(manifold, rng) if points is None else np.array(points)
     if len(points) < 4:
         raise ValueError(f"points must hold at least 4 points, got {len(points)}")
+    manifold = with_reference(manifold, points)
     codes = encoded(manifold, points)
     half = len(codes) // 2
     prototypes, samples = codes[: min(3, half)], codes[half:][:4]
@@ -117,7 +121,7 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
     refusals = []
     for points in (0.5 * (matrices + matrices.swapaxes(1, 2)), rng.normal(size=(7, 3))):
         try:
-            manifold.encode(points.copy())
+            getattr(manifold, "ambient", manifold).encode(points.copy())
         except (ValueError, TypeError, IndexError) as error:
             refusals.append(str(error))
         else:
@@ -126,6 +130,35 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
         "encode refuses positive definite matrices and vectors, so pass points of the manifold, "
         f"check_manifold(manifold, points). It said: {' | '.join(refusals)}"
     )
+
+
+def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
+    """Return the manifold with its reference, if it needs one, learned from the points, which are in two groups."""
+    if not hasattr(manifold, "referenced"):
+        return manifold  # type: ignore[no-any-return]
+    raw, groups = np.asarray(manifold.ambient.encode(points)), np.arange(len(points)) % 2
+    found, codes = manifold.referenced(raw, groups)
+    d = np.asarray(found.sqdist(codes, codes))
+
+    def same(other: Any, own: Array, wanted: Array, rule: str) -> None:
+        agree(other.sqdist(own, own), wanted, float(d.max()), rule)
+
+    same(found, found.encode(points), d, "referenced must return the codes that encode of its manifold gives")
+    backwards, own = manifold.referenced(raw[::-1], groups[::-1])
+    same(backwards, own[::-1], d, "the reference must not depend on the order of the points")
+    again, own = found.referenced(raw[:-1], groups[:-1])
+    same(again, own, d[:-1, :-1], "a reference that is known must not be learned again")
+    times = np.where(np.arange(len(points)) < 2, 2, 1)
+    weighted, own = manifold.referenced(raw, groups, times.astype(float))
+    copied, _ = manifold.referenced(raw.repeat(times, axis=0), groups.repeat(times))
+    twice = np.asarray(copied.encode(points))
+    same(weighted, own, copied.sqdist(twice, twice), "a point of weight 2 must count as two points")
+    if hasattr(found, "relearned"):
+        fold, inner, outer = found.relearned(codes[:-2], codes[-2:], groups[:-2])
+        own, wanted = np.concatenate([inner, outer]), np.asarray(fold.encode(points))
+        rule = "relearned must return the codes that encode of its manifold gives"
+        same(fold, own, fold.sqdist(wanted, wanted), rule)
+    return found  # type: ignore[no-any-return]
 
 
 def encoded(manifold: Manifold[Any], points: Array) -> Array:
@@ -282,7 +315,17 @@ def move_splits(case: Case) -> None:
         vanish(case.apart(exp(prototypes, sum(parts)), moved), case.size, "pulls of batches must add up")
 
 
+def components_add_up(case: Case) -> None:
+    """Require that the shares of ``components``, if a manifold has it, add up to ``sqdist``."""
+    if (components := getattr(case.manifold, "components", None)) is not None:
+        shares = np.asarray(components(case.prototypes, case.samples).shares)
+        require(shares.shape[:2] == case.d.shape, f"components must have shares (B, K, ...), got {shares.shape}")
+        summed = shares.sum(axis=tuple(range(2, shares.ndim)))
+        agree(summed, case.d, case.size, "the shares of components must add up to sqdist")
+
+
 PROMISES = (
     sqdist_is_symmetric, sqdist_follows_order, connect_gives_sqdist, decode_is_undone, weight_zero_stays,
     weight_shortens_distance, move_stays_on_manifold, batch_agrees_with_samples, move_follows_gradient, move_splits,
+    components_add_up,
 )  # fmt: skip

@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-from tqdm.auto import tqdm
 
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.training._state import EpochReport, Origin, Progress, Score, State
@@ -116,6 +115,8 @@ def run_epochs(
     ``rng``, from which ``epoch`` draws, is set to the random state of ``progress``. The hooks run after each epoch in
     their order. If one raises, the progress is yielded before the exception, so that the epoch is not lost.
     """
+    from tqdm.auto import tqdm  # imported only here, because it takes long
+
     rng.bit_generator.state = progress.rng
     with tqdm(total=n_epochs, initial=progress.state.epoch, disable=not verbose, unit="epoch", leave=False) as bar:
         while progress.state.epoch < n_epochs and not progress.stopped:

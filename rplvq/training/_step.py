@@ -15,10 +15,19 @@ import numpy as np
 
 from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.costs import evaluate
+from rplvq.lanes import lane_kernels
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
-from rplvq.training.compiled import compiled_kernels, connection, decomposes, is_known, is_worthwhile, run_block
+from rplvq.training.compiled import (
+    compiled_kernels,
+    connection,
+    decomposes,
+    is_known,
+    is_worthwhile,
+    run_block,
+    runs_compiled,
+)
 
 
 class Step(NamedTuple):
@@ -156,7 +165,7 @@ class Stepper:
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
         batches = (
-            connection(self.manifold, size, self.compiled, self.n_jobs)
+            connection(self.manifold, size, self._compiles_batches(codes, size, len(labels)), self.n_jobs)
             if size > 1
             else nullcontext(self.manifold.connect)
         )
@@ -181,6 +190,14 @@ class Stepper:
                 if memory is not None:
                     memory = rule.observe(memory, self.manifold, prototypes)
                 yield Step(prototypes, sqdist, loss, n_capped, memory, step_size)
+
+    def _compiles_batches(self, codes: Array, size: int, n_prototypes: int) -> bool:
+        """Whether mini-batches are decomposed by compiled rotations, where these are faster."""
+        if self.compiled != "auto" or not decomposes(self.manifold, size) or lane_kernels() is None:
+            return bool(self.compiled)
+        n, count = codes.shape[-1], min(size, len(codes)) * n_prototypes
+        shape = n, count, np.iscomplexobj(codes)
+        return is_worthwhile(*shape) and runs_compiled("batch_spectra", *shape, len(codes), min(size, len(codes)))
 
     def _is_large(self, codes: Array, size: int, n_prototypes: int) -> bool:
         """Whether batches of ``size`` samples are evaluated in parts: they fill many blocks, and tangents add up."""
@@ -234,5 +251,8 @@ class Stepper:
                 f"batches of {size})"
             )
         n, is_complex = samples.codes.shape[-1], np.iscomplexobj(samples.codes)
-        pays = self.compiled is True or is_worthwhile(n, len(state.labels), is_complex)
-        return kernel if whole and pays else None
+        if not (whole and kernel):
+            return None
+        shape = n, len(state.labels), is_complex
+        is_due = self.compiled is True or (is_worthwhile(*shape) and runs_compiled("run_steps", *shape, len(samples)))
+        return kernel if is_due else None

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, subset, visits
+from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, single_blas_thread, subset, visits
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
@@ -36,6 +36,7 @@ from rplvq.training._resize import Window, new_codes
 from rplvq.training._settling import Settling
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
+from rplvq.training.compiled import Decision, one_decision
 
 
 @library_part
@@ -118,7 +119,8 @@ class Trainer:
             If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
             of such numbers. A schedule of the step size may also give 0.
         """
-        return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
+        with single_blas_thread(matrix_size(samples.codes)):
+            return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
     def first_prototypes(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> tuple[Prototypes, Array]:
         """Return K prototypes of the initializer, sorted by label, and their labels (K,); see :meth:`init`."""
@@ -188,7 +190,23 @@ class Trainer:
         state, samples : State and Samples
             The state at its epoch (see :meth:`rplvq.training.State.at_epoch`), and the B samples of the batch.
         """
-        return next(self._stepper.steps(state, samples, len(samples)))
+        with single_blas_thread(matrix_size(samples.codes)):
+            return next(self._stepper.steps(state, samples, len(samples)))
+
+    def decision(self, samples: Samples) -> Decision:
+        """Return the decision, still open, whether the steps of a whole fit run compiled.
+
+        Parameters
+        ----------
+        samples : Samples
+            The N samples that will train.
+
+        Returns
+        -------
+        Decision
+            To be passed to :func:`rplvq.training.one_decision` around the calls that should share it.
+        """
+        return Decision(samples.n_visits * self.max_epochs, self.verbose)
 
     @property
     def _stepper(self) -> Stepper:
@@ -231,20 +249,21 @@ class Trainer:
         FloatingPointError
             If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
-        if state.rests:
-            return state, measure(self.manifold, self.cost, state, samples).score(), 0
-        meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
-        rows, weights = visits(len(samples), samples.weights)
-        try:
-            for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
-                codes = subset(samples.codes, block) if size > BLOCK_ROWS else samples.codes[block]
-                part = Samples(codes, samples.targets[block], block_weight)
-                state, capped = stepper.block(state, part, size, meter)
-                n_capped += capped
-            require_finite(state, meter.cost)
-        except np.linalg.LinAlgError as error:
-            raise diverged(state) from error
-        return state, meter.score(), n_capped
+        with single_blas_thread(matrix_size(samples.codes)):
+            if state.rests:
+                return state, measure(self.manifold, self.cost, state, samples).score(), 0
+            meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
+            rows, weights = visits(len(samples), samples.weights)
+            try:
+                for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
+                    codes = subset(samples.codes, block) if size > BLOCK_ROWS else samples.codes[block]
+                    part = Samples(codes, samples.targets[block], block_weight)
+                    state, capped = stepper.block(state, part, size, meter)
+                    n_capped += capped
+                require_finite(state, meter.cost)
+            except np.linalg.LinAlgError as error:
+                raise diverged(state) from error
+            return state, meter.score(), n_capped
 
     def run(
         self, state: State, samples: Samples, rng: np.random.Generator, validation: Samples | None = None
@@ -273,9 +292,10 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        progress = self.begin(state, rng, validation)
-        for latest in self.epochs(progress, samples, rng, validation):
-            progress = latest
+        with single_blas_thread(matrix_size(samples.codes)), one_decision(self.decision(samples)):
+            progress = self.begin(state, rng, validation)
+            for latest in self.epochs(progress, samples, rng, validation):
+                progress = latest
         return progress.result()
 
     def begin(self, state: State, rng: np.random.Generator, validation: Samples | None = None) -> Progress:
@@ -329,11 +349,13 @@ class Trainer:
         >>> [progress.state.epoch for progress in trainer.epochs(start, samples, rng)]
         [1, 2, 3]
         """
+        decision = self.decision(samples)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
-            if state.epoch > 0:
-                state = self.resize(state, samples, state.epoch)
-            return self.sweep_and_record(state.at_epoch(state.epoch + 1, self.max_epochs), samples, rng, validation)
+            with single_blas_thread(matrix_size(samples.codes)), one_decision(decision):
+                if state.epoch > 0:
+                    state = self.resize(state, samples, state.epoch)
+                return self.sweep_and_record(state.at_epoch(state.epoch + 1, self.max_epochs), samples, rng, validation)
 
         def score(state: State) -> Score:
             return measure(self.manifold, self.cost, state, samples).score()
@@ -352,7 +374,14 @@ class Trainer:
     ) -> list[Hook]:
         """Return what runs after each epoch: early stopping, the end of settled training, and the callbacks.
 
-        ``score`` measures a state on the training samples; the other arguments are those of :meth:`epochs`.
+        Parameters
+        ----------
+        progress : Progress
+            The run before the next epoch.
+        score : callable
+            Measures a state on the training samples.
+        validation, origin, settles
+            As for :meth:`epochs`.
         """
         hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
         if settles and is_auto(getattr(self.step_size, "schedule", self.step_size)) and not self.growth:

@@ -2,8 +2,9 @@
 
     OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/predict.py --out tests/benchmarks/results/predict.json
 
-The same prototypes for everybody, SynI (n = 10) and the EEG data (n = 22), all run in turn on one BLAS thread; the
-ratios are medians over the turns of the other's time to ours, and labels are compared.
+The same prototypes for everybody, SynI (n = 10), the EEG data (n = 22) and small random matrices (n = 2, 3, 5 and 8),
+all run in turn on one BLAS thread; the ratios are medians over the turns of the other's time to ours, and labels are
+compared.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import platform
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,8 @@ from rplvq import RiemannianLVQ
 from rplvq.arrays import logm
 from rplvq.datasets import make_syn1
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "rplvq")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "numba")
+SMALL = (2, 3, 5, 8)
 
 
 def machine() -> dict[str, Any]:
@@ -38,7 +41,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-    } | {name: version(name) for name in PACKAGES if name != "rplvq"}
+    } | {name: version(name) for name in PACKAGES if find_spec(name.replace("scikit-learn", "sklearn"))}
 
 
 def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -46,6 +49,14 @@ def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     data = np.load(find("bci2a_cov22.npz"), allow_pickle=False)
     eeg = np.concatenate([unpack_symmetric(data[f"s{k}_cov"].astype(float), 22) for k in (1, 2)])
     return {"SynI": make_syn1(500, random_state=0), "EEG": (eeg, np.concatenate([data["s1_y"], data["s2_y"]]))}
+
+
+def small(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """1000 matrices n x n of four classes that differ in their scales."""
+    rng = np.random.default_rng(n)
+    y = np.arange(1000) % 4
+    vectors = rng.normal(size=(1000, n, 3 * n)) * (1 + 0.5 * rng.random((4, n)))[y][..., None]
+    return vectors @ vectors.swapaxes(1, 2) / (3 * n), y
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -106,6 +117,10 @@ def main() -> None:
                 row = {"data": name} | case(X, y, metric, n_prototypes, arguments.repeats)
                 print(row, flush=True)
                 rows.append(row)
+    for n in SMALL:
+        row = {"data": "random"} | case(*small(n), "log_euclidean", 4, arguments.repeats)
+        print(row, flush=True)
+        rows.append(row)
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps({"machine": machine(), "cases": rows}, indent=2) + "\n")

@@ -62,6 +62,40 @@ def training() -> str:
     return f"{table([name.replace('_', ' ') for name in names], cells)}\n\nMeasured on: {machine(record)}."
 
 
+def threads() -> str:
+    """Return the table of fits with default threads, relative to fits on one thread."""
+    record = load("threads")
+    rows = [
+        [row["machine"], str(row["n"]), f"{1000 * row['one_thread_seconds']:.0f}"]
+        + [f"{row[kind]:.2f}" for kind in ("default", "unlimited")]
+        for row in record["rows"]
+    ]
+    head = ["machine", "n", "one thread, ms", "default, times", "without the limit, times"]
+    return f"{table(head, rows)}\n\nMeasured on: {machine(record)}, load {record['machine']['load']} at the start."
+
+
+def cold_start() -> str:
+    """Return the table of first and later fits."""
+    record = load("cold_start")
+    titles = {
+        "warm": "all kernels stored",
+        "cold": "nothing stored",
+        "compiled at once": "nothing stored, `compiled=True`",
+    }
+    rows = [[title, f"{record['fit'][name]:.1f}"] for name, title in titles.items()]
+    return f"{table(['compiled code', 'processor seconds'], rows)}\n\nMeasured on: {machine(record)}."
+
+
+def imports() -> str:
+    """State the time of the import relative to that of scikit-learn."""
+    record = load("cold_start")
+    return (
+        f"`import rplvq` takes {record['import']['rplvq']:.2f} s of processor time, and scikit-learn's own part of it, "
+        f"`import sklearn.neighbors`, {record['import']['scikit-learn']:.2f} s (the ratio is "
+        f"{record['import_ratio']:.2f}). pymanopt, Matplotlib, Dask and numba are only loaded where they are used."
+    )
+
+
 def prediction(metric: str) -> str:
     """Return the milliseconds of rplvq for 1000 predictions, and those of other methods as multiples of them."""
     cases = [case for case in load("predict")["cases"] if case["metric"] == metric]
@@ -187,6 +221,9 @@ def extrapolated() -> str:
 
 FIELDS: dict[str, Callable[[], str]] = {
     "training": training,
+    "threads": threads,
+    "cold start": cold_start,
+    "import": imports,
     "predict affine_invariant": lambda: prediction("affine_invariant"),
     "predict log_euclidean": lambda: prediction("log_euclidean"),
     "predict machine": lambda: machine(load("predict")),

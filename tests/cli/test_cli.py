@@ -120,6 +120,20 @@ def test_groups_stay_together(tmp_path, capsys):
     np.testing.assert_array_equal(mdm, wanted.of("accuracy")[1])
 
 
+def test_a_metric_without_a_reference_yet_is_checked_and_compared(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=9, n=4, random_state=0)
+    command = ["compare", "--data", str(tmp_path / "data.npz"), *FAST, "--metrics", "tangent", "--quiet"]
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    assert main([*command, "--json"]) == 0
+    found = {row["estimator"]: row["accuracy_mean"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert found.keys() == {"tangent rslvq", "tangent MDM"}
+    assert min(found.values()) > 0.7
+    X[5] *= -1
+    np.savez(tmp_path / "data.npz", X=X, y=y)
+    assert main(command) != 0
+    assert "metric tangent: X[5] is not positive definite" in capsys.readouterr().err
+
+
 def test_samples_are_drawn_by_class(capsys):
     command = ["compare", *FAST, "--metrics", "logeuclid", "--quiet", "--json", "--samples", "100"]
     assert main(command) == 0

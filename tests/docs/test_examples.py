@@ -17,10 +17,12 @@ TUTORIALS = ("eeg_mne", "polsar")  # they also simulate their data: see test_tut
 NEEDS = {
     "dimension_reduction": "bci2a_cov22.npz",
     "eeg_sessions": "bci2a_cov22.npz",
+    "explain": "bci2a_cov22.npz",
+    "prediction_sets": "bci2a_cov22.npz",
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
 """The files of the large data that an example reads."""
-EXTRAS = {"distributed_radar": "dask", "eeg_mne": "mne", "pyriemann_drop_in": "pyriemann"}
+EXTRAS = {"distributed_radar": "dask", "eeg_mne": "mne", "prediction_sets": "crepes", "pyriemann_drop_in": "pyriemann"}
 """The package beyond matplotlib that an example needs."""
 
 

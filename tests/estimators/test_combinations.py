@@ -20,6 +20,7 @@ from rplvq import (
     Prune,
     RiemannianLVQ,
     StepSize,
+    TangentSpace,
     load_model,
 )
 from tests.problems import spd_classes
@@ -46,6 +47,8 @@ FACTORS = {
         "affine-invariant, complex": ({"manifold": "affine_invariant"}, HERMITIAN),
         "Log-Euclidean, complex": ({"manifold": "log_euclidean"}, HERMITIAN),
         "log-Cholesky": ({"manifold": "log_cholesky"}, REAL),
+        "tangent": ({"manifold": "tangent"}, REAL),
+        "tangent, whitened, complex": ({"manifold": TangentSpace(whiten=True)}, HERMITIAN),
         "Bures-Wasserstein, complex": ({"manifold": "bures_wasserstein"}, HERMITIAN),
         "learned, complex": ({"manifold": "learned_log_euclidean"}, HERMITIAN),
         "product": ({"manifold": Product([AffineInvariant(), LogEuclidean()])}, np.stack([REAL, REAL], axis=1)),

@@ -26,6 +26,7 @@ from rplvq import (
     ProjectedEuclidean,
     RiemannianLVQ,
     StepSize,
+    TangentSpace,
     Trainer,
 )
 from tests.problems import changed, refuse, spd_classes
@@ -123,6 +124,7 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
             (AffineInvariant, "max_step_length", "a positive number"),
             (LogEuclidean, "max_step_length", "a positive number"),
             (LogCholesky, "max_step_length", "a positive number"),
+            (TangentSpace, "max_step_length", "a positive number"),
             (LearnedLogEuclidean, "max_step_length", "a positive number"),
             (LearnedLogEuclidean, "rate", "a number of at least 0"),
             (ProjectedEuclidean, "tau", "a positive finite number"),

@@ -14,7 +14,7 @@ from tests.cases import CASES
 from tests.problems import FEW, spd_classes
 
 SEEDS = st.integers(0, 2**32 - 1)
-MATRIX_METRICS = ["affine_invariant", "log_euclidean", "log_cholesky", "bures_wasserstein", "euclidean"]
+MATRIX_METRICS = ["affine_invariant", "log_euclidean", "log_cholesky", "bures_wasserstein", "euclidean", "tangent"]
 
 
 def problem(seed, n, dtype=float):

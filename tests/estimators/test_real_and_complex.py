@@ -14,6 +14,7 @@ from rplvq import (
     LogEuclidean,
     ProjectedEuclidean,
     RiemannianLVQ,
+    TangentSpace,
 )
 from tests import cases
 from tests.problems import refuse, spd_classes
@@ -23,6 +24,7 @@ METRICS = {
     "plain affine_invariant": (AffineInvariant(compiled=False), cases.affine_invariant_distance),
     "log_euclidean": (LogEuclidean(), cases.log_euclidean_distance),
     "log_cholesky": (LogCholesky(), cases.log_cholesky_distance),
+    "tangent": (TangentSpace(cases.reference_of(3)), cases.tangent_distance),
     "bures_wasserstein": (BuresWasserstein(), cases.bures_wasserstein_distance),
     "euclidean": (ProjectedEuclidean(relative=True), cases.norm_of_difference),
 }

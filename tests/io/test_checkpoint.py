@@ -30,6 +30,7 @@ from rplvq import (
     Prune,
     RiemannianLVQ,
     StepSize,
+    TangentSpace,
     Trainer,
 )
 from rplvq.arrays import Samples
@@ -75,6 +76,11 @@ RUNS = {
     "complex": ({}, spd_classes(dtype=complex)),
     "Log-Euclidean": ({"manifold": LogEuclidean()}, (X, Y)),
     "log-Cholesky": ({"manifold": "log_cholesky"}, (X, Y)),
+    "tangent": ({"manifold": "tangent"}, (X, Y)),
+    "tangent, whitened": (
+        {"manifold": TangentSpace(whiten=True), "early_stopping": EarlyStopping(fraction=0.3, patience=2)},
+        spd_classes(dtype=complex),
+    ),
     "Bures-Wasserstein": ({"manifold": "bures_wasserstein"}, (X, Y)),
     "learned Log-Euclidean": ({"manifold": "learned_log_euclidean"}, (X, Y)),
     "product, learned": ({"manifold": PAIR, "sigma2": 1.0}, (np.stack([X, X[::-1]], axis=1), Y)),

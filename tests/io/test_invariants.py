@@ -20,6 +20,7 @@ from rplvq import (
     Prune,
     RiemannianLVQ,
     StepSize,
+    TangentSpace,
     load_model,
 )
 from rplvq.exceptions import ModelFileError
@@ -36,6 +37,8 @@ METRICS = [
     "log_cholesky",
     "bures_wasserstein",
     "learned_log_euclidean",
+    "tangent",
+    TangentSpace(whiten=True),
     "euclidean",
 ]
 OPTIONS = {

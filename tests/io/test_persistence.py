@@ -38,6 +38,7 @@ from rplvq import (
     RiemannianLVQ,
     StepDecay,
     StepSize,
+    TangentSpace,
 )
 from rplvq.datasets import make_syn1
 from rplvq.exceptions import ModelFileError
@@ -78,6 +79,9 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "log-euclidean": ({"manifold": LogEuclidean()}, SPD, CLASS),
     "log-euclidean-hermitian": ({"manifold": "logeuclid", "batch_size": None}, HERMITIAN, CLASS),
     "log-cholesky": ({"manifold": "log_cholesky", "batch_size": 5}, HERMITIAN, CLASS),
+    "tangent": ({"manifold": "tangent"}, SPD, CLASS),
+    "tangent-whitened": ({"manifold": TangentSpace(whiten=True), "batch_size": 5}, HERMITIAN, CLASS),
+    "tangent-given": ({"manifold": TangentSpace(SPD[0])}, SPD, CLASS),
     "bures-wasserstein": ({"manifold": BuresWasserstein(min_stretch=0.2)}, SPD, CLASS),
     "learned-log-euclidean": ({"manifold": LearnedLogEuclidean(rate=0.5, rank=6)}, SPD, CLASS),
     "learned-log-euclidean-hermitian": ({"manifold": "learned_log_euclidean", "batch_size": 3}, HERMITIAN, CLASS),

@@ -27,6 +27,7 @@ MANIFOLDS = st.one_of(
     st.builds(rplvq.AffineInvariant, max_step_length=st.floats(0.1, 20)),
     st.builds(rplvq.LogEuclidean),
     st.builds(rplvq.LogCholesky),
+    st.builds(rplvq.TangentSpace, whiten=st.booleans()),
     st.builds(rplvq.BuresWasserstein, min_stretch=st.floats(0.01, 0.9)),
     st.builds(rplvq.LearnedLogEuclidean, rate=st.floats(0, 1), rank=st.sampled_from([None, 1, 2])),
     st.builds(rplvq.ProjectedEuclidean, tau=st.floats(1e-9, 1e-2), relative=st.booleans()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -18,6 +20,7 @@ from rplvq import (
     LogCholesky,
     LogEuclidean,
     ProjectedEuclidean,
+    TangentSpace,
 )
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
@@ -84,6 +87,9 @@ def test_the_triangle_inequality_holds(case):
         (ProjectedEuclidean, ProjectedEuclidean(relative=True)),
         (EuclideanVectors, ProjectedEuclidean()),
         (LogCholesky, LogEuclidean()),
+        (TangentSpace, TangentSpace(whiten=True)),
+        (TangentSpace, TangentSpace(np.eye(2))),
+        (partial(TangentSpace, np.diag([1.0, 2.0])), TangentSpace(np.eye(2))),
         (BuresWasserstein, BuresWasserstein(min_stretch=0.5)),
         (LearnedLogEuclidean, LearnedLogEuclidean(rank=2)),
     ],

@@ -25,7 +25,10 @@ from rplvq import (
     Product,
     ProjectedEuclidean,
     RiemannianLVQ,
+    TangentSpace,
+    explain,
 )
+from rplvq.arrays import LazyRows
 from rplvq.datasets import load_digits_covariances, make_syn2
 from rplvq.manifolds import is_additive
 from rplvq.manifolds._packed import RelevancePrototypes
@@ -250,6 +253,53 @@ def test_images_of_stacked_points_are_predicted():
     model = RiemannianLVQ(Product([AI, LE]), max_epochs=0).fit(both, y)
     image = both.reshape(4, 6, 2, 3, 3)
     assert_array_equal(model.predict(image).ravel(), model.predict(both))
+
+
+# --- what factors learn from the data, and explanations
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_factors_get_their_references(packed):
+    both, y = useful_and_noise(per_class=10)
+    tangents = TangentSpace(), TangentSpace(whiten=True)
+    product = Product([*tangents, AI], shapes=[(3, 3)] * 3 if packed else None)
+    points = product.pack([both[:, 0], both[:, 1], both[:, 0]])
+    check_manifold(product, points)
+    model = RiemannianLVQ(product, early_stopping=True, max_epochs=3, random_state=0).fit(points, y)
+    fitted = model.trainer_.manifold
+    assert fitted.factors[0].reference.shape == (3, 3)
+    assert fitted.factors[1].covariance.shape == (6, 6)
+    assert fitted.factors[2] == AI
+    again = RiemannianLVQ(Product([TangentSpace()]), max_epochs=0).fit(both[:, :1], y)
+    wanted = RiemannianLVQ(TangentSpace(), max_epochs=0).fit(both[:, 0], y)
+    assert_allclose(again.transform(both[:, :1]), wanted.transform(both[:, 0]), rtol=1e-9)
+
+
+def test_a_reference_that_is_missing_is_named_with_its_factor():
+    with pytest.raises(ValueError, match=r"factor 1, TangentSpace.* has no reference yet"):
+        Product([AI, TangentSpace()]).encode(np.stack([X, X], axis=1))
+
+
+def test_lazy_rows_give_the_same_references():
+    both, y = useful_and_noise(per_class=10)
+    rows = np.arange(0, len(y), 2)
+    product = Product([TangentSpace(), AI])
+    lazy, lazy_codes = product.referenced(LazyRows(both, rows))
+    plain, codes = product.referenced(both[rows])
+    assert lazy == plain
+    assert_array_equal(lazy_codes, codes)
+
+
+@pytest.mark.parametrize("relevances", [[1.0, 3.0], "learned"])
+def test_explanations_are_shares_of_the_factors(relevances):
+    both, y = useful_and_noise(per_class=10)
+    product = Product([AI, LE], relevances=relevances)
+    model = RiemannianLVQ(product, sigma2=1.0, max_epochs=3, random_state=0).fit(both, y)
+    for sample, found in zip(both[:5], explain(model, both[:5]), strict=True):
+        assert found.shares.shape == (2,)
+        assert found.shares.sum() == pytest.approx(found.margin, rel=1e-9)
+        distances = model.transform(sample[None])[0] ** 2
+        assert found.margin == pytest.approx(distances[found.other] - distances[found.own], rel=1e-9)
 
 
 # --- the search for the nearest

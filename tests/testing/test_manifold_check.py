@@ -7,6 +7,7 @@ import pytest
 from pymanopt.manifolds import Grassmann, Sphere
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
+from rplvq.protocols import Components
 from rplvq.testing import check_manifold
 from tests.problems import spd, spd_classes
 
@@ -32,7 +33,7 @@ def with_sqdist(good, function):
     def connect(w, x):
         return good.connect(w, x)._replace(sqdist=function(w, x))
 
-    return Faulty(good, sqdist=function, connect=connect)
+    return Faulty(good, sqdist=function, connect=connect, components=None)
 
 
 def with_weights(good, function):
@@ -112,6 +113,7 @@ class Forgetful(EuclideanVectors):
     """Loses its scale when pickled."""
 
     scale = 1.0
+    components = None
 
     def sqdist(self, prototypes, samples):
         return self.scale * super().sqdist(prototypes, samples)
@@ -184,6 +186,14 @@ MANIFOLD_FAULTS = {
     "pull averages": (
         Faulty(AI, pull=lambda g, s: AI.pull(g, s) / len(s), exp=lambda w, v: AI.exp(w, 4 * v)),
         "pulls of batches must add up",
+    ),
+    "half is explained": (
+        Faulty(AI, components=lambda w, x: Components(0.5 * AI.components(w, x).shares)),
+        "shares of components must add up to sqdist",
+    ),
+    "one is explained": (
+        Faulty(AI, components=lambda w, x: Components(AI.components(w[:1], x).shares)),
+        r"components must have shares \(B, K, ...\)",
     ),
 }
 VECTORS = {"stale", "sequential", "no inner product", "not additive", "moves in place"}

@@ -10,17 +10,16 @@ from numpy.testing import assert_allclose
 
 from rplvq import RSLVQ, AffineInvariant
 from rplvq.arrays import Samples
+from rplvq.lanes import PLAIN_LANES, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.training.compiled import PLAIN, compiled_kernels, connection, run_block
-from rplvq.training.compiled._blocks import from_lanes, into_lanes
-from rplvq.training.compiled._rotations import rounds
 from tests.problems import spd
 
 KERNELS = pytest.mark.parametrize(
     "kernels",
     [
-        pytest.param(lambda: PLAIN, id="python"),
+        pytest.param((lambda: PLAIN, lambda: PLAIN_LANES), id="python"),
         pytest.param(
-            compiled_kernels,
+            (compiled_kernels, lane_kernels),
             id="numba",
             marks=pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed"),
         ),
@@ -42,13 +41,13 @@ def stretched(condition, n, dtype, count=3):
 @pytest.mark.parametrize("n", [2, 5])
 @pytest.mark.parametrize("condition", [1e6, 1e8, 1e10])
 def test_distances_of_single_steps_and_of_batches_are_those_of_sqdist(kernels, dtype, n, condition, monkeypatch):
-    monkeypatch.setattr("rplvq.training.compiled._batches.compiled_kernels", kernels)
+    monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", kernels[1])
     monkeypatch.setattr("rplvq.training.compiled._batches.is_worthwhile", lambda *_: True)
     codes = stretched(condition, n, dtype)
     wanted = MANIFOLD.sqdist(codes[:2], codes)
     assert wanted.max() > np.log(condition) ** 2
     samples = Samples(codes, np.array([0, 1, 1]), np.zeros(3))
-    _, sqdist, _, _ = run_block(kernels(), codes[:2], samples, np.array([0, 1]), 1.0, 1.0, (1.0, 10.0))
+    _, sqdist, _, _ = run_block(kernels[0](), codes[:2], samples, np.array([0, 1]), 1.0, 1.0, (1.0, 10.0))
     assert_allclose(sqdist, wanted, rtol=1e-7, atol=1e-9)
     with connection(MANIFOLD, 3) as connect:
         geodesics = connect(codes[:2], codes)
@@ -67,8 +66,8 @@ def test_rotations_find_spectra_at_every_scale(kernels, dtype, width, exponent):
     found = []
     for scale in (1.0, 10.0**exponent):
         scaled = roots * np.where(np.arange(len(roots)) % 3, scale, 1.0)[:, None, None]
-        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), np.empty(2 * 4 * width)
-        kernels().batch_spectra(lanes, squares, 0, 2, 4, rounds(4), (0.0,) * width)
+        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), aligned(2 * 4 * width)
+        kernels[1]().batch_spectra(lanes, squares, 0, 2, 4, aligned(5 * 4 * width), (0.0,) * width)
         columns = from_lanes(lanes, len(roots), 4, width)
         values = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)
         basis = columns / np.sqrt(values)[..., None]
@@ -85,7 +84,7 @@ def test_a_step_on_a_sample_of_another_scale_is_that_of_the_plain_path(kernels, 
     codes = spd(np.random.default_rng(2), 3, 3, dtype=dtype)
     codes[2] *= scale
     samples, labels = Samples(codes[2:], np.array([0])), np.array([0, 1])
-    moved, sqdist, _, _ = run_block(kernels(), codes[:2], samples, labels, 1e4, 50.0, (1.0, np.inf))
+    moved, sqdist, _, _ = run_block(kernels[0](), codes[:2], samples, labels, 1e4, 50.0, (1.0, np.inf))
     geodesics = MANIFOLD.connect(codes[:2], codes[2:])
     assert_allclose(sqdist, geodesics.sqdist, rtol=1e-12)
     assert_allclose(MANIFOLD.sqdist(codes[:2], codes[2:]), sqdist, rtol=1e-12)

@@ -13,11 +13,11 @@ import attrs
 import numpy as np
 from joblib import effective_n_jobs
 
+from rplvq.arrays import single_blas_thread
+from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels
 from rplvq.manifolds import EPS, AffineInvariant, AffineInvariantGeodesics, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Manifold, Prototypes
-from rplvq.training.compiled._blocks import from_lanes, into_lanes, is_worthwhile, lane_width
-from rplvq.training.compiled._build import Kernels, compiled_kernels
-from rplvq.training.compiled._rotations import rounds
+from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
@@ -39,7 +39,7 @@ def connection(manifold: Any, size: int, compiled: bool | str = "auto", n_jobs: 
     if not decomposes(manifold, size):
         yield manifold.connect
         return
-    kernels, n_threads = compiled_kernels() if compiled else None, effective_n_jobs(n_jobs)
+    kernels, n_threads = lane_kernels() if compiled else None, effective_n_jobs(n_jobs)
     with ThreadPoolExecutor(n_threads - 1) if n_threads > 1 else nullcontext() as pool:
         split = Split(pool, n_threads)
         yield by_lapack(manifold, split) if kernels is None else by_lanes(manifold, kernels, split)
@@ -61,7 +61,7 @@ class Split:
         if self.pool is None or count < 2:
             return [call(0, total)]
         bounds = [total * i // count for i in range(count + 1)]
-        later = [self.pool.submit(call, *part) for part in pairwise(bounds[1:])]
+        later = [self.pool.submit(single_blas_thread()(call), *part) for part in pairwise(bounds[1:])]
         return [call(0, bounds[1]), *(part.result() for part in later)]
 
 
@@ -82,7 +82,7 @@ def by_lapack(manifold: AffineInvariant, split: Split) -> Connect:
     return connect
 
 
-def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Connect:
+def by_lanes(manifold: AffineInvariant, kernels: LaneKernels, split: Split) -> Connect:
     """Return a ``connect`` that decomposes by compiled rotations where these are faster, and by LAPACK elsewhere."""
     plain = by_lapack(manifold, split)
 
@@ -109,14 +109,14 @@ def by_lanes(manifold: AffineInvariant, kernels: Kernels, split: Split) -> Conne
     return connect
 
 
-def decompose(kernels: Kernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
+def decompose(kernels: LaneKernels, matrices: Array, width: int, split: Split) -> tuple[Array, Array]:
     """Return the squared singular values (P, n) of matrices M (P, n, n), and the columns of M V as rows (P, n, n)."""
     n = matrices.shape[1]
-    lanes, pairs, like = into_lanes(matrices.swapaxes(1, 2), width), rounds(n), (0.0,) * width
-    squares = np.empty(len(lanes[0]) // n)
+    lanes, like = into_lanes(matrices.swapaxes(1, 2), width), (0.0,) * width
+    squares = aligned(len(lanes[0]) // n)
 
     def part(start: int, stop: int) -> None:
-        kernels.batch_spectra(lanes, squares, start, stop, n, pairs, like)
+        kernels.batch_spectra(lanes, squares, start, stop, n, aligned(5 * n * width), like)
 
     split(part, len(squares) // (n * width), matrices.size * n)
     ordered = squares.reshape(-1, n, width).swapaxes(1, 2).reshape(-1, n)

@@ -6,13 +6,13 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import PLVQ, RSLVQ
+from rplvq.lanes import aligned, from_lanes, into_lanes
 from rplvq.manifolds import EPS, AffineInvariant, InverseFactors, inverse_factors
 from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._build import Kernels
-from rplvq.training.compiled._rotations import Parts, rounds
 
-SHARES = {4: (0.037, 0.045), 8: (0.026, 0.03)}
-"""Measured time of the rotations per lane and n, relative to LAPACK: by vector width, for real and complex matrices."""
+SHARES = {4: (0.019, 0.025), 8: (0.018, 0.024)}
+"""Measured time of a compiled step per lane and n, relative to LAPACK: by width, for real and complex matrices."""
 LAPACK_OVERHEAD = 1.1
 """Measured time of a step in NumPy, relative to its decompositions alone."""
 
@@ -38,7 +38,12 @@ def lane_width(n: int, count: int, is_complex: bool) -> int:
 
 def is_worthwhile(n: int, count: int, is_complex: bool) -> bool:
     """Whether rotations decompose ``count`` matrices of size n faster than LAPACK."""
-    return _cost(lane_width(n, count, is_complex), n, count, is_complex) < LAPACK_OVERHEAD * count
+    return relative_time(n, count, is_complex) < LAPACK_OVERHEAD * count
+
+
+def relative_time(n: int, count: int, is_complex: bool) -> float:
+    """Return the time of the rotations of ``count`` matrices of size n, in units of LAPACK's time for one matrix."""
+    return _cost(lane_width(n, count, is_complex), n, count, is_complex)
 
 
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
@@ -66,32 +71,12 @@ def run_block(
     sqdist, loss = np.empty((len(codes), count)), np.empty(len(codes))
     width = lane_width(n, count, dtype.kind == "c")
     lanes = into_lanes(factors, width)
-    columns = tuple(np.empty_like(part) for part in lanes)
-    lower, spare = (tuple(np.zeros(shape) for _ in lanes) for shape in ((n, n), n * n * width))
-    data = map(np.ascontiguousarray, (codes.astype(dtype, copy=False), samples.targets, samples.filled_weights, labels))
+    columns, spare = (tuple(aligned(size) for _ in lanes) for size in (len(lanes[0]), n * n * width))
+    lower = tuple(np.zeros((n, n)) for _ in lanes)
+    # One type each, because numba compiles anew for every combination of types.
+    given = (codes, dtype), (samples.targets, np.intp), (samples.filled_weights, float), (labels, np.intp)
+    data = (np.ascontiguousarray(values, dtype=kind) for values, kind in given)
     numbers = 0.5 / sigma2, step_size, *caps, float(EPS)
-    work = columns, lower, spare, rounds(n), (0.0,) * width
+    work = columns, lower, spare, aligned(5 * n * width), (0.0,) * width
     n_capped = kernels.run_steps(lanes, *data, *numbers, sqdist, loss, *work)
     return InverseFactors(from_lanes(lanes, count, n, width)), sqdist, loss, int(n_capped)
-
-
-def into_lanes(matrices: Array, width: int) -> Parts:
-    """Lay out matrices (P, n, n) in flat blocks: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
-
-    Returns one array of shape (blocks n n W,), or for complex matrices two, the real and the imaginary part. The last
-    block is filled up with identities.
-    """
-    n = matrices.shape[1]
-    filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
-    flat = filled.reshape(-1, n, n)
-    flat[: len(matrices)], flat[len(matrices) :] = matrices, np.eye(n)
-    last = np.moveaxis(filled, 1, -1)
-    parts = (last.real, last.imag) if matrices.dtype.kind == "c" else (last,)
-    return tuple(np.ascontiguousarray(part).ravel() for part in parts)
-
-
-def from_lanes(lanes: Parts, count: int, n: int, width: int) -> Array:
-    """Undo :func:`into_lanes`: return the first ``count`` matrices, shape (count, n, n)."""
-    whole = lanes[0] + 1j * lanes[1] if len(lanes) == 2 else lanes[0]
-    last = whole.reshape(-1, n, n, width)
-    return np.ascontiguousarray(np.moveaxis(last, -1, 1)).reshape(-1, n, n)[:count]

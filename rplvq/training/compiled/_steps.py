@@ -1,16 +1,15 @@
 """Steps on single samples for all prototypes at once, in plain Python that numba can compile.
 
-``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``. Inverse factors
-are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
+``rplvq/lanes/_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
+Inverse factors are stored by rows: number (i n + j) W + k of a block is entry (i, j) of its matrix k.
 """
 
 import math
 
 import numpy as np
 
+from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._rotations import Parts, orthogonalise
-from rplvq.training.compiled._simd import Lanes, fill, fused, load, store
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
@@ -39,6 +38,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
     """Fill one block of ``columns`` with the columns of G L, for its inverse factors G and L from :func:`cholesky`."""
     width = len(like)
     start = block * n * n * width
+    factors, columns = raw(factors), raw(columns)
     for j in range(n):
         for i in range(n):
             x, y = fill(0.0, like), fill(0.0, like)
@@ -164,7 +164,7 @@ def run_steps(
     columns: Parts,
     lower: Parts,
     spare: Parts,
-    pairs: Array,
+    work: Array,
     like: Lanes,
 ) -> int:
     """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
@@ -172,8 +172,8 @@ def run_steps(
     ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
     hold arbitrary factors. ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``scale``
     is 1 / (2 sigma2), infinite caps mean none, and ``resolution`` is the smallest singular value, relative to the
-    largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) are to
-    work in.
+    largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n) and ``spare`` (n n W,) and
+    ``work`` (5 n W,) are to work in.
     """
     n, width, n_capped = samples.shape[1], len(like), 0
     blocks = len(factors[0]) // (n * n * width)
@@ -183,7 +183,7 @@ def run_steps(
         cholesky(samples[b], resolution, lower)
         for block in range(blocks):
             whiten(factors, lower, columns, block, n, like)
-            orthogonalise(columns, squares, block, n, pairs, like)
+            orthogonalise(columns, squares, block, n, work, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
         step = step_size * sample_weight[b]
         loss[b], capped = capped_weights(sqdist[b], targets[b], labels, scale, step, max_weight, max_length, weights)

@@ -11,7 +11,7 @@ from pymanopt.optimizers import ConjugateGradient, TrustRegions
 from pymanopt.optimizers.line_search import AdaptiveLineSearcher
 from tqdm.auto import tqdm
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, matrix_size, single_blas_thread
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, Result, State, columns, history_row
 from rplvq.training.solvers._objective import Objective
@@ -131,27 +131,28 @@ def minimize(
     if type(manifold) not in TANGENTS:
         known = sorted(cls.__name__ for cls in TANGENTS)
         raise ValueError(f"solvers do not know the tangents of manifold={manifold!r}: they know {known}")
-    state = state.at_epoch(max_iterations, max_iterations)
-    objective = Objective(manifold, cost, samples, state.labels, state.sigma2)
-    nearest = objective.evaluate(state.prototypes).sqdist.min(axis=1)
-    scale = float(np.sqrt(np.average(nearest, weights=samples.weights)))
-    space = PrototypeStack(manifold, state.prototypes, scale, float(getattr(manifold, "max_step_length", np.inf)))
-    with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
-        recorder = Recorder(objective, space, state, bar.update)
-        if max_iterations == 0 or space.typical_dist == 0:
-            return Result(state, {})
-        decorate = numpy_function(space)
-        problem = Problem(
-            space,
-            decorate(lambda point: objective.value(point)),
-            riemannian_gradient=decorate(lambda point: recorder.gradient(point)),
-            riemannian_hessian=decorate(lambda point, tangent: recorder.hessian(point, tangent)),
-        )
-        first = space.norm(state.prototypes, objective.gradient(state.prototypes))
-        if first == 0:
-            return Result(state, {})
-        point = _run(name, problem, state.prototypes, max_iterations, SMALL_GRADIENT * first)
-    return Result(state._replace(prototypes=point), columns(recorder.rows))
+    with single_blas_thread(matrix_size(samples.codes)):
+        state = state.at_epoch(max_iterations, max_iterations)
+        objective = Objective(manifold, cost, samples, state.labels, state.sigma2)
+        nearest = objective.evaluate(state.prototypes).sqdist.min(axis=1)
+        scale = float(np.sqrt(np.average(nearest, weights=samples.weights)))
+        space = PrototypeStack(manifold, state.prototypes, scale, float(getattr(manifold, "max_step_length", np.inf)))
+        with tqdm(total=max_iterations, disable=not verbose, unit="step", leave=False) as bar:
+            recorder = Recorder(objective, space, state, bar.update)
+            if max_iterations == 0 or space.typical_dist == 0:
+                return Result(state, {})
+            decorate = numpy_function(space)
+            problem = Problem(
+                space,
+                decorate(lambda point: objective.value(point)),
+                riemannian_gradient=decorate(lambda point: recorder.gradient(point)),
+                riemannian_hessian=decorate(lambda point, tangent: recorder.hessian(point, tangent)),
+            )
+            first = space.norm(state.prototypes, objective.gradient(state.prototypes))
+            if first == 0:
+                return Result(state, {})
+            point = _run(name, problem, state.prototypes, max_iterations, SMALL_GRADIENT * first)
+        return Result(state._replace(prototypes=point), columns(recorder.rows))
 
 
 def _run(name: str, problem: Problem, start: Prototypes, max_iterations: int, small: float) -> Prototypes:

@@ -18,6 +18,7 @@ from rplvq.manifolds import (
     LogCholesky,
     LogEuclidean,
     ProjectedEuclidean,
+    TangentSpace,
     inverse_factors,
 )
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -85,7 +86,7 @@ FLAT = Tangents(_plain_products, lambda _, __, ___, tangents, ____: tangents)
 TANGENTS: dict[type, Tangents] = {
     AffineInvariant: Tangents(_plain_products, _by_rotation),
     FromPymanopt: Tangents(_pymanopt_products, _by_ladder),
-    **dict.fromkeys((EuclideanVectors, LogCholesky, LogEuclidean, ProjectedEuclidean), FLAT),
+    **dict.fromkeys((EuclideanVectors, LogCholesky, LogEuclidean, ProjectedEuclidean, TangentSpace), FLAT),
 }
 """The geometries for which solvers work."""
 

@@ -14,7 +14,7 @@ from numba.core import cgutils, config
 from numba.extending import intrinsic, models, overload, register_model
 from numba.np.arrayobj import make_array
 
-from rplvq.training.compiled import _simd as simd
+from rplvq.lanes import _simd as simd
 
 Generator = Callable[[Any, Any, Any, Any], Any]
 
@@ -41,9 +41,30 @@ def llvm_type(kind: Vector) -> ir.VectorType:
 
 
 def pointer(context: Any, builder: Any, kinds: Any, values: Any, kind: Vector) -> Any:
-    """Return a pointer to the vector that begins in the array ``values[0]`` at index ``values[1]``."""
-    data = make_array(kinds[0])(context, builder, values[0]).data
+    """Return a pointer to the vector that begins in ``values[0]``, an array or an address, at index ``values[1]``."""
+    is_array = isinstance(kinds[0], types.Array)
+    data = make_array(kinds[0])(context, builder, values[0]).data if is_array else values[0]
     return builder.bitcast(builder.gep(data, [values[1]]), llvm_type(kind).as_pointer())
+
+
+@intrinsic
+def address(context: Any, array: Any) -> Any:
+    """Return where the numbers of an array begin."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return make_array(signature.args[0])(context, builder, values[0]).data
+
+    return types.CPointer(types.float64)(array), generate
+
+
+@overload(simd.raw, strict=False)
+def raw(arrays: Any) -> Any:
+    """Take the address of an array, or those of a tuple of one or two arrays."""
+    if isinstance(arrays, types.Array):
+        return lambda arrays: address(arrays)
+    if len(arrays) == 1:
+        return lambda arrays: (address(arrays[0]),)
+    return lambda arrays: (address(arrays[0]), address(arrays[1]))
 
 
 @intrinsic

@@ -4,12 +4,24 @@ The kernels use only these operations and ``+ - * /``. In plain Python a vector 
 vector register (``_registers.py``). Loops over lanes instead of explicit vectors were only half as fast.
 """
 
+from typing import Any
+
 import numpy as np
 
 from rplvq.protocols import Array
 
 Lanes = tuple[float, ...]
 """A tuple of W arbitrary numbers. Its length gives the width of vectors as a type, which the compiler must know."""
+
+
+def raw(arrays: Any) -> Any:
+    """Return an array, or a tuple of arrays, as ``load`` and ``store`` access it fastest.
+
+    Compiled, this is the address of its first number. numba counts the references to an array at every call of a
+    function, and does not count addresses; the counting took as much time as the rotations. The array must outlive the
+    address, as an argument of the function does.
+    """
+    return arrays
 
 
 def load(array: Array, index: int, like: Lanes) -> Array:

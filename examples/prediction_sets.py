@@ -1,0 +1,89 @@
+"""Prediction sets with a guarantee
+
+A brain-computer interface that is unsure can show two commands instead of one wrong command. Conformal prediction turns
+the probabilities of any classifier into sets of classes that hold the true class in at least, say, 80 % of new trials,
+if these trials are exchangeable with those of a calibration. The package `crepes` does this around `RiemannianLVQ`
+without an adapter: it needs one number per trial and class, here one minus the probability of the class.
+
+The trials of a second day are not exchangeable with those of the first day, so that the guarantee fails where nothing
+is done about it. `Recenter` removes most of the difference without labels. If the true class becomes known after each
+trial, as in a training session, the calibration can go on online.
+
+Data: `bci2a_cov22.npz` holds, for each subject k from 1 to 9, the upper triangles of the 22 x 22 covariances of all
+trials (`sk_cov`, 576 x 253), their labels (`sk_y`) and which are of the second day (`sk_test`). The recordings are at
+<https://www.bbci.de/competition/iv/>, and MOABB downloads them as `BNCI2014_001`; `examples/paper/bci2a_moabb.py`
+computes such covariances from them. Put the file into the folder that RPLVQ_DATA names. Also `pip install crepes`.
+"""
+
+import os
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from crepes import ConformalClassifier
+from sklearn.model_selection import train_test_split
+
+from rplvq import Recenter, RiemannianLVQ
+
+path = Path(os.environ.get("RPLVQ_DATA", "data")) / "bci2a_cov22.npz"
+if not path.is_file():
+    raise SystemExit(f"There is no file {path}: the text at the top of this script says where the data come from.")
+data = np.load(path, allow_pickle=False)
+upper = np.triu_indices(22)
+confidence, subjects = 0.8, range(1, 10)
+ways = ("first day", "second day, as measured", "recentred", "recentred online", "recentred online, labels follow")
+
+
+def odd(model, X):
+    """Nonconformity (N, C): one minus the probability of each class."""
+    return 1 - model.predict_proba(X)
+
+
+def sets_of(model, calibration, X, y, labels_follow=False):
+    """Prediction sets (N, C) for the trials of a day in their order."""
+    classes, (X_known, y_known) = model.classes_, calibration
+    own = odd(model, X_known)[np.arange(len(y_known)), np.searchsorted(classes, y_known)]
+    conformal = ConformalClassifier().fit(own, seed=0)
+    if labels_follow:  # the true class is known after each trial, and joins the calibration
+        return conformal.predict_set_online(odd(model, X), classes, y, confidence=confidence, seed=0)
+    return conformal.predict_set(odd(model, X), confidence=confidence, seed=0)
+
+
+# %% Half of the first day trains, a quarter calibrates, and a quarter is fresh
+covered, sizes = np.empty((2, len(subjects), len(ways)))
+for row, subject in enumerate(subjects):
+    X = np.empty((576, 22, 22))
+    X[:, upper[0], upper[1]] = X[:, upper[1], upper[0]] = data[f"s{subject}_cov"]
+    y, day = data[f"s{subject}_y"], data[f"s{subject}_test"]
+    train, rest = train_test_split(np.flatnonzero(~day), test_size=0.5, stratify=y[~day], random_state=0)
+    calibrate, fresh = train_test_split(rest, test_size=0.5, stratify=y[rest], random_state=0)
+    recenters = [Recenter(online=online).fit(X[train], groups=day[train]) for online in (True, False)]
+    online, whole = (recenter.transform(X, groups=day) for recenter in recenters)
+    plain = RiemannianLVQ(random_state=0).fit(X[train], y[train])
+    centred = RiemannianLVQ(random_state=0).fit(whole[train], y[train])
+    before, after = (X[calibrate], y[calibrate]), (whole[calibrate], y[calibrate])
+    found = [
+        (sets_of(plain, before, X[fresh], y[fresh]), y[fresh]),
+        (sets_of(plain, before, X[day], y[day]), y[day]),
+        *((sets_of(centred, after, matrices[day], y[day]), y[day]) for matrices in (whole, online)),
+        (sets_of(centred, after, online[day], y[day], labels_follow=True), y[day]),
+    ]
+    for column, (sets, truth) in enumerate(found):
+        masks = np.array([np.isin(plain.classes_, one) for one in sets]) if isinstance(sets, list) else sets > 0
+        own = np.searchsorted(plain.classes_, truth)
+        covered[row, column] = masks[np.arange(len(truth)), own].mean()
+        sizes[row, column] = masks.sum(axis=1).mean()
+for column, way in enumerate(ways):
+    print(f"{way:31s} true class in {covered[:, column].mean():.3f} of the sets, {sizes[:, column].mean():.2f} classes")
+
+# %% Coverage of each subject, and the promise
+figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
+for column in range(len(ways)):
+    ax.plot(covered[:, column], np.full(len(subjects), -column), "o", color="#0072B2", alpha=0.6)
+    ax.plot(covered[:, column].mean(), -column, "|", ms=18, mew=2, color="black")
+ax.axvline(confidence, color="#D55E00", label=f"promised: {confidence:.0%}")
+ax.set_yticks(-np.arange(len(ways)), ways)
+ax.set_ylim(0.6 - len(ways), 0.6)
+ax.set_xlabel("share of sets with the true class (bar: mean of the subjects)")
+ax.legend(frameon=False, loc="upper right")
+plt.show()

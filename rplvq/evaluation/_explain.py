@@ -1,0 +1,273 @@
+"""Explanations: which parts of a sample decide between the nearest prototype of a class and that of another class."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import adjoint, first_bad, index_labels
+from rplvq.exceptions import PointError
+from rplvq.protocols import Array, Components, Prototypes, Spectrum
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Explanation:
+    """Why a sample is nearer to a prototype of one class than to those of all other classes.
+
+    The margin ``d^2(X, W_other) - d^2(X, W_own)`` is split into shares that add up to it: positive ones speak for
+    ``label``, negative ones against it. :func:`rplvq.explain` makes explanations, and has an example and the formulas.
+
+    Parameters
+    ----------
+    label, other_label : object
+        The explained class, and the class of the nearest prototype of another class.
+    own, other : int
+        Indices of the two prototypes in ``prototypes_``: the nearest one of each side.
+    margin : float
+        Difference of the squared distances. It is positive if the nearest of all prototypes is of the explained class.
+    shares : ndarray of shape (n,), (n, n), (d,) or (F,)
+        Signed parts of the margin: one per component under the affine-invariant metric; one per entry of the logarithm
+        (Log-Euclidean) or of the Cholesky factor (log-Cholesky); one per feature of a vector; one per factor of a
+        product. A symmetric map holds each entry above the diagonal twice.
+    channels : ndarray of shape (n,), (d,) or (F,)
+        The same margin by row of the matrices, which is by channel; for vectors and products the shares themselves.
+    ratios : ndarray of shape (n,), or None
+        Power of the other prototype in each filter, in units of the own prototype's power, ascending.
+    powers : ndarray of shape (n,), or None
+        Power of the sample in each filter, in the same units.
+    filters, patterns : ndarray of shape (n, n), or None
+        Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
+        on the sample. None where the shares belong to entries.
+    to_own, to_other : Components
+        Each of the two squared distances as a sum of its own (:class:`rplvq.protocols.Components`, without the axes B
+        and K), with its own filters.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ, explain
+    >>> X = np.array([np.diag([1.0, 1.0]), np.diag([np.e, 1.0])])
+    >>> (found,) = explain(RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"]), X[:1])
+    >>> found.label, found.other_label, found.margin
+    ('rest', 'move', 1.0)
+    >>> found.order  # component 1, the first in this order, carries the whole margin
+    array([1, 0])
+    """
+
+    label: Any
+    other_label: Any
+    own: int
+    other: int
+    margin: float
+    shares: Array = attrs.field(repr=False)
+    channels: Array = attrs.field(repr=False)
+    ratios: Array | None = attrs.field(repr=False)
+    powers: Array | None = attrs.field(repr=False)
+    filters: Array | None = attrs.field(repr=False)
+    patterns: Array | None = attrs.field(repr=False)
+    to_own: Components = attrs.field(repr=False)
+    to_other: Components = attrs.field(repr=False)
+
+    @property
+    def order(self) -> Array:
+        """Return the indices of the shares, by decreasing absolute value; of a map (n, n), those of the flat array."""
+        return np.argsort(-np.abs(self.shares), axis=None, kind="stable")
+
+
+def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
+    """Split the margin between the classes, for each sample, into parts that add up to it exactly.
+
+    The margin of a sample X is ``d^2(X, W_other) - d^2(X, W_own)``, where W_own is the nearest prototype of the
+    explained class and W_other that of any other class. With ``decision="nearest"`` its sign is the decision.
+
+    Parameters
+    ----------
+    model : RiemannianLVQ
+        A fitted classifier. Its manifold must offer ``components`` (:class:`rplvq.protocols.Decomposed`), as the
+        affine-invariant metric, the Log-Euclidean ones, log-Cholesky, Frobenius and vectors do.
+    X : array-like of shape (N, n, n), or (N, d) for vectors
+        Samples. The answer holds about ``5 n^2`` numbers per sample.
+    target : label, array-like of N labels, or None, default=None
+        The class to be explained, for all samples or for each; by default the predicted class. For another class than
+        that of the nearest prototype the margin is negative, and negative shares say what the sample lacks.
+
+    Returns
+    -------
+    list of N Explanation
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    TypeError
+        If the model is no classifier with prototypes, for example a pipeline.
+    ValueError
+        If a sample is invalid; if a label is unknown or has no prototype; if only one class has prototypes; if the
+        metric has no such split; or if, with ``decision="posterior"``, a predicted class is not that of the nearest
+        prototype, because the margin does not decide then.
+
+    Notes
+    -----
+    **Affine-invariant metric.** The squared distance to one prototype is a sum over the generalised eigenvalues of
+    ``X v = lam W v``; these two sums are ``to_own`` and ``to_other``. Directions in which the sample is unlike both
+    prototypes are large in both sums, and cancel. Therefore ``shares`` compares the two in common components: the
+    generalised eigenvectors of ``W_other v = mu W_own v`` with ``v^H W_own v = 1``. For any basis V (n, n),
+
+    ``d^2(X, W) = tr M^2 = sum_c [V^-1 M^2 V]_cc`` with ``M = log(W^-1 X)``,
+
+    so that ``share_c = [V^-1 (M_other^2 - M_own^2) V]_cc``. With V = I the same formula gives ``channels``. If all
+    sensors are mixed by an invertible A, so that X becomes ``A X A^H``, shares stay the same, filters become
+    ``A^-H v`` and patterns ``A W v``; ``channels`` depend on the sensors. How filters and patterns are read: Haufe et
+    al. 2014, doi:10.1016/j.neuroimage.2013.10.067. Filters have no sign.
+
+    Where two ratios mu are equal, only the sum of their shares is unique, and any basis of the space of their filters
+    is as good as the one returned. Filters of nearly equal ratios change much with the data.
+
+    **Flat metrics.** Both sums have the same coordinates, so that a share is ``|x - w_other|^2 - |x - w_own|^2`` for
+    one entry.
+
+    Examples
+    --------
+    The classes differ in the power of the second of three mixed sources, and its column of the mixing matrix is the
+    pattern of the component with the largest share.
+
+    >>> from rplvq import RiemannianLVQ, explain
+    >>> mixing = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 1.0], [1.0, 0.0, 3.0]])
+    >>> X = np.array([mixing @ np.diag([1.0, power, 1.0]) @ mixing.T for power in (1.0, 1.2, 4.0, 5.0)])
+    >>> model = RiemannianLVQ(max_epochs=0).fit(X, ["low", "low", "high", "high"])
+    >>> found = explain(model, X[:1])[0]
+    >>> bool(np.isclose(found.shares.sum(), found.margin))
+    True
+    >>> top = found.patterns[:, found.order[0]]
+    >>> (top / top[0]).round(3) + 0.0
+    array([1., 1., 0.])
+    """
+    manifold, prototypes, classes = _parts_of(model)
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    codes = np.asarray(manifold.encode(X))
+    if codes.shape[1:] != (shape := np.shape(prototypes)[1:]):
+        raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
+    sqdist = manifold.sqdist(prototypes, codes)
+    own, other = _nearest_two(sqdist, classes, _wanted(model, X, target))
+    if target is None:
+        _require_decision(sqdist, own, other, model)
+    found: dict[int, Explanation] = {}
+    for pair in sorted(set(zip(own.tolist(), other.tolist(), strict=True))):
+        rows = np.flatnonzero((own == pair[0]) & (other == pair[1]))
+        found.update(zip(rows.tolist(), _explained(model, prototypes, pair, codes[rows]), strict=True))
+    return [found[row] for row in range(len(codes))]
+
+
+def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
+    """Return the manifold of a fitted model, its prototypes and their class indices (K,); refuse what has no split."""
+    if not hasattr(model, "decision") or not hasattr(model, "partial_fit"):
+        raise TypeError(
+            f"model must be a fitted RiemannianLVQ, got {type(model).__name__}: of a pipeline, pass the last step with "
+            "the samples that reach it, explain(pipeline[-1], pipeline[:-1].transform(X))"
+        )
+    check_is_fitted(model, "state_")
+    manifold, labels = model.trainer_.manifold, index_labels(model.prototype_labels_, model.classes_, "labels")
+    if getattr(manifold, "components", None) is None:
+        raise ValueError(
+            f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
+            "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "
+            "rplvq.protocols.Decomposed for a manifold of your own"
+        )
+    if (labels == labels[0]).all():
+        label = model.prototype_labels_.tolist()[0]
+        raise ValueError(f"model has prototypes of class {label!r} only: there is no margin")
+    return manifold, model.state_.prototypes, labels
+
+
+def _wanted(model: Any, X: Any, target: Any) -> Array | None:
+    """Return class indices (N,) to be explained, or (1,) for all; None means those of the nearest prototypes."""
+    if target is None:
+        return index_labels(model.predict(X), model.classes_, "y") if model.decision == "posterior" else None
+    wanted = index_labels([target] if np.ndim(target) == 0 else target, model.classes_, "target")
+    if np.ndim(target) and len(wanted) != len(X):
+        raise ValueError(f"target has {len(wanted)} labels for {len(X)} samples of X: give one label, or one for each")
+    lacking = ~np.isin(model.classes_[wanted], model.prototype_labels_)
+    if (index := first_bad(lacking)) is not None:
+        label = model.classes_[wanted].tolist()[index]
+        raise ValueError(f"target[{index}] is {label!r}, a class that has no prototype yet")
+    return wanted
+
+
+def _nearest_two(sqdist: Array, labels: Array, wanted: Array | None) -> tuple[Array, Array]:
+    """Return the nearest prototypes (N,) of the wanted class and of all others, from squared distances (N, K)."""
+    wanted = labels[sqdist.argmin(axis=1)] if wanted is None else wanted
+    is_own = labels == wanted[:, None]
+    own, other = (np.where(mask, sqdist, np.inf).argmin(axis=1) for mask in (is_own, ~is_own))
+    return own, other
+
+
+def _require_decision(sqdist: Array, own: Array, other: Array, model: Any) -> None:
+    """Raise PointError at the first sample whose predicted class is not that of its nearest prototype."""
+    rows = np.arange(len(sqdist))
+    if (index := first_bad(sqdist[rows, own] > sqdist[rows, other])) is not None:
+        first, second = model.prototype_labels_[[own[index], other[index]]].tolist()
+        raise PointError(
+            index,
+            f"is predicted as {first!r} by its posterior, but its nearest prototype is of class {second!r}: the margin "
+            f"of distances does not explain this prediction. Pass target={first!r} to see the margin of that class all "
+            "the same, or train with decision='nearest'",
+        )
+
+
+def _one(prototypes: Prototypes, index: int) -> Prototypes:
+    """Return one prototype with whatever state it shares with the others."""
+    codes = np.asarray(prototypes)[index : index + 1]
+    with_codes = getattr(prototypes, "with_codes", None)
+    return codes if with_codes is None else with_codes(codes)
+
+
+def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: Array) -> Array:
+    """Return the parts (B, n) of squared distances that belong to a basis ``V = filters`` with ``V^-1 = patterns^H``.
+
+    They are ``[V^-1 M^2 V]_cc`` with ``M = log(W^-1 X) = F diag(log lam) P^H`` for the filters F and patterns P of the
+    spectrum, for which ``F^-1 = P^H``.
+    """
+    into, out = adjoint(patterns) @ spectrum.filters, adjoint(spectrum.patterns) @ filters
+    return np.asarray((into * split.shares[..., None, :] * out.swapaxes(-1, -2)).real.sum(axis=-1))
+
+
+def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes: Array) -> Iterator[Explanation]:
+    """Yield the explanations of samples (B, ...) that share the own and the other prototype."""
+    manifold, (own, other) = model.trainer_.manifold, pair
+    near, far = (_rows(manifold.components(_one(prototypes, index), codes), np.s_[:, 0]) for index in pair)
+    if near.spectrum is None or far.spectrum is None:
+        shares, common, powers = far.shares - near.shares, None, [None] * len(codes)
+        channels = shares.reshape(*shares.shape[:2], -1).sum(axis=-1)
+    else:
+        two = manifold.components(_one(prototypes, own), np.asarray(prototypes)[other : other + 1])
+        common, same = Spectrum(*(part[0, 0] for part in two.spectrum)), np.eye(codes.shape[-1])
+        shares, channels = (
+            _in_basis(far, far.spectrum, *basis) - _in_basis(near, near.spectrum, *basis)
+            for basis in (common[1:], (same, same))
+        )
+        seen = np.abs(adjoint(common.filters) @ near.spectrum.patterns) ** 2
+        powers = (seen @ near.spectrum.eigenvalues[..., None])[..., 0]
+    for row in range(len(codes)):
+        to_own, to_other = _rows(near, row), _rows(far, row)
+        yield Explanation(
+            label=model.prototype_labels_.tolist()[own],
+            other_label=model.prototype_labels_.tolist()[other],
+            own=own,
+            other=other,
+            margin=float(to_other.shares.sum() - to_own.shares.sum()),
+            shares=shares[row],
+            channels=channels[row],
+            ratios=common and common.eigenvalues,
+            powers=powers[row],
+            filters=common and common.filters,
+            patterns=common and common.patterns,
+            to_own=to_own,
+            to_other=to_other,
+        )
+
+
+def _rows(split: Components, index: Any) -> Components:
+    """Return the parts with some index of their leading axes."""
+    spectrum = split.spectrum and Spectrum(*(part[index] for part in split.spectrum))
+    return Components(split.shares[index], spectrum)

@@ -1,0 +1,134 @@
+"""Compiles functions if numba is installed, and stores their machine code."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from rplvq.lanes import _logs as logs
+from rplvq.lanes import _rotations as rotations
+from rplvq.lanes._stored import note_call, note_place
+
+FOLDER = Path(__file__).parent
+
+
+class LaneKernels(NamedTuple):
+    """The compiled functions that need no metric: decompositions and logarithms of many matrices."""
+
+    batch_spectra: Callable[..., None]
+    batch_logs: Callable[..., None]
+
+
+PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs)
+"""The same functions in plain Python, which is slow; tests use them."""
+
+
+def source_hash(*folders: Path) -> str:
+    """Return a hash of the source in some folders, because numba only notices changes of the file of each kernel."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
+    """Return the kernels of ``build(source, cache=...)``, a named tuple, or None if numba is not installed.
+
+    ``folders`` hold the source of the kernels, which take the parts of matrices first and ``like`` last. A kernel is
+    compiled when it is first called with samples of a type.
+    numba stores the machine code in the folder of this package or, if that is not writable, in its own cache folder. If
+    neither is writable, every process compiles again, which takes a few seconds. The stored name contains a hash of the
+    source of all kernels, so that machine code of another source is never loaded; it is removed. Code that cannot be
+    loaded or stored is compiled in memory.
+    """
+    if find_spec("numba") is None:
+        return None
+    source = source_hash(FOLDER, *folders)
+    try:
+        built = [build(source, cache=True)]
+    except RuntimeError:  # no folder is writable
+        built = [build(source, cache=False)]
+    first = built[0]
+    stored = first[0].stats.cache_path
+    folder = Path(stored or os.devnull)
+    note_place(first._fields, folder, source)
+
+    def remove_stored(ours: bool) -> None:
+        for path in folder.glob("*.nb*"):
+            if (f"_{source}-" in path.name) == ours:
+                with suppress(OSError):
+                    path.unlink()
+
+    def surviving(name: str) -> Callable[..., Any]:
+        def kernel(*arguments: Any) -> Any:
+            try:
+                result = getattr(built[-1], name)(*arguments)
+                note_call((name, len(arguments[0]), len(arguments[-1])))
+                return result
+            except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
+                remove_stored(ours=True)
+                built.append(build(source, cache=False))
+                return getattr(built[-1], name)(*arguments)
+
+        return kernel
+
+    remove_stored(ours=False)
+    return type(first)(*map(surviving, first._fields))
+
+
+def compiler(source: str) -> Callable[..., Any]:
+    """Return a function that compiles others under a name that ends with ``source``.
+
+    Without ``cache`` it compiles a part of kernels: Python cannot call it, and it is stored within the kernels only.
+    """
+    import numba
+
+    registers = import_module("rplvq.lanes._registers")
+    # The operations that numba can insert without compiling a function around each.
+    operations = {name: getattr(registers, name) for name in ("load", "store", "fill", "any_positive")}
+
+    # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
+    # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
+    def compiled(function: Any, *inner: Any, **options: Any) -> Any:
+        """Compile a copy that calls the compiled ``inner`` functions; the functions of the module stay plain Python."""
+        names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
+        copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+        copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
+        if "cache" not in options:
+            options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
+        return numba.njit(error_model="numpy", nogil=True, **options)(copy)
+
+    return compiled
+
+
+def compiled_rotations(compiled: Callable[..., Any]) -> Any:
+    """Return the compiled :func:`rplvq.lanes.orthogonalise`, for functions that call it."""
+    # These are inlined, because a function that is not inlined passes vectors through memory.
+    vector = (rotations.sum_squares, rotations.multiply, rotations.angle, rotations.turn, rotations.rescale)
+    inlined = [compiled(function, forceinline=True) for function in vector]
+    inlined += [compiled(function, *inlined, forceinline=True) for function in (rotations.measure, rotations.rotate)]
+    return compiled(rotations.orthogonalise, *inlined)
+
+
+@lru_cache(maxsize=1)
+def lane_kernels() -> LaneKernels | None:
+    """Return the compiled kernels of this package, or None if numba is not installed."""
+    found: LaneKernels | None = load_kernels(_build)
+    return found
+
+
+def _build(source: str, *, cache: bool) -> LaneKernels:
+    compiled = compiler(source)
+    orthogonalise = compiled_rotations(compiled)
+    parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
+    return LaneKernels(
+        compiled(rotations.batch_spectra, orthogonalise, cache=cache),
+        compiled(logs.batch_logs, orthogonalise, *parts, cache=cache),
+    )

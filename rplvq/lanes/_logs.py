@@ -1,0 +1,80 @@
+"""Logarithms of many small matrices at once, one matrix per lane, in plain Python that numba can compile.
+
+``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
+"""
+
+import math
+
+from rplvq.lanes._rotations import Parts, orthogonalise
+from rplvq.lanes._simd import Lanes, fill, fused, load, raw, root, store
+from rplvq.protocols import Array
+
+
+def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
+    """Replace the matrices of the block that begins at ``start`` by L with ``L L^H``; NaN where there is none."""
+    width, zero = len(like), fill(0.0, like)
+    for j in range(n):
+        for i in range(n):
+            place = start + (j * n + i) * width
+            x = load(matrix[0], place, like) if i >= j else zero
+            y = load(matrix[1], place, like) if len(matrix) == 2 and i > j else zero
+            for m in range(j if i >= j else 0):
+                own, other = start + (m * n + i) * width, start + (m * n + j) * width
+                a, c = load(matrix[0], own, like), load(matrix[0], other, like)
+                x = fused(zero - a, c, x)
+                if len(matrix) == 2:
+                    b, d = load(matrix[1], own, like), load(matrix[1], other, like)
+                    x = fused(zero - b, d, x)
+                    y = fused(a, d, fused(zero - b, c, y))
+            pivot = root(x) if i == j else load(matrix[0], start + (j * n + j) * width, like)
+            store(matrix[0], place, pivot if i == j else x / pivot if i > j else zero)
+            if len(matrix) == 2:
+                store(matrix[1], place, y / pivot if i > j else zero)
+
+
+def combine(matrix: Parts, start: int, n: int, factors: Array, reverse: bool, spare: Parts, like: Lanes) -> None:
+    """Replace the matrices C of a block by ``C diag(f) C^H``, with the factors f (n W,); ``spare`` is (n n W,).
+
+    ``reverse`` says whether the sums run from the last column to the first, so that they always have the same order.
+    """
+    width, zero = len(like), fill(0.0, like)
+    for j in range(n):
+        for i in range(j, n):
+            x, y = zero, zero
+            for t in range(n):
+                m = n - 1 - t if reverse else t
+                own, other = start + (m * n + i) * width, start + (m * n + j) * width
+                factor = load(factors, m * width, like)
+                a, c = load(matrix[0], own, like), factor * load(matrix[0], other, like)
+                x = fused(a, c, x)
+                if len(matrix) == 2:
+                    b, d = load(matrix[1], own, like), factor * load(matrix[1], other, like)
+                    x = fused(b, d, x)
+                    y = fused(b, c, fused(zero - a, d, y))
+            store(spare[0], (j * n + i) * width, x)
+            store(spare[0], (i * n + j) * width, x)
+            if len(matrix) == 2:
+                store(spare[1], (j * n + i) * width, y if i > j else zero)
+                store(spare[1], (i * n + j) * width, zero - y if i > j else zero)
+    for k in range(n * n):
+        store(matrix[0], start + k * width, load(spare[0], k * width, like))
+        if len(matrix) == 2:
+            store(matrix[1], start + k * width, load(spare[1], k * width, like))
+
+
+def batch_logs(
+    matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, spare: Parts, like: Lanes
+) -> None:
+    """Replace the matrices of the blocks ``first`` to ``last - 1`` by their logarithms.
+
+    ``squares`` (blocks n W,) is filled with the eigenvalues, unsorted, and NaN for a matrix that is not positive
+    definite. ``work`` (6 n W,) and ``spare`` (n n W,) are to work in.
+    """
+    size = n * len(like)
+    for block in range(first, last):
+        cholesky_lanes(raw(matrix), block * n * size, n, like)
+        reverse = orthogonalise(matrix, squares, block, n, work, like)
+        for k in range(size):
+            value = squares[block * size + k]
+            work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan
+        combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), reverse, raw(spare), like)

@@ -1,0 +1,223 @@
+"""Decomposes many small matrices at once, one matrix per lane, in plain Python that numba can compile.
+
+For ``A = M M^H``, one-sided Jacobi rotations make the columns of M orthogonal: ``M V = U diag(s)``. The eigenvalues of
+A are then s^2, and the normalised columns are the eigenvectors U. Neither A nor V is formed, so small eigenvalues are
+as accurate as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic 1992, doi:10.1137/0613074.)
+
+Three things make this fast:
+
+- Rotations come in rounds. Each round rotates neighbouring columns, the pairs that begin at even and at odd places in
+  turn, and swaps them. After n rounds every column has met every other one. While a column is rotated it is multiplied
+  with its neighbour of the next round, which saves reading both again.
+- Columns are kept without their scale. For ``x = d X`` and ``y = e Y``, a rotation by the tangent t replaces X by
+  ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications. Only the squares of the
+  scales are needed, so no square root of ``1 + t^2`` is taken.
+- The rotations of a round are independent, so their square roots and divisions overlap.
+
+A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
+that columns are contiguous. Arrays are passed as tuples: one array for real matrices, the real and the imaginary parts
+for complex ones. The argument ``like``, a tuple of W floats, only passes the width W.
+"""
+
+import math
+
+from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, raw, root, signed, store
+from rplvq.protocols import Array
+
+Parts = tuple[Array, ...]
+CONVERGED = 4e-14
+"""Squared angle of a rotation, relative to the ratio of the norms, up to which it is the last one of its columns.
+
+Rotations of a round change the products of other columns by the square of their angles at most, so that the cosines
+between all columns are then rounding errors.
+"""
+MAX_SWEEPS = 40
+TINY = 1e-150
+SMALL, LARGE = 1e-100, 1e100
+"""Range of the sum of all eigenvalues in which no product of two squares under- or overflows."""
+
+
+def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
+    """Return the squared norms (W,) of the columns that begin at ``start`` and take ``length`` numbers."""
+    total = fill(0.0, like)
+    for j in range(start, start + length, len(like)):
+        x = load(matrix[0], j, like)
+        total = fused(x, x, total)
+        if len(matrix) == 2:
+            u = load(matrix[1], j, like)
+            total = fused(u, u, total)
+    return total
+
+
+def multiply(matrix: Parts, first: int, length: int, turns: Array, slot: int, like: Lanes) -> None:
+    """Store the product ``sum x conj(y)`` of two neighbouring columns x and y in ``turns``, from ``slot`` on.
+
+    The columns begin at ``first`` and at ``first + length``.
+    """
+    real, imaginary = fill(0.0, like), fill(0.0, like)
+    for j in range(first, first + length, len(like)):
+        x, y = load(matrix[0], j, like), load(matrix[0], j + length, like)
+        real = fused(x, y, real)
+        if len(matrix) == 2:
+            u, v = load(matrix[1], j, like), load(matrix[1], j + length, like)
+            real, imaginary = fused(u, v, real), fused(u, y, imaginary) - x * v
+    store(turns, slot, real)
+    if len(matrix) == 2:
+        store(turns, slot + len(like), imaginary)
+
+
+def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, parts: Parts, like: Lanes) -> Array:
+    """Find the rotation that makes the columns at i and i + 1 orthogonal, and update their norms and scales.
+
+    ``squares`` and ``scales`` hold the squared norms of the columns and the squares of their scales. The product g of
+    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Lanes in which
+    ``moves`` (W,) is 0 instead of 1 keep their columns, bit for bit. Returns a number (W,) that is positive in lanes
+    where the columns need another look.
+    """
+    width, p, q = len(like), i * len(like), (i + 1) * len(like)
+    zero, half = fill(0.0, like), fill(0.5, like)
+    real = imaginary = moves * load(turns, 4 * q, like)
+    size = real * real
+    if len(parts) == 2:
+        imaginary = moves * load(turns, 4 * q + width, like)
+        size = fused(imaginary, imaginary, size)
+    mine, other = load(squares, p, like), load(squares, q, like)
+    left, right = load(scales, p, like), load(scales, q, like)
+    # With h = hypot(gap, 2 |x.y|), the tangent is 2 |x.y| / (|gap| + h), and 1 / (1 + tangent^2) = (|gap| / h + 1) / 2.
+    size = left * right * size
+    gap = other - mine
+    wide = magnitude(gap) + fill(TINY, like)
+    whole = root(fused(wide, wide, fill(4.0, like) * size))
+    slope, kept = signed(fill(2.0, like), gap) / (wide + whole), fused(half, wide / whole, half)
+    change = slope * size
+    store(squares, p, other + change)
+    store(squares, q, mine - change)
+    store(scales, p, right * kept)
+    store(scales, q, left * kept)
+    back, forth = zero - slope * right, slope * left
+    store(turns, 4 * q, back * real)
+    store(turns, 4 * q + width, forth * real)
+    if len(parts) == 2:
+        store(turns, 4 * q + 2 * width, back * imaginary)
+        store(turns, 4 * q + 3 * width, forth * imaginary)
+    total = mine + other
+    off: Array = slope * change * total * total - fill(CONVERGED, like) * mine * other
+    return off
+
+
+def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot: int, like: Lanes) -> None:
+    """Replace two neighbouring columns x and y by ``y + conj(b) x`` and ``x + a y``.
+
+    The factors a and b are those of :func:`angle`, in the slot after ``slot``. The product of the column that begins at
+    ``before`` with the new first column is stored in ``slot``.
+    """
+    width, second, place = len(like), first + length, slot + 4 * len(like)
+    a, b = load(turns, place, like), load(turns, place + width, like)
+    real, more, left, right = fill(0.0, like), fill(0.0, like), fill(0.0, like), fill(0.0, like)
+    if len(matrix) == 2:
+        c, d = load(turns, place + 2 * width, like), load(turns, place + 3 * width, like)
+        e, f = fill(0.0, like) - c, fill(0.0, like) - d
+        for j in range(0, length, width):
+            x, y = load(matrix[0], first + j, like), load(matrix[0], second + j, like)
+            u, v = load(matrix[1], first + j, like), load(matrix[1], second + j, like)
+            store(matrix[0], second + j, fused(e, v, fused(a, y, x)))
+            store(matrix[1], second + j, fused(a, v, fused(c, y, u)))
+            y, v = fused(d, u, fused(b, x, y)), fused(b, u, fused(f, x, v))
+            store(matrix[0], first + j, y)
+            store(matrix[1], first + j, v)
+            x, u = load(matrix[0], before + j, like), load(matrix[1], before + j, like)
+            real, more, left, right = fused(x, y, real), fused(u, v, more), fused(u, y, left), fused(x, v, right)
+        store(turns, slot + width, left - right)
+    else:
+        for j in range(0, length, width):
+            x, y = load(matrix[0], first + j, like), load(matrix[0], second + j, like)
+            z = fused(b, x, y)
+            store(matrix[0], second + j, fused(a, y, x))
+            store(matrix[0], first + j, z)
+            real, more = fused(load(matrix[0], before + j, like), z, more), real
+    store(turns, slot, real + more)
+
+
+def rotate(
+    matrix: Parts,
+    start: int,
+    n: int,
+    parity: int,
+    squares: Array,
+    scales: Array,
+    turns: Array,
+    moves: Array,
+    like: Lanes,
+) -> Array:
+    """Rotate one round of pairs: those that begin at even columns, or at odd ones if ``parity`` is 1.
+
+    The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
+    (W,) that is positive in lanes where a pair needs another look, and -1 or less in the others.
+    """
+    length, slot, worst = n * len(like), 4 * len(like), fill(-1.0, like)
+    for i in range(parity, n - 1, 2):
+        worst = larger(angle(squares, scales, turns, i, moves, matrix, like), worst)
+    for i in range(parity, n - 1, 2):
+        turn(matrix, start + max(i - 1, 0) * length, start + i * length, length, turns, i * slot, like)
+    if (n - parity) % 2 == 1 and n > 1:  # the last column has stayed where it was
+        multiply(matrix, start + (n - 2) * length, length, turns, (n - 1) * slot, like)
+    return worst
+
+
+def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -> None:
+    """Multiply the ``length`` numbers of a block that begins at ``start`` by the scale (W,) of their matrix."""
+    for part in matrix:
+        for j in range(start, start + length, len(like)):
+            store(part, j, scale * load(part, j, like))
+
+
+def measure(matrix: Parts, start: int, n: int, squares: Array, scales: Array, like: Lanes) -> Array:
+    """Store the squared norms of the n columns in ``squares``, and return their sum (W,)."""
+    width, total = len(like), fill(0.0, like)
+    for i in range(n):
+        unscaled = sum_squares(matrix, start + i * n * width, n * width, like)
+        square = load(scales, i * width, like) * unscaled
+        store(squares, i * width, square)
+        total = total + square
+    return total
+
+
+def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array, like: Lanes) -> bool:
+    """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
+
+    The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
+    Matrices far from 1 are scaled by a power of two while they are rotated. ``work`` (5 n W,) is to work in. A lane
+    stands still when its columns are orthogonal, so that its result does not depend on its neighbours, but for the
+    order of the columns. Returns whether this order is reversed.
+    """
+    width, start, values = len(like), block * n * n * len(like), block * n * len(like)
+    columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
+    for i in range(n):
+        store(scales, i * width, fill(1.0, like))
+    total, scale = measure(columns, start, n, norms, scales, like), fill(1.0, like)
+    if any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
+        store(norms, 0, total)
+        for k in range(values, values + width):
+            squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))
+        scale = load(norms, 0, like)
+        rescale(columns, start, n * n * width, scale, like)
+    for i in range(0, n - 1, 2):
+        multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
+    half, moves, done, worst = fill(0.5, like), fill(1.0, like), 0, fill(1.0, like)
+    while any_positive(worst) and done < MAX_SWEEPS * n:
+        measure(columns, start, n, norms, scales, like)
+        worst = fill(-1.0, like)
+        for _ in range(n):
+            worst = larger(rotate(columns, start, n, done % 2, norms, scales, turns, moves, like), worst)
+            done += 1
+        moves = fused(half, signed(fill(1.0, like), worst), half)
+    for i in range(n):
+        rescale(columns, start + i * n * width, n * width, root(load(scales, i * width, like)) / scale, like)
+        store(norms, i * width, sum_squares(columns, start + i * n * width, n * width, like))
+    return done // n % 2 == 1
+
+
+def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, like: Lanes) -> None:
+    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``."""
+    for block in range(first, last):
+        orthogonalise(matrix, squares, block, n, work, like)

@@ -1,0 +1,69 @@
+"""Knows which kernels run without compiling, and decides when compiling pays.
+
+Compiling happens once per installation for each kind of matrices. Until then callers work without compiled code, unless
+the time that compiled code would have saved so far in this process exceeds the time of compiling: a process then loses
+at most about twice what it would lose if it knew the future. All times are estimates from the sizes of the data, never
+measured, so that the bits of a result do not depend on how fast the machine was. A thread that compiles meanwhile was
+rejected: numba holds Python's lock most of the time, and the exit of a process would have to wait for it.
+"""
+
+import sys
+from collections import defaultdict
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+Kind = tuple[str, int, int]
+"""The name of a kernel, the number of arrays of a matrix (2 if complex), and the width of vectors: compiled apart."""
+
+COMPILING = 4.0
+"""Seconds that numba takes to be imported and to compile one kernel."""
+
+_called: set[Kind] = set()
+_places: dict[str, tuple[Path, str]] = {}
+_saved: defaultdict[Kind, float] = defaultdict(float)
+"""Seconds that compiled code would have saved in this process, by kind."""
+_runs: dict[Kind, bool] = {}
+"""Whether a kernel runs in this process. Stored code is looked for once, so that no other process changes bits here."""
+
+
+def note_place(names: tuple[str, ...], folder: Path, source: str) -> None:
+    """Note in which folder and under which hash of their source kernels are stored."""
+    _places.update(dict.fromkeys(names, (folder, source)))
+
+
+def note_call(kind: Kind) -> None:
+    """Note that a kernel has run: in this process, and beside its stored code for later ones."""
+    if kind not in _called:
+        _called.add(kind)
+        with suppress(OSError):
+            mark_of(kind).touch()
+
+
+def mark_of(kind: Kind) -> Path:
+    """Return the empty file that says that the code of a kernel is stored, for this version of numba."""
+    folder, source = _places[kind[0]]
+    return folder / f"{'-'.join(map(str, kind))}_{source}-{version('numba')}.nbready"
+
+
+def can_run_at_once(kind: Kind) -> bool:
+    """Whether a kernel has run in this process, or its code is stored, so that nothing has to be compiled."""
+    return kind in _called or (kind[0] in _places and mark_of(kind).exists())
+
+
+def pays(kind: Kind, seconds: float, verbose: int = 0) -> bool:
+    """Whether to use a kernel for work on which it saves so many seconds, though it may have to be compiled first."""
+    if kind not in _runs:
+        _runs[kind] = can_run_at_once(kind)
+    if not _runs[kind]:
+        _saved[kind] += seconds
+        _runs[kind] = _saved[kind] > COMPILING
+        if _runs[kind] and verbose:
+            sys.stderr.write("rplvq: compiles steps and decompositions, which takes seconds, and stores them\n")
+    return _runs[kind]
+
+
+def forget() -> None:
+    """Forget what this process has decided; tests use it."""
+    _saved.clear()
+    _runs.clear()

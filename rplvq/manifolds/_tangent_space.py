@@ -1,0 +1,303 @@
+"""Positive definite matrices as tangent vectors at their Riemannian mean, where the affine-invariant metric is flat."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from rplvq.arrays import (
+    LazyRows,
+    by_block,
+    check_hermitian,
+    check_positive_definite,
+    encoded,
+    from_spectrum,
+    parts_of,
+    squared_roots,
+)
+from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
+from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, within_covariance
+from rplvq.manifolds._flat import FlatMethods
+from rplvq.manifolds._means import riemannian_mean
+from rplvq.parts import library_part, number_in, one_of
+from rplvq.protocols import Array
+
+
+class Frame(NamedTuple):
+    """What the coordinates at a reference M are computed from."""
+
+    root: Array  # (n, n), M^1/2
+    inverse: Array  # (n, n), M^-1/2
+    color: Array | None  # (m, m), lower triangular C with C C^T the covariance
+    whitener: Array | None  # (m, m), C^-1
+
+
+def _as_matrix(name: str, value: Any) -> Array | None:
+    """Return a positive definite matrix that a user passes, as an array that can't be written to, or None."""
+    if value is None:
+        return None
+    matrix = np.asarray(value)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be one square matrix or None, got shape {matrix.shape}")
+    try:
+        check = check_positive_definite if name == "reference" else check_hermitian
+        found = np.array(check(matrix[None])[0])
+    except ValueError as error:
+        raise ValueError(f"{name} {getattr(error, 'reason', error)}") from error
+    found.setflags(write=False)
+    return found
+
+
+def _as_reference(value: Any) -> Array | None:
+    return _as_matrix("reference", value)
+
+
+def _as_covariance(value: Any) -> Array | None:
+    return _as_matrix("covariance", value)
+
+
+def _shown(value: Array | None) -> str:
+    """Return a matrix as its size and trace, which is short and differs between fits."""
+    return "None" if value is None else f"<{len(value)} x {len(value)}, trace {np.trace(value).real:.8g}>"
+
+
+SAME: Any = attrs.cmp_using(eq=np.array_equal)
+
+
+@library_part
+@attrs.frozen
+class TangentSpace(FlatMethods):
+    """Positive definite matrices as tangent vectors at a reference M: the Log-Euclidean metric around the data.
+
+    ``d^2(X, W) = ||log(M^-1/2 X M^-1/2) - log(M^-1/2 W M^-1/2)||_F^2``. The codes ``log(M^-1/2 X M^-1/2)`` are the
+    logarithms of X at M under the affine-invariant metric, and distances are those between tangent vectors under its
+    inner product at M (Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). With M the
+    affine-invariant mean of the training samples, which ``fit`` computes, distances do not change under congruence
+    ``X -> A X A^H``, as affine-invariant ones do not, and training is as fast as under the Log-Euclidean metric, which
+    is the case M = I.
+
+    Parameters
+    ----------
+    reference : array-like of shape (n, n), optional
+        The reference M. By default each new fit takes the affine-invariant mean of its training samples, and
+        ``partial_fit`` that of its first call. A matrix that is given stays as it is.
+    whiten : bool, default=False
+        Whether codes are whitened by the pooled covariance of the tangent vectors within classes, shrunk by the rule of
+        Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). The squared distance is then that of Mahalanobis,
+        ``v^T S^-1 v`` for a difference v of tangent vectors. With class means as prototypes (``max_epochs=0``) this is
+        a linear discriminant analysis with equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for
+        complex ones.
+    covariance : array-like of shape (m, m), optional
+        The covariance S. A fit learns it if ``whiten`` is True; give it only with the reference at which it was
+        learned.
+    max_step_length : float, default=10
+        Longest step of a prototype, in the distance of this metric. Whitened samples are about sqrt(m) from their
+        class mean.
+
+    Notes
+    -----
+    Each fit learns the reference without held-out samples of early stopping. The trials of ``sigma2="auto"`` use the
+    reference of all training samples, which needs no label, but learn the covariance again without their held-out
+    samples.
+
+    With ``whiten=True`` and ``max_epochs=0`` give ``sigma2=1`` for the probabilities of discriminant analysis, because
+    the rules for sigma2 see training samples only, and these are nearer to their class means than others.
+
+    Examples
+    --------
+    >>> from rplvq import RiemannianLVQ, TangentSpace
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> model = RiemannianLVQ(TangentSpace(whiten=True), max_epochs=0).fit(X, y)
+    >>> model.trainer_.manifold.reference.shape
+    (10, 10)
+    >>> model.score(X, y)
+    0.9875
+
+    Without an estimator, `referenced` learns the reference and returns the codes with it:
+
+    >>> manifold, codes = TangentSpace().referenced([np.eye(2), np.diag([np.e**2, 1.0])])
+    >>> manifold.reference.round(3)
+    array([[2.718, 0.   ],
+           [0.   , 1.   ]])
+    >>> manifold.sqdist(codes[:1], codes).round(6)
+    array([[0.],
+           [4.]])
+    """
+
+    reference: Array | None = attrs.field(default=None, converter=_as_reference, repr=_shown, eq=SAME, hash=False)
+    whiten: bool = attrs.field(default=False, validator=one_of(True, False))
+    covariance: Array | None = attrs.field(default=None, converter=_as_covariance, repr=_shown, eq=SAME, hash=False)
+    max_step_length: float = attrs.field(default=10.0, validator=number_in())
+    _frame: Frame | None = attrs.field(init=False, repr=False, eq=False)
+
+    @_frame.default
+    def _computed(self) -> Frame | None:
+        if self.covariance is not None:
+            self._check_covariance(self.covariance)
+        if self.reference is None:
+            return None
+        # Singular values of the Cholesky factor are more precise than the eigenvalues of M, whose range is the square.
+        basis, singular, _ = np.linalg.svd(np.linalg.cholesky(self.reference))
+        root, inverse = from_spectrum(singular, basis), from_spectrum(1.0 / singular, basis)
+        if self.covariance is None:
+            return Frame(root, inverse, None, None)
+        try:
+            color = np.linalg.cholesky(self.covariance)
+        except np.linalg.LinAlgError as error:
+            raise ValueError("covariance is not positive definite") from error
+        return Frame(root, inverse, color, solve_triangular(color, np.eye(len(color)), lower=True))
+
+    def _check_covariance(self, covariance: Array) -> None:
+        if not self.whiten or self.reference is None:
+            lacking = "reference=None" if self.whiten else "whiten=False"
+            raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
+        n = len(self.reference)
+        if len(covariance) not in (n * (n + 1) // 2, n * n) or np.iscomplexobj(covariance):
+            raise ValueError(
+                f"covariance must be real and have {n * (n + 1) // 2} rows (real matrices) or {n * n} (complex ones) "
+                f"for a reference of size {n}, got {len(covariance)} of type {covariance.dtype}"
+            )
+
+    @property
+    def ambient(self) -> AffineInvariant:
+        """The affine-invariant metric, whose mean the reference is."""
+        return AffineInvariant()
+
+    def referenced(
+        self, points: Any, groups: Array | None = None, weights: Array | None = None
+    ) -> tuple[TangentSpace, Array]:
+        """Return this metric with what it lacks, learned from points (N, n, n), and the codes (N, n, n) of the points.
+
+        The reference is their weighted affine-invariant mean (:func:`rplvq.manifolds.riemannian_mean`). The covariance
+        is that within groups, such as the class of each point. What was given stays as it is.
+
+        Parameters
+        ----------
+        points : array-like of shape (N, n, n)
+            Positive definite matrices.
+        groups : ndarray of shape (N,), optional
+            Group of each point; by default all are in one.
+        weights : ndarray of shape (N,), optional
+            Multiplicity of each point; by default 1.
+
+        Raises
+        ------
+        ValueError
+            If a point is not positive definite, if the covariance would take more than 256 MiB, or if it can't be
+            learned because all points of each group are equal.
+        """
+        matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
+        m = self._n_coordinates(matrices)
+        reference = self.reference
+        if reference is None:
+            # The arithmetic mean moves with a congruence of the points as the Riemannian mean does, so that all steps
+            # to the latter are the same up to rounding.
+            shares = np.full(len(matrices), 1.0) if weights is None else weights
+            total: Any = sum(np.tensordot(shares[rows], matrices[rows], 1) for rows in parts_of(matrices))
+            start = total / shares.sum()
+            reference = riemannian_mean(self.ambient, matrices, weights, start=start).code
+        plain = attrs.evolve(self, reference=reference, whiten=False, covariance=None)
+        codes = by_block(plain._tangents, matrices)
+        if not self.whiten:
+            return plain, codes
+        covariance = self.covariance
+        if covariance is None:
+            covariance = within_covariance(codes, m, groups, weights)
+        found = attrs.evolve(self, reference=reference, covariance=covariance)
+        return found, found._whiten_in_place(codes)
+
+    def relearned(
+        self, kept: Array, held: Array, groups: Array, weights: Array | None = None
+    ) -> tuple[TangentSpace, Array, Array]:
+        """Return this metric with the covariance of the codes ``kept`` alone, and all codes in it.
+
+        Parameters
+        ----------
+        kept, held : ndarray of shape (N, n, n) and (M, n, n)
+            Codes in this metric, of samples that train and of held-out samples.
+        groups, weights : ndarray of shape (N,)
+            As for :meth:`referenced`, for ``kept``.
+        """
+        if self._frame is None or self._frame.color is None:
+            return self, kept, held
+        inner = by_block(self._colored, kept)
+        found = attrs.evolve(self, covariance=within_covariance(inner, len(self._frame.color), groups, weights))
+        outer = by_block(lambda part: found._whitened(self._colored(part)), held)
+        return found, found._whiten_in_place(inner), outer
+
+    def encode(self, points: Any) -> Array:
+        """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite.
+
+        It is also raised if there is no reference yet, or if the matrices have another size than the reference.
+        """
+        self._known()
+        return self._whitened(self._tangents(check_positive_definite(points)))
+
+    def decode(self, codes: Array) -> Array:
+        """Return the matrices ``M^1/2 exp(T) M^1/2`` of codes, shape (K, n, n), where T are the tangent vectors."""
+        eigenvalues, vectors = np.linalg.eigh(self._colored(np.asarray(codes)))
+        return squared_roots(self._known().root @ (vectors * np.exp(0.5 * eigenvalues)[:, None, :]))
+
+    def _known(self) -> Frame:
+        if self._frame is None or (self.whiten and self.covariance is None):
+            lacking = "reference" if self._frame is None else "covariance"
+            raise ValueError(
+                f"{self!r} has no {lacking} yet: fit a RiemannianLVQ with it, or take the metric that "
+                "TangentSpace.referenced(points) returns"
+            )
+        return self._frame
+
+    def _n_coordinates(self, matrices: Array) -> int:
+        """Return the number m of real coordinates of matrices (N, n, n); refuse a size that can't be whitened."""
+        n = int(matrices.shape[-1])
+        is_complex = any(np.iscomplexobj(found) for found in (matrices, self.reference) if found is not None)
+        m = n * n if is_complex else n * (n + 1) // 2
+        if self.whiten and 8 * m * m > LARGEST:
+            raise ValueError(
+                f"X holds matrices of size {n}, whose covariance on {m} coordinates takes {8 * m * m / 2**30:.2g} GiB: "
+                "set whiten=False, or project the matrices first (SPDProjection)"
+            )
+        return m
+
+    def _tangents(self, matrices: Array) -> Array:
+        """Return ``log(M^-1/2 X M^-1/2)`` of matrices (N, n, n)."""
+        factors = self._frame.inverse[None]  # type: ignore[union-attr]
+        if matrices.shape[-1] != factors.shape[-1]:
+            raise ValueError(
+                f"X holds matrices of size {matrices.shape[-1]}, but the reference has size {factors.shape[-1]}"
+            )
+        eigenvalues, vectors = np.linalg.eigh(whiten(factors, matrices))
+        logs = log_spectrum(eigenvalues)
+        sharpen(imprecise(logs, factors, matrices), logs, factors, matrices, vectors)
+        return from_spectrum(logs[:, 0], vectors[:, 0])
+
+    def _whitened(self, tangents: Array) -> Array:
+        """Return codes of tangent vectors (N, n, n): the same without a covariance."""
+        return tangents if self._frame is None else _mapped(self._frame.whitener, tangents)
+
+    def _whiten_in_place(self, tangents: Array) -> Array:
+        """Replace tangent vectors (N, n, n) by their codes, part by part."""
+        n = tangents.shape[-1]
+        if len(self.covariance) > n * (n + 1) // 2:  # type: ignore[arg-type]
+            tangents = tangents.astype(complex, copy=False)
+        for rows in parts_of(tangents):
+            tangents[rows] = self._whitened(tangents[rows])
+        return tangents
+
+    def _colored(self, codes: Array) -> Array:
+        """Return the tangent vectors of codes (N, n, n)."""
+        return codes if self._frame is None else _mapped(self._frame.color, codes)
+
+
+def _mapped(matrix: Array | None, codes: Array) -> Array:
+    """Apply a matrix (m, m) to the coordinates of Hermitian matrices (N, n, n)."""
+    if matrix is None:
+        return codes
+    # One product per sample, so that the code of a sample does not depend on the samples beside it, not even by
+    # rounding.
+    vectors = (matrix @ coordinates(codes, len(matrix))[..., None])[..., 0]
+    return from_coordinates(vectors, codes.shape[-1])

@@ -1,0 +1,101 @@
+"""Log-Euclidean codes without LAPACK: as exact as LAPACK's, and the same matrices are refused."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rplvq import AffineInvariant, LogEuclidean
+from rplvq.arrays import logm
+from rplvq.exceptions import PointError
+from rplvq.manifolds import _logarithms
+from tests.problems import counted_decompositions, spd
+
+NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+KINDS = pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
+SIZES = pytest.mark.parametrize("n", [2, *(pytest.param(n, marks=NUMBA) for n in (3, 5, 8))])
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(_logarithms, "MANY", 20)
+
+
+def by_lapack(matrices):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_logarithms, "LARGEST", 0)
+        return logm(matrices)
+
+
+@SIZES
+@KINDS
+def test_codes_are_logarithms_and_take_no_eigendecomposition(n, dtype):
+    matrices = spd(np.random.default_rng(0), 30, n, dtype=dtype)
+    with counted_decompositions() as counter:
+        codes = LogEuclidean().encode(matrices)
+    assert counter == {"eigh": 0, "eigvalsh": 0}
+    assert_allclose(codes, by_lapack(matrices), atol=1e-12)
+    assert_array_equal(codes, codes.conj().swapaxes(1, 2))
+
+
+@SIZES
+@KINDS
+@pytest.mark.parametrize("condition", [1.0, 1 + 1e-9, 1e4, 1e8])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e150])
+def test_codes_hold_for_every_spread_and_scale(n, dtype, condition, scale):
+    """Eigenvalues are known to eps times the condition number, by LAPACK as well."""
+    basis = np.linalg.eigh(spd(np.random.default_rng(1), 30, n, dtype=dtype))[1]
+    logs = np.linspace(0.0, np.log(condition), n) + np.log(scale)
+    matrices = (basis * np.exp(logs)) @ basis.conj().swapaxes(1, 2)
+    wanted = (basis * logs) @ basis.conj().swapaxes(1, 2)
+    codes = LogEuclidean().encode(0.5 * (matrices + matrices.conj().swapaxes(1, 2)))
+    assert_allclose(codes, wanted, rtol=0, atol=1e-15 * condition + 1e-13 * max(1, abs(np.log(scale))))
+
+
+@SIZES
+def test_the_same_matrices_are_refused(n):
+    matrices = spd(np.random.default_rng(2), 30, n)
+    for bad in (np.diag([-1.0, *[1.0] * (n - 1)]), np.ones((n, n)), np.zeros((n, n)), -np.eye(n)):
+        matrices[7] = bad
+        with pytest.raises(PointError, match=r"X\[7\] is"):
+            LogEuclidean().encode(matrices)
+
+
+@NUMBA
+def test_a_code_does_not_depend_on_the_other_matrices():
+    matrices = spd(np.random.default_rng(3), 50, 4)
+    codes = LogEuclidean().encode(matrices)
+    assert_array_equal(LogEuclidean().encode(matrices[13:37]), codes[13:37])
+
+
+def test_without_numba_lapack_decomposes(monkeypatch):
+    monkeypatch.setattr(_logarithms, "lane_kernels", lambda: None)
+    matrices = spd(np.random.default_rng(4), 30, 3)
+    with counted_decompositions() as counter:
+        LogEuclidean().encode(matrices)
+    assert counter == {"eigh": 30, "eigvalsh": 0}
+
+
+@NUMBA
+@KINDS
+@pytest.mark.parametrize("n_prototypes", [3, 6])
+def test_the_nearest_prototype_is_found_by_compiled_eigenvalues(dtype, n_prototypes):
+    rng, manifold = np.random.default_rng(5), AffineInvariant()
+    samples, prototypes = spd(rng, 60, 5, dtype=dtype), spd(rng, n_prototypes, 5, dtype=dtype)
+    wanted = manifold.sqdist(prototypes, samples).argmin(axis=1)
+    with counted_decompositions() as counter:
+        found = manifold.nearest(prototypes, samples)
+    assert_array_equal(found, wanted)
+    assert counter["eigvalsh"] < len(samples)
+    assert_array_equal(AffineInvariant(compiled=False).nearest(prototypes, samples), wanted)
+
+
+@NUMBA
+def test_where_prototypes_tie_all_distances_decide():
+    rng, manifold = np.random.default_rng(6), AffineInvariant()
+    samples, prototype = spd(rng, 30, 4), spd(rng, 1, 4)
+    twins = np.concatenate([2.0 * prototype, prototype, prototype])
+    assert_array_equal(manifold.nearest(twins, samples), manifold.sqdist(twins, samples).argmin(axis=1))

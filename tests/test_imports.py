@@ -1,0 +1,43 @@
+"""The import of the package is short: it loads little beyond what every user of scikit-learn loads anyway."""
+
+import json
+import subprocess
+import sys
+
+LOADED = """
+import json, sys
+import sklearn.base
+before = set(sys.modules)
+import rplvq
+after = set(sys.modules) - before
+{more}
+print(json.dumps(sorted(after)))
+"""
+
+
+def loaded(more=""):
+    command = [sys.executable, "-c", LOADED.format(more=more)]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def test_no_further_library_is_loaded():
+    found = {name.partition(".")[0] for name in loaded()}
+    assert found - set(sys.stdlib_module_names) <= {"rplvq", "attr", "attrs", "sklearn", "threadpoolctl", "joblib"}
+
+
+def test_the_slow_parts_of_scikit_learn_are_loaded_where_they_are_used():
+    found = set(loaded())
+    slow = {"sklearn.metrics", "sklearn.model_selection", "sklearn.preprocessing", "sklearn.linear_model"}
+    assert not found & slow
+    parts = {"rplvq.plotting", "rplvq.distributed", "rplvq.datasets", "rplvq.cli", "rplvq.training.solvers"}
+    assert not found & parts
+
+
+def test_a_manifold_of_pymanopt_is_known_although_pymanopt_is_not_imported_first():
+    assert "pymanopt" in loaded(
+        "from pymanopt.manifolds import Sphere\n"
+        "assert rplvq.FromPymanopt(Sphere(3)).manifold.dim == 2\n"
+        "model = rplvq.RiemannianLVQ(Sphere(3), max_epochs=0).fit([[1., 0, 0], [0, 1, 0]], [0, 1])\n"
+        "assert model.prototypes_.shape == (2, 3)\n"
+        "after = set(sys.modules)"
+    )
