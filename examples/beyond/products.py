@@ -18,7 +18,7 @@ from examples.beyond.default import tangent_space
 from examples.paper import eth80
 from examples.paper.data import Split, is_available, load_arrays
 from examples.paper.runner import Job, Record
-from rplvq import AffineInvariant, GeometricDecay, LogEuclidean, Product, RiemannianLVQ
+from rplvq import AffineInvariant, GeometricDecay, LogEuclidean, Product, RiemannianLVQ, TangentSpace
 from rplvq.features import augmented_covariances, filter_bank_covariances, trial_covariances
 from rplvq.protocols import Array
 
@@ -97,7 +97,7 @@ def _eeg_model(method: str, seed: int, max_epochs: int) -> Any:
     if method.endswith("tangent space"):
         return tangent_space()
     bank = method.startswith("filter bank")
-    metric = _product(AffineInvariant(), len(BANDS), method) if bank else AffineInvariant()
+    metric = _product(TangentSpace(), len(BANDS), method) if bank else AffineInvariant()
     # Trained steps on 88 x 88 matrices take hours, so augmented covariances are classified by their class means.
     epochs = 0 if method == "augmented" else max_epochs
     return RiemannianLVQ(metric, batch_size=16, max_epochs=epochs, random_state=seed)

@@ -18,7 +18,7 @@ from rplvq.manifolds._relevances import as_relevances, log_step, require_relevan
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Components, Prototypes
 
-FEW = 8
+FEW = 6
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
 
@@ -104,7 +104,7 @@ class Product:
     (80, 2, 10, 10)
     >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=20, random_state=0).fit(both, y)
     >>> product.relevances_of(model.state_.prototypes).round(1)
-    array([1.3, 0.7])
+    array([1.5, 0.5])
 
     A covariance matrix and a mean, packed:
 
@@ -275,7 +275,7 @@ class Product:
         A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
         """
         count = len(prototypes)
-        if count < FEW or not any(hasattr(factor, "lower_bounds") for factor in self.factors):
+        if count < FEW or not any(hasattr(factor, "bounds") for factor in self.factors):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
         result, weighted = np.empty(len(samples), dtype=np.intp), self._weights_of(prototypes)

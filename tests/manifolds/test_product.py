@@ -30,7 +30,7 @@ from rplvq import (
 )
 from rplvq.arrays import LazyRows
 from rplvq.datasets import load_digits_covariances, make_syn2
-from rplvq.manifolds import is_additive
+from rplvq.manifolds import _affine_invariant, is_additive
 from rplvq.manifolds._packed import RelevancePrototypes
 from rplvq.manifolds._relevances import log_step
 from rplvq.testing import check_manifold
@@ -322,12 +322,18 @@ def test_the_nearest_is_that_of_all_distances(seed, count, kind):
 
 def test_the_search_computes_few_distances(monkeypatch):
     rng = np.random.default_rng(5)
-    product = Product([AI, AI])
-    codes = product.encode(np.stack([spd(rng, 400, 4, 1.5), spd(rng, 400, 4, 1.5)], axis=1))
-    seen, eigvalsh = [], np.linalg.eigvalsh
-    monkeypatch.setattr(np.linalg, "eigvalsh", lambda pairs: seen.append(len(pairs)) or eigvalsh(pairs))
-    product.nearest(codes[:40], codes)
-    assert sum(seen) < 0.25 * 2 * 40 * len(codes)
+    centers = np.stack([spd(rng, 40, 4, 1.5), spd(rng, 40, 4, 1.5)], axis=1)
+    product, near = (
+        Product([AI, AI]),
+        centers[rng.integers(40, size=400)] + 0.05 * spd(rng, 800, 4).reshape(400, 2, 4, 4),
+    )
+    seen, spectra = [], _affine_invariant.pair_spectra
+    monkeypatch.setattr(_affine_invariant, "pair_spectra", lambda *pairs: seen.append(len(pairs[0])) or spectra(*pairs))
+    monkeypatch.setattr(AffineInvariant, "sqdist", None)
+    found = product.nearest(centers, near)
+    assert 2 * 400 <= sum(seen) < 0.2 * 2 * 40 * 400  # one distance per sample and factor bounds the rounding
+    monkeypatch.undo()
+    assert_array_equal(found, product.sqdist(centers, near).argmin(axis=1))
 
 
 # --- messages
