@@ -158,9 +158,15 @@ def mixed_points(rng, count, n):
     return mixed(n).pack([hpd(rng, count, n), vectors(rng, count, n + 1), spd(rng, count, n)])
 
 
+def mixed_parts(x):
+    """Return the three parts (..., n, n), (..., n + 1) and (..., n, n) of packed points (..., d)."""
+    n = next(n for n in range(x.shape[-1]) if 2 * n * n + n + 1 == x.shape[-1])
+    first, second, third = np.split(x, [n * n, n * n + n + 1], axis=-1)
+    return first.reshape(*x.shape[:-1], n, n), second.real, third.real.reshape(*x.shape[:-1], n, n)
+
+
 def mixed_distance(x, w):
-    n = next(n for n in range(len(x)) if 2 * n * n + n + 1 == len(x))
-    parts = [(z[: n * n].reshape(n, n), z[n * n : -n * n].real, z[-n * n :].real.reshape(n, n)) for z in (x, w)]
+    parts = mixed_parts(x), mixed_parts(w)
     distances = affine_invariant_distance, norm_of_difference, log_cholesky_distance
     squares = [distance(*ends) ** 2 for distance, *ends in zip(distances, *parts, strict=True)]
     return np.sqrt(np.dot([2, 1, 0.5], squares) / (3.5 / 3))
