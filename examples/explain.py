@@ -1,14 +1,15 @@
 """Explanations: which sources made the classifier say "left hand"
 
-You see for every single trial which sources in the brain decided, with their patterns on the head, and by how much:
-their signed shares add up exactly to the margin by which the class won. The margin is the squared distance to the
-nearest prototype of another class, minus that to the nearest one of the predicted class. The movement of a hand lowers
-the rhythm of the opposite hand area. The trial in the figure is no right hand, because the rhythm under C3 is strong;
-its power is given in units of the prototype of its class. Training moves prototypes apart, and so they exaggerate.
+For each trial, `explain` shows which sources in the brain decided, with their patterns on the head. Each source has a
+signed share of the margin by which the predicted class won. This margin is the squared distance to the nearest
+prototype of another class, minus that to the nearest prototype of the predicted class.
 
-Do shares mean something? Deleting one of 22 components, from the trial and both prototypes, turns 62 % of the
-predictions if it has the largest share, and 8 % if it is random. Channels deleted by their shares in each trial lower
-the accuracy faster than by permutation importance, which has one order for all trials, if both know the labels.
+Moving a hand weakens the rhythm over the opposite hand area. The trial in the figure is predicted as left hand, because
+its rhythm at C3 is strong. Powers are in units of the prototype of the predicted class. Training exaggerates them.
+
+Do shares mean something? Deleting the component with the largest of 22 shares, from the trial and both prototypes,
+changes 62 % of the predictions; deleting a random one changes 8 %. Deleting channels in the order of their shares for
+the true class lowers the accuracy faster than in the order of permutation importance, which is one for all trials.
 
 Data: `bci2a_cov22.npz` holds, for each subject k from 1 to 9, the upper triangles of the 22 x 22 covariances of all
 trials (`sk_cov`, 576 x 253), their labels (`sk_y`) and which are of the second day (`sk_test`). To make them, see

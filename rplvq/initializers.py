@@ -136,20 +136,14 @@ def _choose_in_each_class(
 ) -> tuple[Array, Array]:
     """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
     # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
-    members = _members(manifold, codes, targets, sample_weight, [None] * n_classes)
-    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
-
-
-def _members(
-    manifold: Manifold[Any], codes: Array, targets: Array, sample_weight: Array | None, near: Sequence[Array | None]
-) -> list[Members]:
-    """Return the samples of each of C classes; ``near`` (C,) are codes (...) near their means, where they are known."""
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(len(near))]
-    return [
-        _LocalMembers(manifold, subset(codes, mine), weights[mine], at) for mine, at in zip(rows, near, strict=True)
+    near = self.near_means(n_classes) if hasattr(self, "near_means") else [None] * n_classes
+    rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
+    members: list[Members] = [
+        _LocalMembers(manifold, subset(codes, mine), weights[mine], mean) for mine, mean in zip(rows, near, strict=True)
     ]
+    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
 
 
 @attrs.frozen(eq=False)
@@ -160,20 +154,20 @@ class _Near:
     prototypes: Array
     labels: Array
 
-    @reads_parts
-    def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
-        sample_weight: Array | None = None,
-    ) -> tuple[Array, Array]:
-        near = [self.prototypes[np.argmax(self.labels == label)] for label in range(n_classes)]
-        members = _members(manifold, codes, targets, sample_weight, near)
-        counts = prototype_counts(self.initializer.per_class, n_classes)
-        return choose_by_class(self.initializer.choose, counts, members, rng)
+    __call__ = _choose_in_each_class
+
+    @property
+    def per_class(self) -> Any:
+        """Number of prototypes of each class."""
+        return self.initializer.per_class
+
+    def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
+        """Choose the prototypes (count, ...) of one class."""
+        return np.asarray(self.initializer.choose(members, count, rng))
+
+    def near_means(self, n_classes: int) -> list[Array]:
+        """Return a code (...) near the mean of each class."""
+        return [self.prototypes[np.argmax(self.labels == label)] for label in range(n_classes)]
 
 
 def _near(self: Any, prototypes: Prototypes, labels: Array) -> Initializer:

@@ -124,20 +124,20 @@ class Bounded(Protocol):
 
 
 class Referenced(Protocol):
-    """A manifold whose coordinates depend on a reference that is learned from the points of a fit.
+    """A manifold whose coordinates depend on a reference point that is learned from the training samples.
 
-    An estimator calls ``referenced`` once at the beginning of a new fit, and in the first call of ``partial_fit``.
-    Later calls and predictions use the manifold that it returned. Without a reference, ``encode`` raises ValueError.
+    An estimator calls ``referenced`` at the beginning of each new fit, and in the first call of ``partial_fit``. Later
+    calls and predictions use the manifold that ``referenced`` returned. Before that, ``encode`` raises ValueError.
     """
 
     @property
     def ambient(self) -> Manifold[Any]:
-        """The manifold whose codes ``referenced`` takes. It checks points without a reference."""
+        """A manifold without a reference, which checks the points; ``referenced`` takes its codes."""
 
     def referenced(
         self, points: Any, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[Manifold[Any], Array]:
-        """Return this manifold with its reference, and the codes (N, ...) of the points in it.
+        """Return this manifold with its reference, and the codes (N, ...) of the points in that manifold.
 
         Parameters
         ----------
@@ -151,35 +151,36 @@ class Referenced(Protocol):
         Raises
         ------
         ValueError
-            If the points do not suffice for a reference.
+            If no reference can be learned from the points.
         """
 
 
 class Supervised(Protocol):
-    """A manifold with a reference that was learned with the groups of the points.
+    """A manifold that also learns from the groups of the points, which are the classes of the training samples.
 
-    Held-out samples of a trial would look like samples that train if they had taken part. Each trial therefore learns
-    the reference again from the samples that train in it.
+    A trial within ``fit`` holds samples out. If the manifold had learned from their classes, the held-out loss would be
+    too low. Each trial therefore learns again, from the samples that train in it.
     """
 
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[Manifold[Any], Array, Array]:
-        """Return the manifold learned from the codes ``kept`` (N, ...) only, and ``kept`` and ``held`` in it.
+        """Return a manifold that is learned from the codes ``kept`` (N, ...) only, and all codes in that manifold.
 
-        ``groups`` and ``weights`` (N,) belong to ``kept``. What needs no groups may stay as it is.
+        ``held`` (M, ...) are the codes of the held-out samples. ``groups`` and ``weights`` (N,) belong to ``kept``.
+        What is learned without groups may stay as it is.
         """
 
 
 class Spectrum(NamedTuple):
-    """Generalised eigenvalues lam and eigenvectors v of samples X and prototypes W: ``X v = lam W v``, ``v^H W v = 1``.
+    """Generalised eigenvalues and eigenvectors of samples X and prototypes W: ``X v = lam W v`` with ``v^H W v = 1``.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (B, K, n)
         Power of the sample in each filter, in units of the power of the prototype, ascending.
     filters, patterns : ndarray of shape (B, K, n, n)
-        The eigenvectors v_i and the patterns ``W v_i``, as columns. The inverse of ``filters`` is ``patterns^H``.
+        The eigenvectors v_i (filters) and ``W v_i`` (patterns), as columns. ``filters`` has the inverse ``patterns^H``.
     """
 
     eigenvalues: Array
@@ -188,14 +189,14 @@ class Spectrum(NamedTuple):
 
 
 class Components(NamedTuple):
-    """The squared distances of B samples to K prototypes as sums, without approximation.
+    """The squared distances of B samples to K prototypes as sums of parts that add up to them, up to rounding.
 
     Parameters
     ----------
     shares : ndarray of shape (B, K, ...)
-        Parts of the squared distances: ``shares[b, k].sum() == sqdist[b, k]``. With a spectrum they have the shape (B,
-        K, n). Without one, the same entry means the same coordinate for all prototypes, such as one entry of a
-        logarithm or one factor of a product.
+        Parts of the squared distances: ``shares[b, k].sum()`` is ``sqdist[b, k]``. With a spectrum, the shape is (B, K,
+        n). Without one, an entry stands for the same coordinate under all prototypes, such as one entry of a logarithm
+        or one factor of a product.
     spectrum : Spectrum, optional
         Eigenvalues, filters and patterns to which the shares belong.
     """
@@ -205,7 +206,7 @@ class Components(NamedTuple):
 
 
 class Decomposed(Protocol):
-    """A manifold whose squared distances are sums of parts that mean something; ``explain`` shows these."""
+    """A manifold that can split its squared distances into sums of meaningful parts, which ``explain`` shows."""
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
         """Split the squared distances of samples (B, ...) to K prototypes, shape (B, K), into sums."""
@@ -309,8 +310,9 @@ class StepRule(Schedule, Protocol):
 class Initializer(Protocol):
     """The choice of the first prototypes.
 
-    An initializer may also offer ``near(prototypes, labels)``. It returns an initializer for most of the samples for
-    which ``prototypes`` were chosen, which may start from them. The trials of :class:`rplvq.HeldOut` save time by it.
+    An initializer may also offer ``near(prototypes, labels)``, where ``prototypes`` are its own choice for all samples.
+    It returns an initializer that chooses prototypes for most of these samples, and may begin its search at
+    ``prototypes``. This saves time in the trials of :class:`rplvq.HeldOut`.
     """
 
     def __call__(

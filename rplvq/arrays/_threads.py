@@ -1,8 +1,8 @@
-"""One thread for the linear algebra of small matrices.
+"""Runs the linear algebra of small matrices on one thread.
 
 NumPy and SciPy call libraries of linear algebra (BLAS), which by default divide even small matrices among all cores.
-The threads then wait for each other longer than they work, above all if other processes use the cores, too. Public
-calls that loop over matrices therefore run under :func:`single_blas_thread`.
+Their threads can then wait for each other longer than they work, above all if other processes use the cores, too.
+Public calls that loop over matrices therefore run under :func:`single_blas_thread`.
 """
 
 import math
@@ -16,31 +16,31 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 LARGEST = 500
-"""Size n from which on two threads decompose a matrix (n, n) faster than one, on an idle machine of two cores."""
+"""Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
 
 
 class _Calls:
-    """The calls of this process that hold BLAS on one thread, and the numbers of threads to return to.
+    """The running calls of this process that keep BLAS on one thread, and the numbers of threads to restore.
 
-    The lock is reentrant, because the end of an interrupted call may run, by garbage collection, inside of another one.
+    The lock is reentrant, because garbage collection may end an interrupted call while another call holds the lock.
     """
 
     def __init__(self) -> None:
         self.lock = RLock()
-        self.inside: dict[object, int] = {}  # calls, with their threads
-        self.before: dict[str, tuple[Any, int]] = {}  # by file of the library
+        self.inside: dict[object, int] = {}  # running calls, with their threads
+        self.before: dict[str, tuple[Any, int]] = {}  # what to restore, by file of the library
         self._libraries: list[Any] = []
         self._n_modules = 0
 
     def libraries(self) -> list[Any]:
-        """Return the loaded libraries; they are only searched for, which takes milliseconds, after a new import."""
+        """Return the loaded BLAS libraries. A search takes milliseconds, so it is repeated only after an import."""
         if (n_modules := len(sys.modules)) != self._n_modules:
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             self._n_modules = n_modules
         return self._libraries
 
     def limit(self) -> list[tuple[Any, int]]:
-        """Set all libraries to one thread; return those that only changed for this thread, with their numbers."""
+        """Set all libraries to one thread; return those that changed for the calling thread only."""
         own = []
         for library in self.libraries():
             if (count := library.get_num_threads() or 1) == 1 or library.filepath in self.before:
@@ -53,14 +53,14 @@ class _Calls:
         return own
 
     def restore(self) -> None:
-        """Return the libraries that are limited for the whole process to their numbers, if no call needs the limit."""
+        """Restore the libraries that are limited for the whole process, if no running call needs the limit."""
         while self.before and not self.inside:
             path, (library, count) = next(iter(self.before.items()))
             set_threads(library, count)
             del self.before[path]
 
     def after_fork(self) -> None:
-        """Forget the calls of threads that do not exist in a forked process, and their lock."""
+        """In a forked process, forget the calls of threads that do not exist there, and replace the lock."""
         self.lock, here = RLock(), get_ident()
         self.inside = {call: thread for call, thread in self.inside.items() if thread == here}
 
@@ -74,9 +74,9 @@ if hasattr(os, "register_at_fork"):
 def single_blas_thread(n: int = 0) -> Iterator[None]:
     """Run a block of code, or a decorated function, with one BLAS thread if its matrices have at most 500 rows.
 
-    The setting is that of the process. The first of several blocks that overlap, nested or in threads, changes it, and
-    the last one returns to what the user had set. Larger matrices keep their threads. To enter and to leave take about
-    ten microseconds together.
+    The limit holds for the whole process, except in libraries with one setting per thread. If several blocks overlap,
+    nested or in threads, the first one sets the limit, and the last one restores what the user had set. Larger matrices
+    keep their threads. Entering and leaving a block takes about ten microseconds in all.
 
     Parameters
     ----------
@@ -108,22 +108,22 @@ def single_blas_thread(n: int = 0) -> Iterator[None]:
 
 
 def is_per_thread(library: Any) -> bool:
-    """Whether a library has one number of threads per calling thread: OpenBLAS on OpenMP, and MKL, in new versions."""
+    """Whether a library sets its threads per calling thread, as new versions of MKL and of OpenBLAS on OpenMP do."""
     on_openmp = getattr(library, "threading_layer", "") == "openmp" and hasattr(library, "clear_controlling_thread")
     return on_openmp or "MKL_Set_Num_Threads_Local" in library.check_symbols
 
 
 def set_threads(library: Any, count: int) -> None:
-    """Set the number of threads, and let other threads set it afterwards, which threadpoolctl 3.8 would ignore."""
+    """Set the number of threads so that other threads can set it afterwards; threadpoolctl 3.8 would ignore them."""
     library.set_num_threads(count)
     if hasattr(library, "clear_controlling_thread"):
         library.clear_controlling_thread()
 
 
 def matrix_size(points: Any) -> int:
-    """Return the size n of matrices (..., n, n), or of symmetric matrices with d free entries for an array (N, d).
+    """Return the size n of matrices (..., n, n). An array (N, d) counts as symmetric matrices with d free entries.
 
-    It is 0, which counts as small, for anything that is no array.
+    The size of anything that is no array is 0, which counts as small.
 
     >>> import numpy as np
     >>> matrix_size(np.zeros((5, 40, 40))), matrix_size(np.zeros((5, 820))), matrix_size([[1.0]])

@@ -97,7 +97,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
         The metric: "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean" ("euclid",
         the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein" ("wasserstein"),
-        "learned_log_euclidean", "tangent" (the affine-invariant metric made flat at the mean of the training samples),
+        "learned_log_euclidean", "tangent" (tangent vectors at the Riemannian mean of the training samples),
         "euclidean_vectors" for plain vectors, or an object.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.

@@ -1,4 +1,4 @@
-"""Explanations: which parts of a sample decide between the nearest prototype of a class and that of another class."""
+"""Explains predictions: which parts of a sample make it nearer to a prototype of one class than to those of others."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,23 +16,23 @@ from rplvq.protocols import Array, Components, Prototypes, Spectrum
 class Explanation:
     """Why a sample is nearer to a prototype of one class than to those of all other classes.
 
-    The margin ``d^2(X, W_other) - d^2(X, W_own)`` is split into shares that add up to it: positive ones speak for
-    ``label``, negative ones against it. :func:`rplvq.explain` makes explanations, and has an example and the formulas.
+    The margin ``d^2(X, W_other) - d^2(X, W_own)`` is split into shares that add up to it. Positive shares speak for
+    ``label``, and negative shares against it. See :func:`rplvq.explain` for the formulas.
 
     Parameters
     ----------
     label, other_label : object
-        The explained class, and the class of the nearest prototype of another class.
+        The explained class, and the class of the nearest prototype among all other classes.
     own, other : int
-        Indices of the two prototypes in ``prototypes_``: the nearest one of each side.
+        Indices in ``prototypes_`` of the nearest prototype of the explained class, and of the nearest other one.
     margin : float
         Difference of the squared distances. It is positive if the nearest of all prototypes is of the explained class.
     shares : ndarray of shape (n,), (n, n), (d,) or (F,)
         Signed parts of the margin: one per component under the affine-invariant metric; one per entry of the logarithm
         (Log-Euclidean) or of the Cholesky factor (log-Cholesky); one per feature of a vector; one per factor of a
-        product. A symmetric map holds each entry above the diagonal twice.
+        product. A symmetric map (n, n) holds each entry off the diagonal twice.
     channels : ndarray of shape (n,), (d,) or (F,)
-        The same margin by row of the matrices, which is by channel; for vectors and products the shares themselves.
+        The margin split by the rows of the matrices, which stand for channels; for vectors and products, the shares.
     ratios : ndarray of shape (n,), or None
         Power of the other prototype in each filter, in units of the own prototype's power, ascending.
     powers : ndarray of shape (n,), or None
@@ -41,8 +41,8 @@ class Explanation:
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
     to_own, to_other : Components
-        Each of the two squared distances as a sum of its own (:class:`rplvq.protocols.Components`, without the axes B
-        and K), with its own filters.
+        Each of the two squared distances as a sum (:class:`rplvq.protocols.Components`, without the axes B and K). Each
+        sum has filters of its own.
 
     Examples
     --------
@@ -71,15 +71,16 @@ class Explanation:
 
     @property
     def order(self) -> Array:
-        """Return the indices of the shares, by decreasing absolute value; of a map (n, n), those of the flat array."""
+        """Return the indices of the shares by decreasing absolute value; for a map (n, n), in the flat array."""
         return np.argsort(-np.abs(self.shares), axis=None, kind="stable")
 
 
 def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
-    """Split the margin between the classes, for each sample, into parts that add up to it exactly.
+    """Split the margin of each sample into shares that add up to it, up to rounding.
 
     The margin of a sample X is ``d^2(X, W_other) - d^2(X, W_own)``, where W_own is the nearest prototype of the
-    explained class and W_other that of any other class. With ``decision="nearest"`` its sign is the decision.
+    explained class, and W_other the nearest prototype of all other classes. With ``decision="nearest"`` the explained
+    class is predicted if its margin is positive.
 
     Parameters
     ----------
@@ -89,8 +90,9 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     X : array-like of shape (N, n, n), or (N, d) for vectors
         Samples. The answer holds about ``5 n^2`` numbers per sample.
     target : label, array-like of N labels, or None, default=None
-        The class to be explained, for all samples or for each; by default the predicted class. For another class than
-        that of the nearest prototype the margin is negative, and negative shares say what the sample lacks.
+        The class to be explained: one label for all samples, or one label per sample. The default is the predicted
+        class. For a class other than that of the nearest prototype the margin is negative, and negative shares say what
+        the sample lacks.
 
     Returns
     -------
@@ -104,28 +106,29 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
         If the model is no classifier with prototypes, for example a pipeline.
     ValueError
         If a sample is invalid; if a label is unknown or has no prototype; if only one class has prototypes; if the
-        metric has no such split; or if, with ``decision="posterior"``, a predicted class is not that of the nearest
-        prototype, because the margin does not decide then.
+        manifold has no ``components``; or if, with ``decision="posterior"``, a predicted class is not that of the
+        nearest prototype, so that the margin does not explain it.
 
     Notes
     -----
     **Affine-invariant metric.** The squared distance to one prototype is a sum over the generalised eigenvalues of
-    ``X v = lam W v``; these two sums are ``to_own`` and ``to_other``. Directions in which the sample is unlike both
-    prototypes are large in both sums, and cancel. Therefore ``shares`` compares the two in common components: the
-    generalised eigenvectors of ``W_other v = mu W_own v`` with ``v^H W_own v = 1``. For any basis V (n, n),
+    ``X v = lam W v``. The sums of the two prototypes are ``to_own`` and ``to_other``; they have different eigenvectors.
+    A direction in which the sample differs from both prototypes is large in both sums, and nearly cancels in the
+    margin. Therefore ``shares`` compares the two sums in common components: the generalised eigenvectors of
+    ``W_other v = mu W_own v`` with ``v^H W_own v = 1``. For any basis V (n, n),
 
     ``d^2(X, W) = tr M^2 = sum_c [V^-1 M^2 V]_cc`` with ``M = log(W^-1 X)``,
 
     so that ``share_c = [V^-1 (M_other^2 - M_own^2) V]_cc``. With V = I the same formula gives ``channels``. If all
     sensors are mixed by an invertible A, so that X becomes ``A X A^H``, shares stay the same, filters become
-    ``A^-H v`` and patterns ``A W v``; ``channels`` depend on the sensors. How filters and patterns are read: Haufe et
-    al. 2014, doi:10.1016/j.neuroimage.2013.10.067. Filters have no sign.
+    ``A^-H v`` and patterns become ``A W v``. ``channels`` do change. Haufe et al. 2014
+    (doi:10.1016/j.neuroimage.2013.10.067) explain how to read filters and patterns. The sign of a filter is arbitrary.
 
-    Where two ratios mu are equal, only the sum of their shares is unique, and any basis of the space of their filters
-    is as good as the one returned. Filters of nearly equal ratios change much with the data.
+    If two ratios mu are equal, only the sum of their shares is unique, and any basis of the space of their filters is
+    as good as the one returned. If two ratios are nearly equal, a small change of the data changes their filters much.
 
-    **Flat metrics.** Both sums have the same coordinates, so that a share is ``|x - w_other|^2 - |x - w_own|^2`` for
-    one entry.
+    **Flat metrics.** Both sums use the same coordinates, so a share is ``|x - w_other|^2 - |x - w_own|^2`` for one
+    entry.
 
     Examples
     --------

@@ -30,7 +30,7 @@ PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs)
 
 
 def source_hash(*folders: Path) -> str:
-    """Return a hash of the source in some folders, because numba only notices changes of the file of each kernel."""
+    """Return a hash of all source in some folders; numba itself only notices changes in the file of each kernel."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.glob("*.py")):
@@ -39,14 +39,15 @@ def source_hash(*folders: Path) -> str:
 
 
 def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
-    """Return the kernels of ``build(source, cache=...)``, a named tuple, or None if numba is not installed.
+    """Return the kernels that ``build(source, cache=...)`` returns, a named tuple, or None if numba is not installed.
 
-    ``folders`` hold the source of the kernels, which take the parts of matrices first and ``like`` last. A kernel is
-    compiled when it is first called with samples of a type.
+    ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
+    matrices, and the last one is ``like``. A kernel is compiled when it is first called with arguments of new types.
+
     numba stores the machine code in the folder of this package or, if that is not writable, in its own cache folder. If
-    neither is writable, every process compiles again, which takes a few seconds. The stored name contains a hash of the
-    source of all kernels, so that machine code of another source is never loaded; it is removed. Code that cannot be
-    loaded or stored is compiled in memory.
+    neither is writable, every process compiles again, which takes a few seconds. The names of the stored files contain
+    a hash of the source of all kernels: machine code of another source is not loaded, and is removed. Code that cannot
+    be loaded or stored is compiled in memory.
     """
     if find_spec("numba") is None:
         return None
@@ -84,20 +85,21 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
 
 def compiler(source: str) -> Callable[..., Any]:
-    """Return a function that compiles others under a name that ends with ``source``.
+    """Return a function that compiles other functions, and appends ``source`` to their names.
 
-    Without ``cache`` it compiles a part of kernels: Python cannot call it, and it is stored within the kernels only.
+    With the option ``cache`` it compiles a kernel, which Python calls. Without it, it compiles a function that only
+    other compiled functions call; its machine code is stored within theirs.
     """
     import numba
 
     registers = import_module("rplvq.lanes._registers")
-    # The operations that numba can insert without compiling a function around each.
+    # numba inserts these operations directly, without compiling a function around each of them.
     operations = {name: getattr(registers, name) for name in ("load", "store", "fill", "any_positive")}
 
     # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
     # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
     def compiled(function: Any, *inner: Any, **options: Any) -> Any:
-        """Compile a copy that calls the compiled ``inner`` functions; the functions of the module stay plain Python."""
+        """Compile a copy of a function that calls the compiled ``inner`` functions; the original stays plain Python."""
         names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
@@ -110,7 +112,7 @@ def compiler(source: str) -> Callable[..., Any]:
 
 def compiled_rotations(compiled: Callable[..., Any]) -> Any:
     """Return the compiled :func:`rplvq.lanes.orthogonalise`, for functions that call it."""
-    # These are inlined, because a function that is not inlined passes vectors through memory.
+    # These functions are inlined, because calls that are not inlined pass vectors through memory.
     vector = (rotations.sum_squares, rotations.multiply, rotations.angle, rotations.turn, rotations.rescale)
     inlined = [compiled(function, forceinline=True) for function in vector]
     inlined += [compiled(function, *inlined, forceinline=True) for function in (rotations.measure, rotations.rotate)]

@@ -11,7 +11,7 @@ from rplvq.protocols import Array
 
 
 def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
-    """Replace the matrices of the block that begins at ``start`` by L with ``L L^H``; NaN where there is none."""
+    """Replace the matrices A of the block at ``start`` by factors L with ``A = L L^H``; NaN if there is none."""
     width, zero = len(like), fill(0.0, like)
     for j in range(n):
         for i in range(n):
@@ -33,9 +33,10 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
 
 
 def combine(matrix: Parts, start: int, n: int, factors: Array, reverse: bool, spare: Parts, like: Lanes) -> None:
-    """Replace the matrices C of a block by ``C diag(f) C^H``, with the factors f (n W,); ``spare`` is (n n W,).
+    """Replace the matrices C of a block by ``C diag(f) C^H`` with the factors f (n W,), using the memory ``spare``.
 
-    ``reverse`` says whether the sums run from the last column to the first, so that they always have the same order.
+    ``spare`` has the shape (n n W,). If ``reverse`` is True, the sums run from the last column to the first: the
+    rotations may have reversed the columns, and the sums then still have the same order.
     """
     width, zero = len(like), fill(0.0, like)
     for j in range(n):
@@ -67,8 +68,8 @@ def batch_logs(
 ) -> None:
     """Replace the matrices of the blocks ``first`` to ``last - 1`` by their logarithms.
 
-    ``squares`` (blocks n W,) is filled with the eigenvalues, unsorted, and NaN for a matrix that is not positive
-    definite. ``work`` (6 n W,) and ``spare`` (n n W,) are to work in.
+    ``squares`` (blocks n W,) receives the eigenvalues, unsorted; they are NaN for a matrix that is not positive
+    definite. ``work`` (6 n W,) and ``spare`` (n n W,) are temporary memory.
     """
     size = n * len(like)
     for block in range(first, last):

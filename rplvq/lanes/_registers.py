@@ -1,4 +1,4 @@
-"""Tells numba how to compile the operations of ``_simd.py``: as LLVM's vectors of doubles.
+"""Lets numba compile the operations of ``_simd.py`` as operations on LLVM's vectors of doubles.
 
 LLVM maps a vector to the registers of the processor, and to several registers if the vector is wider than one.
 """
@@ -69,7 +69,7 @@ def raw(arrays: Any) -> Any:
 
 @intrinsic
 def load(context: Any, array: Any, index: Any, like: Any) -> Any:
-    """Read a vector. The alignment is that of doubles, because arrays need not be aligned to whole vectors."""
+    """Read a vector. The code assumes the alignment of doubles only, because an array may begin anywhere."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         found = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
@@ -138,7 +138,7 @@ def function(name: str) -> Generator:
 
 
 def fuses() -> bool:
-    """Whether the target processor has fused multiply-adds. Without them LLVM would call a slow library function."""
+    """Whether the target processor has fused multiply-adds. For others LLVM would call a slow library function."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     if config.CPU_NAME in (None, "host"):

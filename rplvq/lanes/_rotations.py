@@ -6,13 +6,14 @@ as accurate as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic
 
 Three things make this fast:
 
-- Rotations come in rounds. Each round rotates neighbouring columns, the pairs that begin at even and at odd places in
-  turn, and swaps them. After n rounds every column has met every other one. While a column is rotated it is multiplied
-  with its neighbour of the next round, which saves reading both again.
-- Columns are kept without their scale. For ``x = d X`` and ``y = e Y``, a rotation by the tangent t replaces X by
-  ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications. Only the squares of the
-  scales are needed, so no square root of ``1 + t^2`` is taken.
-- The rotations of a round are independent, so their square roots and divisions overlap.
+- Rotations come in rounds. A round rotates pairs of neighbouring columns and swaps the columns of each pair. Rounds
+  whose pairs begin at even places alternate with rounds whose pairs begin at odd places. After n rounds every column
+  has met every other one. While a column is rotated, it is also multiplied with its neighbour of the next round, so
+  that neither has to be read again for this product.
+- Each column is stored as a vector and a separate scale. For ``x = d X`` and ``y = e Y``, a rotation by an angle with
+  tangent t replaces X by ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications.
+  Only the squares of the scales are needed, so no square root of ``1 + t^2`` is taken.
+- The rotations of a round are independent, so the processor overlaps their square roots and divisions.
 
 A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
 that columns are contiguous. Arrays are passed as tuples: one array for real matrices, the real and the imaginary parts
@@ -26,15 +27,15 @@ from rplvq.protocols import Array
 
 Parts = tuple[Array, ...]
 CONVERGED = 4e-14
-"""Squared angle of a rotation, relative to the ratio of the norms, up to which it is the last one of its columns.
+"""Squared angle of a rotation, relative to the ratio of the norms, up to which its two columns count as orthogonal.
 
-Rotations of a round change the products of other columns by the square of their angles at most, so that the cosines
-between all columns are then rounding errors.
+The rotations of a round change the products of other columns by at most the square of their angles. If all angles are
+this small, the cosines between all columns are therefore rounding errors.
 """
 MAX_SWEEPS = 40
 TINY = 1e-150
 SMALL, LARGE = 1e-100, 1e100
-"""Range of the sum of all eigenvalues in which no product of two squares under- or overflows."""
+"""If the sum of all eigenvalues is in this range, no product of two squares under- or overflows."""
 
 
 def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
@@ -69,10 +70,10 @@ def multiply(matrix: Parts, first: int, length: int, turns: Array, slot: int, li
 def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, parts: Parts, like: Lanes) -> Array:
     """Find the rotation that makes the columns at i and i + 1 orthogonal, and update their norms and scales.
 
-    ``squares`` and ``scales`` hold the squared norms of the columns and the squares of their scales. The product g of
-    the unscaled columns, in slot i + 1 of ``turns``, is replaced by the factors of :func:`turn`. Lanes in which
-    ``moves`` (W,) is 0 instead of 1 keep their columns, bit for bit. Returns a number (W,) that is positive in lanes
-    where the columns need another look.
+    ``squares`` and ``scales`` hold the squared norms of the columns and the squares of their scales. Slot i + 1 of
+    ``turns`` holds the product of the unscaled columns, and receives the factors of :func:`turn`. ``moves`` (W,) is 1,
+    or 0 in lanes whose columns stay as they are, bit for bit. Returns a number (W,) that is positive in lanes whose
+    columns were not orthogonal yet.
     """
     width, p, q = len(like), i * len(like), (i + 1) * len(like)
     zero, half = fill(0.0, like), fill(0.5, like)
@@ -108,8 +109,8 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
 def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot: int, like: Lanes) -> None:
     """Replace two neighbouring columns x and y by ``y + conj(b) x`` and ``x + a y``.
 
-    The factors a and b are those of :func:`angle`, in the slot after ``slot``. The product of the column that begins at
-    ``before`` with the new first column is stored in ``slot``.
+    The factors a and b, which :func:`angle` computes, are read from the slot after ``slot``. The product of the column
+    that begins at ``before`` with the new first column is stored in ``slot``.
     """
     width, second, place = len(like), first + length, slot + 4 * len(like)
     a, b = load(turns, place, like), load(turns, place + width, like)
@@ -149,10 +150,10 @@ def rotate(
     moves: Array,
     like: Lanes,
 ) -> Array:
-    """Rotate one round of pairs: those that begin at even columns, or at odd ones if ``parity`` is 1.
+    """Rotate one round of pairs: the pairs that begin at even columns, or at odd columns if ``parity`` is 1.
 
     The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
-    (W,) that is positive in lanes where a pair needs another look, and -1 or less in the others.
+    (W,) that is positive in lanes where the columns of a pair were not orthogonal yet.
     """
     length, slot, worst = n * len(like), 4 * len(like), fill(-1.0, like)
     for i in range(parity, n - 1, 2):
@@ -165,7 +166,7 @@ def rotate(
 
 
 def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -> None:
-    """Multiply the ``length`` numbers of a block that begins at ``start`` by the scale (W,) of their matrix."""
+    """Multiply the ``length`` numbers from ``start`` on by the scale (W,) of the matrix to which they belong."""
     for part in matrix:
         for j in range(start, start + length, len(like)):
             store(part, j, scale * load(part, j, like))
@@ -186,9 +187,9 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
-    Matrices far from 1 are scaled by a power of two while they are rotated. ``work`` (5 n W,) is to work in. A lane
-    stands still when its columns are orthogonal, so that its result does not depend on its neighbours, but for the
-    order of the columns. Returns whether this order is reversed.
+    Very large and very small matrices are scaled by a power of two while they are rotated. ``work`` (5 n W,) is
+    temporary memory. The numbers of a lane are not changed any more once its columns are orthogonal, so that they do
+    not depend on the other lanes; only the order of the columns does. Returns whether this order is reversed.
     """
     width, start, values = len(like), block * n * n * len(like), block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])

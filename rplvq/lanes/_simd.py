@@ -1,7 +1,7 @@
 """Operations on vectors of W doubles, one number per lane.
 
-The kernels use only these operations and ``+ - * /``. In plain Python a vector is a NumPy array; compiled, it is a
-vector register (``_registers.py``). Loops over lanes instead of explicit vectors were only half as fast.
+The kernels use only these operations and ``+ - * /``. In plain Python a vector is a NumPy array; in compiled code it
+is a vector register (``_registers.py``). Compiled loops over the lanes were tried, and were half as fast.
 """
 
 from typing import Any
@@ -11,15 +11,15 @@ import numpy as np
 from rplvq.protocols import Array
 
 Lanes = tuple[float, ...]
-"""A tuple of W arbitrary numbers. Its length gives the width of vectors as a type, which the compiler must know."""
+"""A tuple of W arbitrary numbers. Its type tells the compiler the width W of vectors."""
 
 
 def raw(arrays: Any) -> Any:
-    """Return an array, or a tuple of arrays, as ``load`` and ``store`` access it fastest.
+    """Return an array, or a tuple of arrays, in the form that ``load`` and ``store`` access fastest.
 
-    Compiled, this is the address of its first number. numba counts the references to an array at every call of a
-    function, and does not count addresses; the counting took as much time as the rotations. The array must outlive the
-    address, as an argument of the function does.
+    In compiled code this form is the address of the first number. numba counts the references to an array at every call
+    of a function, which took as much time as the rotations; addresses are not counted. The array must exist as long as
+    the address is used, as the arguments of the calling function do.
     """
     return arrays
 
@@ -40,9 +40,9 @@ def fill(value: float, like: Lanes) -> Array:
 
 
 def fused(value: Array, other: Array, added: Array) -> Array:
-    """Return ``value * other + added`` (W,); compiled code rounds it only once, if the processor can.
+    """Return ``value * other + added`` (W,). Compiled code rounds only once, if the processor can.
 
-    The fusion is explicit, because a compiler that may choose fuses differently in different processes.
+    The kernels call it explicitly, because a compiler that is free to fuse does so differently in different processes.
     """
     return value * other + added
 

@@ -1,10 +1,11 @@
 """Knows which kernels run without compiling, and decides when compiling pays.
 
-Compiling happens once per installation for each kind of matrices. Until then callers work without compiled code, unless
-the time that compiled code would have saved so far in this process exceeds the time of compiling: a process then loses
-at most about twice what it would lose if it knew the future. All times are estimates from the sizes of the data, never
-measured, so that the bits of a result do not depend on how fast the machine was. A thread that compiles meanwhile was
-rejected: numba holds Python's lock most of the time, and the exit of a process would have to wait for it.
+Each kernel is compiled once per installation for each kind of matrices. Before that, callers work without compiled
+code. A process compiles once the time that compiled code would have saved it so far exceeds the time of compiling. It
+then loses at most about twice the time that it would lose if it knew all its work in advance. All times are estimated
+from the sizes of the data and not measured, so that the bits of a result do not depend on the speed of the machine.
+Compiling in another thread is no remedy: numba holds Python's lock most of the time, and the exit of a process would
+have to wait for the thread.
 """
 
 import sys
@@ -14,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 Kind = tuple[str, int, int]
-"""The name of a kernel, the number of arrays of a matrix (2 if complex), and the width of vectors: compiled apart."""
+"""Name of a kernel, number of arrays per matrix (2 if complex), and width of vectors. Each kind is compiled apart."""
 
 COMPILING = 4.0
 """Seconds that numba takes to be imported and to compile one kernel."""
@@ -24,16 +25,16 @@ _places: dict[str, tuple[Path, str]] = {}
 _saved: defaultdict[Kind, float] = defaultdict(float)
 """Seconds that compiled code would have saved in this process, by kind."""
 _runs: dict[Kind, bool] = {}
-"""Whether a kernel runs in this process. Stored code is looked for once, so that no other process changes bits here."""
+"""Whether a kernel runs in this process. Stored code is looked for once, so other processes change no bits here."""
 
 
 def note_place(names: tuple[str, ...], folder: Path, source: str) -> None:
-    """Note in which folder and under which hash of their source kernels are stored."""
+    """Note the folder in which these kernels are stored, and the hash of their source in the names of the files."""
     _places.update(dict.fromkeys(names, (folder, source)))
 
 
 def note_call(kind: Kind) -> None:
-    """Note that a kernel has run: in this process, and beside its stored code for later ones."""
+    """Note that a kernel has run: in this process, and by an empty file beside its stored code for later processes."""
     if kind not in _called:
         _called.add(kind)
         with suppress(OSError):
@@ -41,7 +42,7 @@ def note_call(kind: Kind) -> None:
 
 
 def mark_of(kind: Kind) -> Path:
-    """Return the empty file that says that the code of a kernel is stored, for this version of numba."""
+    """Return the path of the empty file whose existence says that this version of numba has stored a kernel."""
     folder, source = _places[kind[0]]
     return folder / f"{'-'.join(map(str, kind))}_{source}-{version('numba')}.nbready"
 
@@ -52,7 +53,7 @@ def can_run_at_once(kind: Kind) -> bool:
 
 
 def pays(kind: Kind, seconds: float, verbose: int = 0) -> bool:
-    """Whether to use a kernel for work on which it saves so many seconds, though it may have to be compiled first."""
+    """Whether to use a kernel for work on which it saves ``seconds``, although it may have to be compiled first."""
     if kind not in _runs:
         _runs[kind] = can_run_at_once(kind)
     if not _runs[kind]:

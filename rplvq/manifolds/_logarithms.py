@@ -1,7 +1,8 @@
-"""Logarithms and spectra of many positive definite matrices, without LAPACK where this is faster.
+"""Logarithms and spectra of many small positive definite matrices, without LAPACK where this is faster.
 
-LAPACK decomposes one matrix at a time, and on small ones it spends most of its time in calls and tests. Matrices 2 x 2
-have a closed form. Others are decomposed in the lanes of vector registers if numba is installed.
+LAPACK decomposes one matrix at a time, and spends most of its time on calls and tests if matrices are small. The
+logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices up to 32 x 32 are decomposed in
+the lanes of vector registers.
 """
 
 import numpy as np
@@ -11,17 +12,17 @@ from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kerne
 from rplvq.protocols import Array
 
 MANY = 500
-"""For fewer matrices than this, loading compiled code takes longer than LAPACK."""
+"""Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
 LARGEST = 32
-"""Larger matrices LAPACK decomposes as fast."""
+"""Largest size n for which rotations are used. LAPACK computes logarithms of larger matrices as fast."""
 WIDTH = 8
-"""Matrices in a vector register."""
+"""Number of matrices in a block, one per lane of a vector."""
 SAVED = 6e-8
 """Seconds that rotations save per matrix, divided by n^2, from measurements at n = 3 to 22."""
 FLOOR = float(np.finfo(float).eps)
-"""Share of the largest whitened eigenvalue below which another one is rounding."""
+"""An eigenvalue of a whitened matrix below this share of the largest one is a rounding error."""
 CACHE_BYTES = 1 << 18
-"""Bytes of matrices that are laid out at once, so that they fit into the cache of a processor."""
+"""Size in bytes of the matrices that are laid out at once, so that they fit into the processor's cache."""
 
 
 def logarithms(matrices: Array, precision: float) -> Array:
@@ -31,7 +32,7 @@ def logarithms(matrices: Array, precision: float) -> Array:
     first matrix that is not positive definite.
     """
     n, found = matrices.shape[-1], None
-    # Twice the tolerance of check_positive: where a matrix is close to being refused, LAPACK decides for all of them.
+    # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
     smallest = 2 * rank_tolerance(n, precision)
     if n == 2:
         found = of_two_by_two(matrices, smallest)
@@ -45,9 +46,9 @@ def logarithms(matrices: Array, precision: float) -> Array:
 
 
 def kernels_for(name: str, matrices: Array) -> LaneKernels | None:
-    """Return compiled kernels if the one of this name decomposes matrices (N, n, n) faster than LAPACK, else None.
+    """Return compiled kernels if the kernel ``name`` decomposes matrices (N, n, n) faster than LAPACK, else None.
 
-    Where it would have to be compiled first, :func:`rplvq.lanes.pays` decides.
+    If the kernel would have to be compiled first, :func:`rplvq.lanes.pays` decides.
     """
     count, n = len(matrices), matrices.shape[-1]
     kernels = lane_kernels() if 1 < n <= LARGEST and count >= MANY else None
@@ -59,7 +60,7 @@ def kernels_for(name: str, matrices: Array) -> LaneKernels | None:
 def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
     """Return the logarithms of matrices (N, 2, 2) from a closed form.
 
-    None if an eigenvalue is not clearly larger than ``smallest`` times the other one.
+    Return None if an eigenvalue is not clearly larger than ``smallest`` times the other one.
     """
     # With the mean m of the eigenvalues m (1 - x) and m (1 + x), log A = a I + b (A / m - I), where a is the mean of
     # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2.
@@ -86,10 +87,10 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
 
 
 def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | None:
-    """Return the logarithms of matrices (N, n, n) by compiled rotations.
+    """Return the logarithms of matrices (N, n, n), computed by compiled rotations.
 
-    None if an eigenvalue is not clearly larger than ``smallest`` times the largest one. The result for a matrix does
-    not depend on the others.
+    Return None if an eigenvalue is not clearly larger than ``smallest`` times the largest one of its matrix. The result
+    for a matrix does not depend on the other matrices.
     """
     n, result = matrices.shape[-1], np.empty_like(matrices)
     part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
@@ -109,7 +110,7 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
 def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array | None:
     """Return the ascending logarithms (M, n) of the eigenvalues of ``G X G^H`` for M pairs of G and X, both (M, n, n).
 
-    A single G (n, n) is paired with all X. None if a sample has no Cholesky factor.
+    A single G (n, n) is paired with all X. Return None if a sample has no Cholesky factor.
     """
     n, result = samples.shape[-1], np.empty(samples.shape[:2])
     part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH

@@ -1,4 +1,4 @@
-"""Positive definite matrices as tangent vectors at their Riemannian mean, where the affine-invariant metric is flat."""
+"""Positive definite matrices as tangent vectors at their Riemannian mean, with the Euclidean distance."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rplvq.protocols import Array
 
 
 class Frame(NamedTuple):
-    """What the coordinates at a reference M are computed from."""
+    """The matrices from which the coordinates at a reference M are computed."""
 
     root: Array  # (n, n), M^1/2
     inverse: Array  # (n, n), M^-1/2
@@ -36,7 +36,7 @@ class Frame(NamedTuple):
 
 
 def _as_matrix(name: str, value: Any) -> Array | None:
-    """Return a positive definite matrix that a user passes, as an array that can't be written to, or None."""
+    """Return a positive definite matrix that a user passes, as a read-only array, or None."""
     if value is None:
         return None
     matrix = np.asarray(value)
@@ -60,7 +60,7 @@ def _as_covariance(value: Any) -> Array | None:
 
 
 def _shown(value: Array | None) -> str:
-    """Return a matrix as its size and trace, which is short and differs between fits."""
+    """Return the size and trace of a matrix as text, which is short and differs between fits."""
     return "None" if value is None else f"<{len(value)} x {len(value)}, trace {np.trace(value).real:.8g}>"
 
 
@@ -70,13 +70,13 @@ SAME: Any = attrs.cmp_using(eq=np.array_equal)
 @library_part
 @attrs.frozen
 class TangentSpace(FlatMethods):
-    """Positive definite matrices as tangent vectors at a reference M: the Log-Euclidean metric around the data.
+    """Positive definite matrices as tangent vectors at a reference M, with the Euclidean distance of these vectors.
 
     ``d^2(X, W) = ||log(M^-1/2 X M^-1/2) - log(M^-1/2 W M^-1/2)||_F^2``. The codes ``log(M^-1/2 X M^-1/2)`` are the
-    logarithms of X at M under the affine-invariant metric, and distances are those between tangent vectors under its
-    inner product at M (Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). With M the
-    affine-invariant mean of the training samples, which ``fit`` computes, distances do not change under congruence
-    ``X -> A X A^H``, as affine-invariant ones do not, and training is as fast as under the Log-Euclidean metric, which
+    tangent vectors of the affine-invariant metric at M, and ``d`` is their distance under its inner product at M
+    (Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). By default ``fit`` takes the
+    affine-invariant mean of the training samples as M. Distances then do not change under a congruence
+    ``X -> A X A^H``, as under the affine-invariant metric. Training is as fast as under the Log-Euclidean metric, which
     is the case M = I.
 
     Parameters
@@ -85,26 +85,26 @@ class TangentSpace(FlatMethods):
         The reference M. By default each new fit takes the affine-invariant mean of its training samples, and
         ``partial_fit`` that of its first call. A matrix that is given stays as it is.
     whiten : bool, default=False
-        Whether codes are whitened by the pooled covariance of the tangent vectors within classes, shrunk by the rule of
-        Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). The squared distance is then that of Mahalanobis,
+        Whether codes are whitened by the pooled covariance S of the tangent vectors within classes, shrunk by the rule
+        of Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). The squared distance is then that of Mahalanobis,
         ``v^T S^-1 v`` for a difference v of tangent vectors. With class means as prototypes (``max_epochs=0``) this is
         a linear discriminant analysis with equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for
         complex ones.
     covariance : array-like of shape (m, m), optional
-        The covariance S. A fit learns it if ``whiten`` is True; give it only with the reference at which it was
-        learned.
+        The covariance S. If ``whiten`` is True and S is not given, ``fit`` learns it. Pass S only together with the
+        reference at which it was learned.
     max_step_length : float, default=10
-        Longest step of a prototype, in the distance of this metric. Whitened samples are about sqrt(m) from their
-        class mean.
+        Longest step of a prototype, in the distance of this metric. With ``whiten=True``, the distance of a sample to
+        its class mean is about sqrt(m).
 
     Notes
     -----
-    Each fit learns the reference without held-out samples of early stopping. The trials of ``sigma2="auto"`` use the
-    reference of all training samples, which needs no label, but learn the covariance again without their held-out
+    Each fit learns the reference without the held-out samples of early stopping. The trials of ``sigma2="auto"`` use
+    the reference of all training samples, which needs no labels. They learn the covariance again without their held-out
     samples.
 
-    With ``whiten=True`` and ``max_epochs=0`` give ``sigma2=1`` for the probabilities of discriminant analysis, because
-    the rules for sigma2 see training samples only, and these are nearer to their class means than others.
+    For the probabilities of discriminant analysis, set ``whiten=True``, ``max_epochs=0`` and ``sigma2=1``. The rules
+    for sigma2 only see training samples, which are nearer to their class means than new samples are.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class TangentSpace(FlatMethods):
     >>> model.score(X, y)
     0.9875
 
-    Without an estimator, `referenced` learns the reference and returns the codes with it:
+    Without an estimator, `referenced` learns the reference and returns the codes of the points, too:
 
     >>> manifold, codes = TangentSpace().referenced([np.eye(2), np.diag([np.e**2, 1.0])])
     >>> manifold.reference.round(3)
@@ -164,23 +164,24 @@ class TangentSpace(FlatMethods):
 
     @property
     def ambient(self) -> AffineInvariant:
-        """The affine-invariant metric, whose mean the reference is."""
+        """The affine-invariant metric. The reference is the mean of the training samples under it."""
         return AffineInvariant()
 
     def referenced(
         self, points: Any, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[TangentSpace, Array]:
-        """Return this metric with what it lacks, learned from points (N, n, n), and the codes (N, n, n) of the points.
+        """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
-        The reference is their weighted affine-invariant mean (:func:`rplvq.manifolds.riemannian_mean`). The covariance
-        is that within groups, such as the class of each point. What was given stays as it is.
+        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`).
+        With ``whiten=True``, the covariance within groups is learned, too. A reference or covariance that this metric
+        already has stays as it is.
 
         Parameters
         ----------
         points : array-like of shape (N, n, n)
             Positive definite matrices.
         groups : ndarray of shape (N,), optional
-            Group of each point; by default all are in one.
+            Group of each point, such as its class; by default all points are in one group.
         weights : ndarray of shape (N,), optional
             Multiplicity of each point; by default 1.
 
@@ -194,8 +195,8 @@ class TangentSpace(FlatMethods):
         m = self._n_coordinates(matrices)
         reference = self.reference
         if reference is None:
-            # The arithmetic mean moves with a congruence of the points as the Riemannian mean does, so that all steps
-            # to the latter are the same up to rounding.
+            # Under a congruence of the points, the arithmetic mean changes in the same way as the Riemannian mean. All
+            # steps from one to the other then change in this way, too, up to rounding.
             shares = np.full(len(matrices), 1.0) if weights is None else weights
             total: Any = sum(np.tensordot(shares[rows], matrices[rows], 1) for rows in parts_of(matrices))
             start = total / shares.sum()
@@ -213,12 +214,12 @@ class TangentSpace(FlatMethods):
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[TangentSpace, Array, Array]:
-        """Return this metric with the covariance of the codes ``kept`` alone, and all codes in it.
+        """Return this metric with a covariance that is learned from ``kept`` alone, and both arrays of codes under it.
 
         Parameters
         ----------
         kept, held : ndarray of shape (N, n, n) and (M, n, n)
-            Codes in this metric, of samples that train and of held-out samples.
+            Codes of training samples and of held-out samples, under this metric.
         groups, weights : ndarray of shape (N,)
             As for :meth:`referenced`, for ``kept``.
         """
@@ -230,9 +231,10 @@ class TangentSpace(FlatMethods):
         return found, found._whiten_in_place(inner), outer
 
     def encode(self, points: Any) -> Array:
-        """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite.
+        """Return the codes of matrices (N, n, n).
 
-        It is also raised if there is no reference yet, or if the matrices have another size than the reference.
+        Raise ValueError at the first matrix that is not positive definite, if there is no reference yet, or if the
+        matrices have another size than the reference.
         """
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))
@@ -276,7 +278,7 @@ class TangentSpace(FlatMethods):
         return from_spectrum(logs[:, 0], vectors[:, 0])
 
     def _whitened(self, tangents: Array) -> Array:
-        """Return codes of tangent vectors (N, n, n): the same without a covariance."""
+        """Return the codes of tangent vectors (N, n, n); without a covariance, the tangent vectors themselves."""
         return tangents if self._frame is None else _mapped(self._frame.whitener, tangents)
 
     def _whiten_in_place(self, tangents: Array) -> Array:

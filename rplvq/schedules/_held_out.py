@@ -45,8 +45,8 @@ class HeldOut:
     1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
        one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
        folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs.
-    2. The trials are short: those of one sigma2 value visit 0.35 times as many samples as training in the fit. (A trial
-       has at least one epoch.) The default step size is larger where there are few epochs, up to a cap, so that
+    2. The trials are short: those of one sigma2 value visit 0.35 times as many samples as ``max_epochs`` epochs of the
+       fit do. (A trial has at least one epoch.) With few epochs the default step size is larger, up to a cap, so that
        prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes, see
        the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     3. Among the candidates that train, the first one whose loss is at most two standard errors above the smallest is
@@ -73,13 +73,13 @@ class HeldOut:
     recalibrated (temperature scaling) on the held-out samples of all folds. Without recalibration small values of
     sigma2 would win after short training, because their probabilities are better although their prototypes are worse.
     The probabilities of the fitted model use a recalibrated value, too, unless the candidate is a number or a schedule.
-    For this value one more sample of unknown class is added to the held-out samples, so that a few samples that happen
-    to be right do not make all probabilities 1.
+    This value is calibrated on the held-out samples and on one added sample of unknown class. Without the added sample,
+    a few held-out samples that happen to be classified correctly would make all probabilities 1.
 
     The standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the
     sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the
-    fit. The fit therefore moves its prototypes as one that is given the chosen sigma2 and step size, bit for bit, until
-    it ends.
+    fit. Up to the epoch at which it ends, the fit therefore moves its prototypes, bit for bit, as a fit does that is
+    given the chosen sigma2 and step size.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The end of training before its last epoch, once the remaining steps can no longer change predictions measurably."""
+"""Ends training before its last epoch, once the remaining steps are too small to change many predictions."""
 
 import math
 from typing import Any
@@ -10,22 +10,23 @@ from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.training._state import Progress, State
 
 NEGLIGIBLE = 0.01
-"""Training ends if no prototype can be expected to move farther than this share of the distance between classes."""
+"""Training ends if no prototype is expected to move farther than this share of the distance between classes."""
 EVERY = 10
-"""Number of epochs between two looks, because each takes K^2 distances."""
+"""Number of epochs from one check to the next. Each check computes K^2 distances."""
 
 
 @attrs.define(eq=False)
 class Settling:
     """A hook that ends training when the prototypes have settled.
 
-    Every tenth epoch it measures how far the prototypes moved in this epoch. The remaining steps are known to be
-    smaller by the ratio of the step sizes, so that no prototype is expected to move farther than::
+    In every tenth epoch, it measures how far each prototype moved. Steps are proportional to the step size, so in all
+    remaining epochs no prototype is expected to move farther than::
 
         (largest distance of this epoch) * (sum of the remaining step sizes) / (step size of this epoch)
 
-    Training ends if this is at most 1 % of the smallest distance between two prototypes of different classes. It goes
-    on as long as sigma2 still changes, or a metric is learned, because the step size is then not all that matters.
+    Training ends if this is at most 1 % of the smallest distance between two prototypes of different classes. It does
+    not end while sigma2 still changes, under an adaptive step size, or under a learned metric, because steps then
+    depend on more than the step size.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ class Settling:
 
 
 def only_steps_change(state: State, n_epochs: int) -> bool:
-    """Whether from now on nothing but the step size changes: no sigma2, no adaptive step, and no learned metric."""
+    """Whether only the step size will change: sigma2 is constant, no step is adaptive, and no metric is learned."""
     if state.memory is not None or state.step_size == 0 or hasattr(state.prototypes, "with_codes"):
         return False
     return all(state.sigma2_schedule(epoch, n_epochs) == state.sigma2 for epoch in range(state.epoch + 1, n_epochs + 1))

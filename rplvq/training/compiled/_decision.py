@@ -1,6 +1,6 @@
-"""Decides under ``compiled="auto"`` whether the steps of a fit run compiled: one decision for all steps of a fit.
+"""Decides under ``compiled="auto"`` whether the steps of a fit run compiled. All steps of a fit share one decision.
 
-:func:`rplvq.lanes.pays` weighs the seconds that compiled steps save against those of compiling.
+:func:`rplvq.lanes.pays` compares the seconds that compiled steps save with those that compiling takes.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from rplvq.training.compiled._blocks import LAPACK_OVERHEAD, lane_width, relativ
 
 @attrs.define
 class Decision:
-    """The decision of one fit, which all its steps share, from the first step on that could run compiled.
+    """The decision of one fit. The first step that could run compiled makes it, and all later steps share it.
 
-    ``n_visits`` is the number of visits of samples that are planned.
+    ``n_visits`` is the planned number of visits: each sample is visited once per epoch.
     """
 
     n_visits: float
@@ -30,7 +30,7 @@ _current: ContextVar[Decision | None] = ContextVar("rplvq_decision", default=Non
 
 @contextmanager
 def one_decision(decision: Decision) -> Iterator[None]:
-    """Let all steps inside share a decision; that of an outer block has precedence."""
+    """Let all steps inside this block share a decision; inside another such block, they share that of the outer one."""
     token = None if _current.get() else _current.set(decision)
     try:
         yield
@@ -40,10 +40,10 @@ def one_decision(decision: Decision) -> Iterator[None]:
 
 
 def runs_compiled(kernel: str, n: int, count: int, is_complex: bool, n_visits: int, size: int = 1) -> bool:
-    """Whether steps run compiled that decompose ``count`` matrices of size n by a kernel at a time.
+    """Whether steps run compiled, each of which decomposes ``count`` matrices of size n by the kernel of this name.
 
-    Each step takes ``size`` samples. ``n_visits`` is the number of visits that are planned, outside of a block of
-    :func:`one_decision`.
+    Each step takes ``size`` samples. ``n_visits`` is the planned number of visits, and is only used outside of a block
+    of :func:`one_decision`.
     """
     decision = _current.get() or Decision(n_visits)
     if decision.is_compiled is None:
@@ -54,6 +54,6 @@ def runs_compiled(kernel: str, n: int, count: int, is_complex: bool, n_visits: i
 
 
 def saved_seconds(n: int, count: int, is_complex: bool) -> float:
-    """Estimate what one step for ``count`` prototypes saves if it runs compiled, from measurements of plain steps."""
+    """Return the estimated seconds that one step for ``count`` prototypes saves if it runs compiled and not plain."""
     plain = 3e-5 + count * (1.5e-6 + 9.5e-8 * n * n) * (2 if is_complex else 1)
     return plain * max(0.0, 1 - relative_time(n, count, is_complex) / (LAPACK_OVERHEAD * count))
