@@ -198,7 +198,7 @@ class Product:
         return weighted_sum(self._weights_of(prototypes), [factor.sqdist(*pair) for factor, *pair in ends])
 
     def connect(self, prototypes: Prototypes, samples: Array) -> ProductGeodesics:
-        """Connect samples with prototypes in each factor."""
+        """Connect samples (B, F, ...) or (B, d) with K prototypes in each factor."""
         weighted = self._weights_of(prototypes)
         parts = tuple(factor.connect(*pair) for factor, *pair in self._ends(prototypes, samples))
         return ProductGeodesics(weighted_sum(weighted, [part.sqdist for part in parts]), parts, weighted)
@@ -217,13 +217,13 @@ class Product:
 
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
     def pull(self, geodesics: ProductGeodesics, weights: Array) -> Array:
-        """Return the tangents of the factors, stacked or packed like codes: those of several batches add up."""
+        """Return the tangents of the factors, shape (K, F, ...) or (K, d); those of several batches add up."""
         pairs = zip(self.factors, geodesics.parts, strict=True)
         return join([factor.pull(part, weights) for factor, part in pairs], self.shapes)
 
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
     def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
-        """Follow tangents of :meth:`pull` in each factor."""
+        """Follow tangents (K, F, ...) or (K, d) of :meth:`pull` in each factor."""
         ends = self._ends(prototypes, tangents)
         moved = tuple(factor.exp(part, tangent) for factor, part, tangent in ends)
         return self._carried(moved, self._weights_of(prototypes))
@@ -237,7 +237,10 @@ class Product:
     def referenced(
         self, points: Any, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[Product, Array]:
-        """Return the product with the references of its factors, learned from codes of ``ambient``, and the codes."""
+        """Return the product with the references of its factors, and the codes of points in it.
+
+        Points (N, F, ...) or (N, d) are codes of :attr:`ambient`; groups and weights have the shape (N,).
+        """
         if isinstance(points, LazyRows):
             parts: list[Any] = [LazyRows(part, points.rows) for part in self._split(points.source)]
         else:
@@ -250,7 +253,10 @@ class Product:
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[Product, Array, Array]:
-        """Return the product with what its factors learn from the codes ``kept`` alone, and all codes in it."""
+        """Return the product with what its factors learn from the codes ``kept`` alone, and all codes in it.
+
+        Codes have the shape (N, F, ...) or (N, d); groups and weights (N,) belong to ``kept``.
+        """
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
         found = [f.relearned(x, y, groups, weights) if hasattr(f, "relearned") else (f, x, y) for f, x, y in pairs]
         factors, inner, outer = zip(*found, strict=True)
