@@ -248,6 +248,21 @@ def test_cross_validation_grids_and_pipelines_take_products():
     assert_array_equal(piped.predict(both), model.fit(both, y).predict(both))
 
 
+@pytest.mark.parametrize("second", [LE, TangentSpace()], ids=["fixed", "with a reference"])
+def test_dask_arrays_of_products_are_learned(second):
+    da = pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("rplvq.distributed")
+    both, y = useful_and_noise(per_class=12)
+    X_lazy = da.from_array(both, chunks=(10, 2, 3, 3))
+    model = RiemannianLVQ(Product([AI, second]), sigma2=1.0, batch_size=6, max_epochs=3, random_state=0)
+    fitted = distributed.DistributedLVQ(model).fit(X_lazy, y)
+    assert fitted.prototypes_.shape == (3, 2, 3, 3)
+    assert np.mean(np.asarray(fitted.predict(X_lazy)) == y) > 0.8
+    learned = RiemannianLVQ(Product([AI, LE], relevances="learned"), sigma2=1.0, random_state=0)
+    with pytest.raises(ValueError, match="has no pull and exp, which distributed training needs"):
+        distributed.DistributedLVQ(learned).fit(X_lazy, y)
+
+
 def test_images_of_stacked_points_are_predicted():
     both, y = useful_and_noise(per_class=8)
     model = RiemannianLVQ(Product([AI, LE]), max_epochs=0).fit(both, y)
