@@ -15,6 +15,7 @@ from rplvq.manifolds import (
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
+    Product,
     ProjectedEuclidean,
     TangentSpace,
 )
@@ -25,7 +26,7 @@ from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
     "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
-    "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "ProjectedEuclidean", "Prune",
+    "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "RiemannianLVQ", "SPDProjection", "StepDecay", "StepSize",
     "TangentSpace", "Trainer", "compare", "explain", "load_model",
 ]  # fmt: skip

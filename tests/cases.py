@@ -18,6 +18,7 @@ from rplvq import (
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
+    Product,
     ProjectedEuclidean,
     TangentSpace,
 )
@@ -136,6 +137,41 @@ def hyperbolic_distance(x, w):
     return np.arccosh(1 + 2 * ratio)
 
 
+def pairs(rng, count, n, dtype=float):
+    return np.stack([spd(rng, count, n, dtype=dtype), spd(rng, count, n, dtype=dtype)], axis=1)
+
+
+def complex_pairs(rng, count, n):
+    return pairs(rng, count, n, complex)
+
+
+def pair_distance(x, w):
+    return np.hypot(affine_invariant_distance(x[0], w[0]), log_euclidean_distance(x[1], w[1]))
+
+
+def mixed(n):
+    """A product of a Hermitian matrix, a vector and a symmetric matrix, packed, with relevances of its own."""
+    return Product([AI, EuclideanVectors(), LC], shapes=[(n, n), (n + 1,), (n, n)], relevances=[2, 1, 0.5])
+
+
+def mixed_points(rng, count, n):
+    return mixed(n).pack([hpd(rng, count, n), vectors(rng, count, n + 1), spd(rng, count, n)])
+
+
+def mixed_parts(x):
+    """Return the three parts (..., n, n), (..., n + 1) and (..., n, n) of packed points (..., d)."""
+    n = next(n for n in range(x.shape[-1]) if 2 * n * n + n + 1 == x.shape[-1])
+    first, second, third = np.split(x, [n * n, n * n + n + 1], axis=-1)
+    return first.reshape(*x.shape[:-1], n, n), second.real, third.real.reshape(*x.shape[:-1], n, n)
+
+
+def mixed_distance(x, w):
+    parts = mixed_parts(x), mixed_parts(w)
+    distances = affine_invariant_distance, norm_of_difference, log_cholesky_distance
+    squares = [distance(*ends) ** 2 for distance, *ends in zip(distances, *parts, strict=True)]
+    return np.sqrt(np.dot([2, 1, 0.5], squares) / (3.5 / 3))
+
+
 class Case(NamedTuple):
     """A geometry, random points for it, and its distance by an independent formula."""
 
@@ -169,6 +205,12 @@ CASES = {
     "projected, complex": Case(always(ProjectedEuclidean()), hpd, norm_of_difference),
     "projected, relative": Case(always(ProjectedEuclidean(relative=True)), spd, norm_of_difference),
     "vectors": Case(always(EuclideanVectors()), vectors, norm_of_difference),
+    "product": Case(always(Product([AI, LE])), pairs, pair_distance),
+    "product, complex": Case(always(Product([AI, LE])), complex_pairs, pair_distance),
+    "product, learned, at the start": Case(
+        always(Product([AI, LE], relevances="learned", rate=0)), pairs, pair_distance
+    ),
+    "product, mixed": Case(mixed, mixed_points, mixed_distance),
     "sphere": Case(lambda n: FromPymanopt(Sphere(n + 1)), on_sphere, angle),
     "Grassmann": Case(lambda n: FromPymanopt(Grassmann(n + 2, 2)), bases, principal_angles),
     "Poincare ball": Case(lambda n: FromPymanopt(PoincareBall(n)), in_ball, hyperbolic_distance),

@@ -35,6 +35,7 @@ EXPERIMENTS = Experiments(
         "votes": (("votes",), (ETH,)),
         "costs": (("costs",), ()),
         "geometries": (("geometries",), ()),
+        "products": (("products",), ()),
         "reduction": (("reduction",), (BCI,)),
         "soft_labels": (("soft",), ()),
         "recentering": (("recentering",), (BCI,)),

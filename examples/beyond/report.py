@@ -1,4 +1,4 @@
-"""The pages docs/beyond.md and docs/experiments/*.md, made from their templates and the records."""
+"""The pages docs/beyond.md, docs/products.md and docs/experiments/*.md, made from their templates and the records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from examples.beyond import report_default, report_parts, report_soft, report_steps, report_stream, report_summary
+from examples.beyond import (
+    report_default,
+    report_parts,
+    report_products,
+    report_soft,
+    report_steps,
+    report_stream,
+    report_summary,
+)
 from examples.beyond import votes as votes_
 from examples.beyond.report_parts import NOTHING
 from examples.paper.report import by_method, fill, paired, spread, table
@@ -33,6 +41,9 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "costs": report_parts.costs(folder),
         "geometries": report_parts.geometries(folder),
         "reduction": report_parts.reduction(folder),
+        "products-eth80": report_products.objects(folder),
+        "products-eegmmi": report_products.eeg(folder),
+        **report_products.means(folder),
         "soft": report_soft.scores(folder),
         "soft-tests": report_soft.tests(folder),
         "recentering": recentering(folder),

@@ -65,8 +65,9 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
 
 def _is_edge(points: Array) -> bool:
     """Whether points are matrices that are positive definite to rounding, as a fit that warned has them."""
-    if points.ndim != 3 or points.shape[1] != points.shape[2]:
+    if points.ndim < 3 or points.shape[-2] != points.shape[-1]:
         return False
+    points = points.reshape(-1, *points.shape[-2:])
     spectra = np.linalg.eigvalsh(hermitian_part(points))
     asymmetry = np.abs(points - adjoint(points)).max(axis=(1, 2))
     return bool((asymmetry <= ROUNDING * spectra[:, -1]).all() and (spectra[:, 0] >= -ROUNDING * spectra[:, -1]).all())

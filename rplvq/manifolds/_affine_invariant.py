@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._logarithms import kernels_for, whitened_logs
-from rplvq.manifolds._lower_bound import common_frame, nearest_by_bound
+from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Components, Prototypes, Spectrum
 
@@ -255,6 +255,15 @@ class AffineInvariant:
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
             result[rows] = part
         return result
+
+    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
+        """Return lower bounds (B, K) of the distances; :class:`Product` adds them up to find its nearest prototype."""
+        factors = inverse_factors(prototypes)
+        frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
+        lower = lower_bounds(frame, samples)
+        logs = pair_spectra(factors[lower.argmin(axis=1)], samples)
+        slack = slack_of(frame, samples, logs[:, 0])
+        return Bounds(lower, slack, lambda rows, columns: lengths(pair_spectra(factors[columns], samples[rows])))
 
     @has_kernel("affine_invariant")
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:

@@ -11,18 +11,20 @@ A congruence of all matrices changes no affine-invariant distance. In coordinate
 is the identity the bound is tight. Three inverses per sample and one matrix product then rank all prototypes.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
 from rplvq.manifolds._flat import as_vectors
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Prototypes
 
 UNRELIABLE = 1e-2
 """Relative error above which a bound of first order in the rounding is not valid."""
+SUM_ROUNDING = 1e-12
+"""Relative rounding of a sum of squared distances."""
 FEW_OPEN = 256
 """With at most this many open samples, one more round costs more time than the distances that it rules out."""
 CACHE_BYTES = 1 << 20
@@ -30,6 +32,16 @@ CACHE_BYTES = 1 << 20
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
 SHIFTS, FACTORS = (1 - NODES) / (1 + NODES), 2 * WEIGHTS / (1 + NODES) ** 2
 SENSITIVITY = float(np.sum(FACTORS * (1 / SHIFTS + 1 / SHIFTS**2)))
+Lengths = Callable[[Array, Array], Array]
+"""A function that returns distances (M,) of M samples and prototypes, given their indices (M,)."""
+
+
+class Bounds(NamedTuple):
+    """Lower bounds of distances, and how to compute few distances exactly."""
+
+    lower: Array  # (B, K), not squared; minus infinity where nothing is known
+    slack: Array  # (B,), bound on the rounding of the distances of each sample
+    lengths_of: Lengths
 
 
 class Frame(NamedTuple):
@@ -100,17 +112,30 @@ def nearest_by_bound(
     pairs of a factor and a sample. Return the index (B,) of the winner, and whether (B,) a prototype of another group
     may be as near up to rounding.
     """
+    bounds = lower_bounds(frame, samples)
+    candidate = bounds.argmin(axis=1)
+    logs = spectra(factors[candidate], samples)
+    slack = slack_of(frame, samples, logs[:, 0])
+    lengths_of: Lengths = lambda rows, columns: lengths(spectra(factors[columns], samples[rows]))  # noqa: E731
+    return search(bounds, candidate, lengths(logs), slack, groups, lengths_of)
+
+
+def search(
+    bounds: Array, winner: Array, best: Array, slack: Array, groups: Array, lengths_of: Lengths
+) -> tuple[Array, Array]:
+    """Find the smallest distance of each row with few distances; arguments (B, K) and (B,) may be changed.
+
+    ``bounds`` (B, K) are lower bounds of distances, ``winner`` (B,) the columns of the first candidates and ``best``
+    (B,) their distances, which rounding changes by at most ``slack`` (B,). ``lengths_of(rows, columns)`` returns the
+    distances (M,) of M pairs. Return as :func:`nearest_by_bound`.
+    """
     # A sample is open while a prototype of another group may be as near as its best one. Each round evaluates the
     # prototype with the smallest bound of every open sample. When few samples are open, a last round evaluates all
     # prototypes that their bounds leave.
-    bounds = lower_bounds(frame, samples)
-    rows, candidate = np.arange(len(samples)), bounds.argmin(axis=1)
-    logs = spectra(factors[candidate], samples)
-    slack = _slack(frame, samples, logs[:, 0])
-    lengths = np.full(bounds.shape, np.inf)
-    lengths[rows, candidate] = best = _lengths(logs)
-    bounds[rows, candidate] = np.inf
-    winner = candidate
+    rows = np.arange(len(bounds))
+    known = np.full(bounds.shape, np.inf)
+    known[rows, winner] = best
+    bounds[rows, winner] = np.inf
     reliable = slack < np.inf
     while True:
         rivals = _of_other_groups(bounds[rows], groups, winner[rows])
@@ -118,16 +143,46 @@ def nearest_by_bound(
         if len(rows) <= FEW_OPEN:
             break
         candidate = bounds[rows].argmin(axis=1)
-        found = _lengths(spectra(factors[candidate], samples[rows]))
-        lengths[rows, candidate], bounds[rows, candidate] = found, np.inf
+        found = lengths_of(rows, candidate)
+        known[rows, candidate], bounds[rows, candidate] = found, np.inf
         better = found < best[rows]
         winner[rows[better]], best[rows[better]] = candidate[better], found[better]
     if len(rows):
         left, columns = np.nonzero(bounds[rows] <= np.minimum(best + slack, np.finfo(float).max)[rows, None])
-        lengths[rows[left], columns] = _lengths(spectra(factors[columns], samples[rows[left]]))
-        winner[rows] = lengths[rows].argmin(axis=1)
-        best[rows] = lengths[rows, winner[rows]]
-    return winner, ~(_of_other_groups(lengths, groups, winner) > best + slack)
+        known[rows[left], columns] = lengths_of(rows[left], columns)
+        winner[rows] = known[rows].argmin(axis=1)
+        best[rows] = known[rows, winner[rows]]
+    return winner, ~(_of_other_groups(known, groups, winner) > best + slack)
+
+
+def nearest_of_sum(
+    weighted: Array, ends: Sequence[tuple[Any, Prototypes, Array]], groups: Array
+) -> tuple[Array, Array]:
+    """Find the prototype with the smallest sum of squared distances, or another one of its group.
+
+    ``ends`` are F manifolds, each with its K prototypes and B samples, and ``weighted`` (F,) the weights of their
+    squared distances. Those without a method ``bounds`` contribute their distances. Return as
+    :func:`nearest_by_bound`.
+    """
+    shape = len(ends[0][2]), len(ends[0][1])
+    known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
+    for r, (manifold, prototypes, samples) in zip(weighted, ends, strict=True):
+        if hasattr(manifold, "bounds"):
+            found = manifold.bounds(prototypes, samples)
+            lower += r * np.square(np.maximum(found.lower, 0.0))
+            slack += r * np.square(found.slack)
+            bounded.append((r, found.lengths_of))
+        else:
+            known += r * manifold.sqdist(prototypes, samples)
+
+    def lengths_of(rows: Array, columns: Array) -> Array:
+        squares = [r * np.square(exact(rows, columns)) for r, exact in bounded]
+        return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
+
+    lower += known
+    first = lower.argmin(axis=1)
+    best = lengths_of(np.arange(shape[0]), first)
+    return search(np.sqrt(lower), first, best, np.sqrt(slack) + SUM_ROUNDING * best, groups, lengths_of)
 
 
 def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
@@ -147,7 +202,8 @@ def rounding(n: int) -> float:
     return 16 * n * float(np.finfo(float).eps)
 
 
-def _lengths(logs: Array) -> Array:
+def lengths(logs: Array) -> Array:
+    """Return the distances (M,) of pairs whose log-eigenvalues are (M, n)."""
     return np.asarray(np.sqrt(np.vecdot(logs, logs)))
 
 
@@ -166,7 +222,7 @@ def _size(factor: Array, samples: Array) -> Array:
     return np.asarray(np.square(roots @ np.abs(factor).T).sum(axis=1))
 
 
-def _slack(frame: Frame, samples: Array, smallest: Array) -> Array:
+def slack_of(frame: Frame, samples: Array, smallest: Array) -> Array:
     """Return a bound (B,) on the rounding of the distances of each sample, infinite where it is unknown.
 
     ``smallest`` (B,) is the smallest log-eigenvalue of each sample, whitened by one of the prototypes.

@@ -1,9 +1,13 @@
 """Makes or moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
 
+from rplvq.preprocessing._bands import augmented_covariances, filter_bank_covariances
 from rplvq.preprocessing._boxcar import boxcar
 from rplvq.preprocessing._covariances import region_covariances, shrink, trial_covariances
 from rplvq.preprocessing._pixels import grey5, rgb9
 from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
 
-__all__ = ["Recenter", "SPDProjection", "boxcar", "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances"]
+__all__ = [
+    "Recenter", "SPDProjection", "augmented_covariances", "boxcar", "filter_bank_covariances", "grey5",
+    "region_covariances", "rgb9", "shrink", "trial_covariances",
+]  # fmt: skip

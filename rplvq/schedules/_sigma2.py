@@ -219,16 +219,17 @@ def free_numbers(codes: Array) -> int:
     Returns
     -------
     int
-        n (n + 1) / 2 for real n x n matrices, n^2 for complex ones, and else the number of entries of a code.
+        n (n + 1) / 2 for each real n x n matrix of a code, n^2 for a complex one, and else the number of entries.
 
     Examples
     --------
-    >>> free_numbers(np.zeros((1, 3, 3))), free_numbers(np.zeros((1, 3, 3), complex)), free_numbers(np.zeros((1, 5)))
-    (6, 9, 5)
+    >>> [free_numbers(np.zeros(shape)) for shape in ((1, 3, 3), (1, 2, 3, 3), (1, 5))]
+    [6, 12, 5]
     """
     shape = codes.shape[1:]
-    if len(shape) == 2 and shape[0] == shape[1]:
-        return int(shape[0] ** 2 if np.iscomplexobj(codes) else shape[0] * (shape[0] + 1) // 2)
+    if len(shape) > 1 and shape[-2] == shape[-1]:
+        n = int(shape[-1])
+        return int(np.prod(shape[:-2])) * (n * n if np.iscomplexobj(codes) else n * (n + 1) // 2)
     return int(np.prod(shape)) * (2 if np.iscomplexobj(codes) else 1)
 
 

@@ -9,11 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import (
+    AffineInvariant,
     Annealed,
     Checkpoint,
     EarlyStopping,
     Grow,
     HeldOut,
+    LogEuclidean,
+    Product,
     Prune,
     RiemannianLVQ,
     StepSize,
@@ -48,6 +51,11 @@ FACTORS = {
         "tangent, whitened, complex": ({"manifold": TangentSpace(whiten=True)}, HERMITIAN),
         "Bures-Wasserstein, complex": ({"manifold": "bures_wasserstein"}, HERMITIAN),
         "learned, complex": ({"manifold": "learned_log_euclidean"}, HERMITIAN),
+        "product": ({"manifold": Product([AffineInvariant(), LogEuclidean()])}, np.stack([REAL, REAL], axis=1)),
+        "product, learned, complex": (
+            {"manifold": Product([AffineInvariant(), LogEuclidean()], relevances="learned")},
+            np.stack([HERMITIAN, HERMITIAN[::-1]], axis=1),
+        ),
     },
     "labels": {
         "rslvq": ({"cost": "rslvq"}, Y),

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import AffineInvariant, Annealed, Constant, GeometricDecay, HeldOut, LogEuclidean, RiemannianLVQ, StepDecay
 from rplvq.training import pair_weights
-from tests.cases import CASES
+from tests.cases import CASES, mixed_parts
 from tests.problems import FEW, spd_classes
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -111,8 +111,10 @@ def on_manifold(points, name):
         return np.allclose(points.swapaxes(1, 2) @ points, np.eye(points.shape[2]))
     if name == "Poincare ball":
         return (np.linalg.norm(points, axis=1) < 1).all()
+    if name == "product, mixed":
+        return all(on_manifold(part, "vectors" if part.ndim == 2 else "") for part in mixed_parts(points))
     size = np.abs(points).max()
-    hermitian = np.allclose(points, points.conj().swapaxes(1, 2), rtol=0, atol=1e-13 * size)
+    hermitian = np.allclose(points, points.conj().swapaxes(-1, -2), rtol=0, atol=1e-13 * size)
     return hermitian and (np.linalg.eigvalsh(points) > 0).all()
 
 

@@ -11,7 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pymanopt.manifolds import Sphere
 from sklearn.ensemble import AdaBoostClassifier
 
-from rplvq import EarlyStopping, EuclideanVectors, FromPymanopt, Grow, HeldOut, Prune, RiemannianLVQ, Trainer
+from rplvq import (
+    EarlyStopping,
+    EuclideanVectors,
+    FromPymanopt,
+    Grow,
+    HeldOut,
+    LogEuclidean,
+    Product,
+    Prune,
+    RiemannianLVQ,
+    Trainer,
+)
 from rplvq.arrays import Samples, visits
 from rplvq.training import EpochScore
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -166,11 +177,20 @@ OPTIONS = {
     "full batch": {"batch_size": None, "cost": "glvq", "decision": "posterior"},
     "no training": {"max_epochs": 0, "prototypes_per_class": 2},
 }
+
+
+def paired(X, y):
+    """Each matrix beside a power of itself, (N, 2, n, n), and classes (N,)."""
+    return np.stack([X, X @ X], axis=1), y
+
+
+PAIR = Product([LogEuclidean(), LogEuclidean()], relevances="learned")
 LARGER = {
     "affine_invariant": (spd_classes(n_classes=3, per_class=16, spread=0.6), "affine_invariant"),
     "complex": (spd_classes(n_classes=2, per_class=24, spread=0.6, dtype=complex), "affine_invariant"),
     "learned_log_euclidean": (spd_classes(n_classes=2, per_class=24, spread=0.6), "learned_log_euclidean"),
     "euclidean_vectors": (vector_classes(n_classes=3, per_class=16, shift=0.6), "euclidean_vectors"),
+    "product": (paired(*spd_classes(n_classes=2, per_class=24, spread=0.6)), PAIR),
 }
 
 

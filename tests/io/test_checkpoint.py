@@ -26,6 +26,7 @@ from rplvq import (
     Grow,
     HeldOut,
     LogEuclidean,
+    Product,
     Prune,
     RiemannianLVQ,
     StepSize,
@@ -66,6 +67,7 @@ def on_even_epochs(report):
     return {"even": 1.0} if report.state.epoch % 2 == 0 else None
 
 
+PAIR = Product([AffineInvariant(), LogEuclidean()], relevances="learned")
 RUNS = {
     "defaults": ({}, (X, Y)),
     "plain": ({"manifold": AffineInvariant(compiled=False)}, (X, Y)),
@@ -81,6 +83,7 @@ RUNS = {
     ),
     "Bures-Wasserstein": ({"manifold": "bures_wasserstein"}, (X, Y)),
     "learned Log-Euclidean": ({"manifold": "learned_log_euclidean"}, (X, Y)),
+    "product, learned": ({"manifold": PAIR, "sigma2": 1.0}, (np.stack([X, X[::-1]], axis=1), Y)),
     "projected": ({"manifold": "euclidean", "step_size": 0.1}, (X, Y)),
     "vectors": ({"manifold": "euclidean_vectors"}, vector_classes()),
     "sphere": ({"manifold": Sphere(3)}, sphere_classes()),

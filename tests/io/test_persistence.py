@@ -32,6 +32,7 @@ from rplvq import (
     HeldOut,
     LearnedLogEuclidean,
     LogEuclidean,
+    Product,
     ProjectedEuclidean,
     Prune,
     RiemannianLVQ,
@@ -67,6 +68,9 @@ def named(names: Any) -> Array:
     return np.asarray(names)[CLASS]
 
 
+PAIRS = np.stack([SPD, SPD[::-1]], axis=1)
+PACKED = Product([AffineInvariant(), EuclideanVectors()], shapes=[HERMITIAN.shape[1:], VECTORS.shape[1:]])
+
 CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "defaults": ({}, SPD, CLASS),
     "affine-invariant": ({"manifold": AffineInvariant(max_step_length=3), "batch_size": 5}, SPD, CLASS),
@@ -81,6 +85,9 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "bures-wasserstein": ({"manifold": BuresWasserstein(min_stretch=0.2)}, SPD, CLASS),
     "learned-log-euclidean": ({"manifold": LearnedLogEuclidean(rate=0.5, rank=6)}, SPD, CLASS),
     "learned-log-euclidean-hermitian": ({"manifold": "learned_log_euclidean", "batch_size": 3}, HERMITIAN, CLASS),
+    "product": ({"manifold": Product([LogEuclidean(), AffineInvariant()], relevances=[1, 2])}, PAIRS, CLASS),
+    "product-learned": ({"manifold": Product([LogEuclidean()] * 2, relevances="learned"), "sigma2": 1.0}, PAIRS, CLASS),
+    "product-packed": ({"manifold": PACKED, "batch_size": 5}, PACKED.pack([HERMITIAN, VECTORS]), CLASS),
     "projected": ({"manifold": ProjectedEuclidean(tau=1e-3)}, SPD, CLASS),
     "euclidean": ({"manifold": "euclidean"}, SPD * 1e-12, CLASS),
     "vectors": ({"manifold": EuclideanVectors()}, VECTORS, CLASS),

@@ -1,0 +1,54 @@
+"""Tables on products: accuracy and relevances by method, for objects and for EEG."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+
+from examples.beyond import products as runs
+from examples.paper.report import by_method, paired, spread, table
+from examples.paper.runner import load
+
+__all__ = ["eeg", "means", "objects"]
+
+BANDS = [f"{low:g} to {high:g} Hz" for low, high in runs.BANDS]
+
+
+def means(folder: pathlib.Path) -> dict[str, str]:
+    """Return the mean accuracy of each method on ETH-80, with three digits, by the name of its place on the page."""
+    found = by_method(load(folder, "products-eth80"), "accuracy")
+    return {f"products: {name}": f"{np.mean(list(values.values())):.3f}" for name, values in found.items()}
+
+
+def objects(folder: pathlib.Path) -> str:
+    """Return the table of ETH-80, with p against both parts under equal relevances."""
+    relevances = by_method(load(folder, "products-eth80"), "relevances")
+    shown = {}
+    for name, values in relevances.items():
+        if name.endswith("learned"):
+            shown[name] = {part: np.mean([run[part] for run in values.values()]) for part in runs.OBJECTS[name]}
+    return _table(folder, "products-eth80", tuple(runs.OBJECTS), "both, equal", shown)
+
+
+def eeg(folder: pathlib.Path) -> str:
+    """Return the table of the EEG recording; differences are those to one band."""
+    relevances = by_method(load(folder, "products-eegmmi"), "relevances").get("filter bank, learned", {})
+    shown = {}
+    if relevances:
+        mean = np.mean(list(relevances.values()), axis=0)
+        shown["filter bank, learned"] = dict(zip(BANDS, mean, strict=True))
+    return _table(folder, "products-eegmmi", runs.EEG, "one band", shown)
+
+
+def _table(
+    folder: pathlib.Path, experiment: str, methods: tuple[str, ...], base: str, relevances: dict[str, dict[str, float]]
+) -> str:
+    found = by_method(load(folder, experiment), "accuracy")
+    rows = []
+    for name in methods:
+        if name in found:
+            against = ("", "") if name == base else paired(found, name, base)
+            told = ", ".join(f"{part} {value:.2f}" for part, value in relevances.get(name, {}).items())
+            rows.append([name, spread(list(found[name].values()), digits=3), *against, told])
+    return table(["method", "accuracy [repetitions]", f"difference to {base}", "p", "learned relevances"], rows)

@@ -1,0 +1,73 @@
+"""The form of points with several parts: stacked or packed arrays, and the prototypes of a product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from rplvq.parts import library_part
+from rplvq.protocols import Array, Prototypes
+
+Shapes = tuple[tuple[int, ...], ...] | None
+
+
+def split(codes: Array, n_factors: int, shapes: Shapes) -> list[Array]:
+    """Return the codes (N, ...) of each factor, from stacked ones (N, F, ...) or from packed ones (N, d)."""
+    if shapes is None:
+        return [codes[:, i] for i in range(n_factors)]
+    ends = [0, *accumulate(map(prod, shapes))]
+    parts = [codes[:, start:end] for start, end in pairwise(ends)]
+    if np.iscomplexobj(codes):  # a packed array is complex as soon as one factor is
+        parts = [part if part.imag.any() else part.real for part in parts]
+    return [part.reshape(len(codes), *shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def join(parts: Sequence[Array], shapes: Shapes) -> Array:
+    """Stack parts (N, ...) of equal shape as (N, F, ...), or pack parts of any shape as (N, d)."""
+    if shapes is None:
+        return np.stack(parts, axis=1)
+    return np.hstack([np.asarray(part).reshape(len(part), -1) for part in parts])
+
+
+@library_part
+class ProductPrototypes:
+    """Prototypes of a product: the prototypes of each factor, in its own representation."""
+
+    __slots__ = ("parts", "shapes")
+
+    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes) -> None:
+        self.parts, self.shapes = parts, shapes
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the codes, shape (K, F, ...) or (K, d)."""
+        return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
+
+
+@library_part
+class RelevancePrototypes:
+    """Prototypes of a product that share learned state, which includes the relevances (F,) times the scale."""
+
+    __slots__ = ("parts", "shapes", "weighted")
+
+    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, weighted: Array) -> None:
+        self.parts, self.shapes, self.weighted = parts, shapes, weighted
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the codes, shape (K, F, ...) or (K, d)."""
+        return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
+
+    def with_codes(self, codes: Array) -> RelevancePrototypes:
+        """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state."""
+        parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
+        found = tuple(old.with_codes(new) if hasattr(old, "with_codes") else new for old, new in parts)
+        return RelevancePrototypes(found, self.shapes, self.weighted)

@@ -1,0 +1,151 @@
+"""Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.signal import butter, sosfilt, sosfiltfilt
+
+from rplvq.arrays import as_number_array, require_finite
+from rplvq.parts import require_count
+from rplvq.preprocessing._covariances import trial_covariances
+from rplvq.protocols import Array
+
+Shrinkage = float | Literal["ledoit_wolf", "oas"]
+
+
+def filter_bank_covariances(
+    trials: npt.ArrayLike,
+    sfreq: float,
+    bands: Sequence[tuple[float, float]],
+    *,
+    order: int = 4,
+    zero_phase: bool = True,
+    center: bool = False,
+    shrinkage: Shrinkage = 0.0,
+) -> Array:
+    """Compute the covariance matrix of every trial in each of several bands of frequencies.
+
+    The result is ready for a :class:`rplvq.Product` of F manifolds, which weights the bands.
+
+    Parameters
+    ----------
+    trials : array-like of shape (N, n_channels, n_samples)
+        N trials, real or complex, in any unit u. Filters need some time to settle, so cut trials with a margin, or pass
+        filtered recordings.
+    sfreq : float
+        Sampling frequency in Hz.
+    bands : sequence of F (low, high)
+        Edges of each band in Hz, where the power is halved, ``0 < low < high < sfreq / 2``.
+    order : int, default=4
+        Order of the Butterworth filters.
+    zero_phase : bool, default=True
+        Whether to filter forwards and backwards (:func:`scipy.signal.sosfiltfilt`), which doubles the attenuation and
+        delays nothing. False filters forwards only, as a stream must.
+    center, shrinkage
+        As for :func:`trial_covariances`.
+
+    Returns
+    -------
+    ndarray of shape (N, F, n_channels, n_channels)
+        Covariances in u^2; float64, or complex128 for complex trials.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or if the trials are too short for the filters.
+
+    Examples
+    --------
+    >>> from rplvq.features import filter_bank_covariances
+    >>> time = np.arange(256) / 128
+    >>> trials = np.array([[np.sin(2 * np.pi * 10 * time)], [np.sin(2 * np.pi * 20 * time)]])
+    >>> X = filter_bank_covariances(trials, 128, bands=[(8, 12), (16, 24)])
+    >>> X.shape
+    (2, 2, 1, 1)
+    >>> (X[:, 0] > 10 * X[:, 1]).ravel()  # the power of the first trial is in the first band
+    array([ True, False])
+
+    As the first step of a pipeline:
+
+    >>> from rplvq import LogEuclidean, Product, RiemannianLVQ
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> bank = {"sfreq": 128, "bands": [(8, 12), (16, 24)]}
+    >>> metric = Product([LogEuclidean(), LogEuclidean()])
+    >>> model = make_pipeline(FunctionTransformer(filter_bank_covariances, kw_args=bank), RiemannianLVQ(metric))
+    >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials)
+    array(['alpha', 'beta'], dtype='<U5')
+    """
+    signals = _checked(trials)
+    require_count("order", order, 1)
+    if not 0 < sfreq < np.inf:
+        raise ValueError(f"sfreq must be a positive number, got {sfreq!r}")
+    if len(bands) == 0:
+        raise ValueError("bands must hold at least one pair (low, high), got none")
+    for index, band in enumerate(bands):
+        if np.shape(band) != (2,) or not 0 < band[0] < band[1] < sfreq / 2:
+            raise ValueError(f"bands[{index}] must be (low, high) with 0 < low < high < {sfreq / 2:g} Hz, got {band!r}")
+    function = sosfiltfilt if zero_phase else sosfilt
+    found = []
+    for band in bands:
+        sections = butter(order, band, btype="bandpass", output="sos", fs=sfreq)
+        try:
+            filtered = function(sections, signals, axis=-1)
+        except ValueError as error:
+            raise ValueError(f"trials of {signals.shape[2]} samples are too short for the filters: {error}") from error
+        found.append(trial_covariances(filtered, center=center, shrinkage=shrinkage))
+    return np.stack(found, axis=1)
+
+
+def augmented_covariances(
+    trials: npt.ArrayLike, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0
+) -> Array:
+    """Compute the augmented covariance matrix of every trial: that of its channels and their delayed copies.
+
+    The delays embed the dynamics of the signals (Carrara and Papadopoulo 2024, doi:10.1088/1741-2552/ad3b6b).
+    ``order`` and ``lag`` are those of MOABB's ``AugmentedDataset``, which cuts ``lag`` samples more.
+
+    Parameters
+    ----------
+    trials : array-like of shape (N, n_channels, n_samples)
+        N trials, real or complex, in any unit u.
+    order : int, default=4
+        Number of copies, of which the first has no delay; 1 gives :func:`trial_covariances`.
+    lag : int, default=1
+        Delay from one copy to the next, in samples.
+    center, shrinkage
+        As for :func:`trial_covariances`. Copies of smooth signals are nearly equal, so that some shrinkage is usual.
+
+    Returns
+    -------
+    ndarray of shape (N, order n_channels, order n_channels)
+        Covariances in u^2; float64, or complex128 for complex trials. The rows of copy p begin at ``p n_channels``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or if the trials are too short for the delays.
+
+    Examples
+    --------
+    >>> from rplvq.features import augmented_covariances
+    >>> augmented_covariances([[[1.0, -1.0, 1.0, 1.0]]], order=2)
+    array([[[ 1.5, -0.5],
+            [-0.5,  1.5]]])
+    """
+    signals = _checked(trials)
+    require_count("order", order, 1)
+    require_count("lag", lag, 1)
+    length = signals.shape[2] - (order - 1) * lag
+    if length < 2:
+        raise ValueError(f"trials of {signals.shape[2]} samples are too short for order={order} and lag={lag}")
+    copies = [signals[..., p * lag : p * lag + length] for p in range(order)]
+    return trial_covariances(np.concatenate(copies, axis=1), center=center, shrinkage=shrinkage)
+
+
+def _checked(trials: npt.ArrayLike) -> Array:
+    signals = as_number_array(trials, 3, "(n_trials, n_channels, n_samples)")
+    require_finite(signals)
+    return signals

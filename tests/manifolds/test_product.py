@@ -1,0 +1,414 @@
+"""Products: one factor alone, order of factors, relevances, what travels with the prototypes, and messages."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from rplvq import (
+    RSLVQ,
+    AffineInvariant,
+    BuresWasserstein,
+    EuclideanVectors,
+    LearnedLogEuclidean,
+    LogCholesky,
+    LogEuclidean,
+    Product,
+    ProjectedEuclidean,
+    RiemannianLVQ,
+    TangentSpace,
+    explain,
+)
+from rplvq.arrays import LazyRows
+from rplvq.datasets import load_digits_covariances, make_syn2
+from rplvq.manifolds import _affine_invariant, is_additive
+from rplvq.manifolds._packed import RelevancePrototypes
+from rplvq.manifolds._relevances import log_step
+from rplvq.testing import check_manifold
+from tests.problems import FEW, spd, spd_classes, vector_classes
+
+AI, LE = AffineInvariant(compiled=False), LogEuclidean()
+X, Y = spd_classes(per_class=12)
+COMPLEX = spd_classes(per_class=12, dtype=complex)
+
+
+def useful_and_noise(seed=0, per_class=40, n_classes=3):
+    """Pairs of matrices (N, 2, 3, 3) of which only the first depends on the class, and classes (N,)."""
+    useful, y = spd_classes(seed, per_class, n_classes=n_classes, spread=0.5, shift=0.7)
+    return np.stack([useful, spd(np.random.default_rng(seed), len(y), 3, 0.7)], axis=1), y
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [AI, LE, LogCholesky(), BuresWasserstein(), ProjectedEuclidean(relative=True), LearnedLogEuclidean(rate=0.1)],
+    ids=lambda factor: type(factor).__name__,
+)
+@pytest.mark.parametrize("settings", [{}, {"batch_size": 5}, {"batch_size": None}, {"early_stopping": True}], ids=str)
+@pytest.mark.parametrize("relevances", [None, [3.0], "learned"])
+def test_a_product_of_one_factor_trains_as_this_factor(factor, settings, relevances):
+    common = {"max_epochs": 12, "sigma2": 1.0, "random_state": 0} | settings
+    if relevances == "learned":
+        common["step_size"] = 0.05  # training with a learned metric is not ended early
+    weights = np.random.default_rng(0).uniform(0, 2, len(Y))
+    alone = RiemannianLVQ(factor, **common).fit(X, Y, weights)
+    same = RiemannianLVQ(Product([factor], relevances=relevances), **common).fit(X[:, None], Y, weights)
+    assert same.n_epochs_ == alone.n_epochs_ > 0
+    assert_allclose(same.prototypes_[:, 0], alone.prototypes_, rtol=1e-9, atol=1e-12)
+    assert_allclose(same.history_["cost"], alone.history_["cost"], rtol=1e-9)
+    assert_allclose(same.predict_proba(X[:, None]), alone.predict_proba(X), rtol=1e-8)
+
+
+def test_a_product_of_one_factor_chooses_sigma2_and_settles_as_this_factor():
+    digits, y = (values[:200] for values in load_digits_covariances())
+    alone = RiemannianLVQ(LE, random_state=0).fit(digits, y)
+    same = RiemannianLVQ(Product([LE]), random_state=0).fit(digits[:, None], y)
+    assert same.n_epochs_ == alone.n_epochs_ > 0
+    assert same.sigma2_ == pytest.approx(alone.sigma2_, rel=1e-4)  # its calibration is a search
+    assert_allclose(same.prototypes_[:, 0], alone.prototypes_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("relevances", [[3.0, 1.0, 2.0], "learned"])
+def test_the_order_of_factors_does_not_matter(relevances):
+    rng = np.random.default_rng(1)
+    parts = [X, spd(rng, len(Y), 3), rng.normal(size=(len(Y), 2))]
+    factors, order = [AI, LE, EuclideanVectors()], [2, 0, 1]
+    fitted = []
+    for places in ([0, 1, 2], order):
+        given_ = relevances if relevances == "learned" else [relevances[i] for i in places]
+        shapes = [parts[i].shape[1:] for i in places]
+        product = Product([factors[i] for i in places], shapes=shapes, relevances=given_)
+        points = product.pack([parts[i] for i in places])
+        # Full batches, because the order in which samples are visited depends on their codes.
+        settings = {"sigma2": 1.0, "step_size": 0.5, "batch_size": None, "max_epochs": 5}
+        model = RiemannianLVQ(product, **settings).fit(points, Y)
+        fitted.append((model.decision_function(points), product.relevances_of(model.state_.prototypes)))
+    (first, own), (second, other) = fitted
+    assert_allclose(second, first, rtol=1e-8, atol=1e-10)
+    assert_allclose(other, own[order], rtol=1e-8)
+
+
+def test_distances_add_up_generalised_eigenvalues():
+    rng = np.random.default_rng(2)
+    a, b = spd(rng, 6, 3), spd(rng, 6, 2, dtype=complex)
+    product = Product([AI, AI], shapes=[(3, 3), (2, 2)], relevances=[1, 4])
+    codes = product.encode(product.pack([a, b]))
+    for i, j in np.ndindex(6, 6):
+        logs = [np.log(scipy.linalg.eigvalsh(part[i], part[j])) for part in (a, b)]
+        wanted = 0.4 * logs[0] @ logs[0] + 1.6 * logs[1] @ logs[1]
+        assert_allclose(product.sqdist(codes[j : j + 1], codes[i : i + 1])[0, 0], wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_a_step_of_weight_1_reaches_the_sample_whatever_the_relevances():
+    codes = np.stack([X, X[::-1]], axis=1)
+    for relevances in ([1, 1], [100, 1], [0, 1]):
+        product = Product([AI, LE], relevances=relevances)
+        codes_ = product.encode(codes)
+        moved = product.move(product.connect(codes_[:2], codes_[5:6]), np.ones((1, 2)))
+        assert_allclose(product.decode(moved), codes[[5, 5]], atol=1e-9)
+
+
+def test_no_factor_steps_beyond_its_longest_step():
+    short = AffineInvariant(max_step_length=0.5, compiled=False)
+    product = Product([short, LE], relevances=[0.01, 1.99])
+    assert product.max_step_length == 0.5
+    codes = product.encode(np.stack([X, X], axis=1))
+    far = int(short.sqdist(X[:1], X).argmax())
+    moved = product.move(product.connect(codes[:1], codes[far : far + 1]), np.ones((1, 1)))
+    assert np.sqrt(short.sqdist(X[:1], product.decode(moved)[:, 0])[0, 0]) == pytest.approx(0.5)
+
+
+# --- learned relevances
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_step_of_relevances_follows_the_gradient_of_the_loss(dtype):
+    rng = np.random.default_rng(3)
+    points = np.stack([spd(rng, 9, 3, dtype=dtype) for _ in range(3)], axis=1)
+    logs, step, cost = np.array([0.4, -0.1, -0.5]), 0.01, RSLVQ()
+    targets, labels = rng.integers(2, size=6), np.array([0, 0, 1])
+    product = Product([AI, LE, AI], relevances="learned", rate=1.0, penalty=0.0)
+    codes = product.encode(points)
+    start = product.move(product.connect(codes[:3], codes[3:]), np.zeros((6, 3)))
+
+    def at(logs):
+        return RelevancePrototypes(start.parts, None, np.exp(logs))
+
+    def loss(logs):
+        return cost(product.sqdist(at(logs), codes[3:]), targets, labels, 0.8).loss.mean()
+
+    wanted = np.array([(loss(logs + e) - loss(logs - e)) / 2e-5 for e in 1e-5 * np.eye(3)])
+    geodesics = product.connect(at(logs), codes[3:])
+    weights = 2 * step * cost(geodesics.sqdist, targets, labels, 0.8).slope / 6
+    moved = product.move(geodesics, weights)
+    assert_allclose(np.log(moved.weighted) - logs, -step * wanted / geodesics.sqdist.mean(), rtol=1e-6, atol=1e-12)
+    assert_allclose(product.relevances_of(moved), 3 * moved.weighted / moved.weighted.sum(), rtol=1e-12)
+
+
+def test_the_penalty_pulls_relevances_to_equality():
+    weighted, weights = np.array([1.5, 0.5]), np.array([[0.1, -0.1]])
+    for _ in range(200):
+        before = weighted
+        weighted = log_step(weighted, np.zeros(2), np.ones((1, 2)), weights, 1.0, 1.0)
+        assert (np.abs(weighted - 1) < np.abs(before - 1)).all()
+    assert_allclose(weighted, 1, atol=1e-3)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3), st.floats(0, 1e3))
+def test_relevances_stay_positive_with_mean_1(pulls, rate):
+    product = Product([LE, LE, LE], relevances="learned")
+    weighted = np.array([1.0, 2.0, 0.5])
+    for _ in range(1000):
+        weighted = log_step(weighted, np.array(pulls), np.full((1, 2), 3.0), np.ones((1, 2)), rate, 0.0)
+    relevances = product.relevances_of(RelevancePrototypes((X[:2],) * 3, None, weighted))
+    assert (relevances > 0).all()
+    assert relevances.mean() == pytest.approx(1, abs=1e-12)
+
+
+def test_a_planted_useless_factor_gets_a_small_relevance_and_costs_no_accuracy():
+    useful, y = make_syn2(n_per_class=300, random_state=0)
+    rng = np.random.default_rng(0)
+    both, rows = np.stack([useful, rng.permutation(useful)], axis=1), rng.permutation(len(y))
+    train, test = rows[:600], rows[600:]
+    settings = {"sigma2": 10.0, "step_size": 2.0, "batch_size": 8, "max_epochs": 20, "prototypes_per_class": 3}
+
+    def score(points, **fields):
+        product = Product([LE] * points.shape[1], **fields)
+        model = RiemannianLVQ(product, random_state=0, **settings).fit(points[train], y[train])
+        return model.score(points[test], y[test]), product.relevances_of(model.state_.prototypes)
+
+    clean, equal, (learned, relevances) = score(both[:, :1])[0], score(both)[0], score(both, relevances="learned")
+    assert relevances[1] < 0.1
+    assert learned > clean - 0.005
+    assert learned > equal + 0.05
+
+
+def test_a_rate_of_0_changes_nothing():
+    both, y = useful_and_noise(per_class=8)
+    settings = {"sigma2": 1.0, "step_size": 0.1, "max_epochs": 3, "random_state": 0}
+    fixed, learned = (
+        RiemannianLVQ(product, **settings).fit(both, y)
+        for product in (Product([AI, LE]), Product([AI, LE], relevances="learned", rate=0))
+    )
+    assert_allclose(learned.prototypes_, fixed.prototypes_, rtol=1e-10)
+    check_manifold(Product([AI, LE], relevances="learned", rate=0), both[:8])
+
+
+# --- what travels with prototypes
+
+
+def test_codes_take_over_relevances_and_the_state_of_factors():
+    both, y = useful_and_noise(per_class=8)
+    product = Product([LearnedLogEuclidean(rate=0.5), AI], relevances="learned")
+    model = RiemannianLVQ(product, sigma2=1.0, step_size=0.2, max_epochs=3, random_state=0).fit(both, y)
+    learned = model.state_.prototypes
+    more = learned.with_codes(np.asarray(learned)[[0, 1, 2, 0]])
+    assert len(more) == 4
+    codes = product.encode(both)
+    assert_allclose(product.sqdist(more, codes)[:, [0, 1, 2]], product.sqdist(learned, codes), rtol=1e-9)
+    assert not np.allclose(product.sqdist(np.asarray(learned), codes), product.sqdist(learned, codes))
+
+
+def test_only_products_of_additive_factors_with_fixed_relevances_are_additive():
+    assert is_additive(Product([AI, LE]))
+    assert is_additive(Product([AI, LE], relevances=[1, 2]))
+    assert not is_additive(Product([AI, LearnedLogEuclidean()]))
+    assert not is_additive(Product([AI, LE], relevances="learned"))
+    assert not hasattr(Product([AI]), "unit")
+    weights = np.linspace(0.5, 1.5, len(Y))
+    both, projected = np.stack([X, 3 * X], axis=1), ProjectedEuclidean(relative=True)
+    wanted = (0.5 * projected.unit(X, weights) + 1.5 * 1.0) / 2
+    assert Product([projected, LE], relevances=[1, 3]).unit(both, weights) == pytest.approx(wanted)
+
+
+def test_pickled_products_predict_the_same():
+    both, y = useful_and_noise(per_class=8)
+    model = RiemannianLVQ(Product([AI, LE], relevances="learned"), max_epochs=3, random_state=0).fit(both, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.decision_function(both), model.decision_function(both))
+
+
+def test_cross_validation_grids_and_pipelines_take_products():
+    both, y = useful_and_noise(per_class=12)
+    product = Product([LE, LE])
+    model = RiemannianLVQ(product, sigma2=0.5, step_size=0.1, max_epochs=2, random_state=0)
+    assert cross_val_score(model, both, y, cv=3).shape == (3,)
+    grid = GridSearchCV(model, {"manifold__relevances": [None, [1.0, 0.0], "learned"]}, cv=3).fit(both, y)
+    assert grid.best_params_["manifold__relevances"] == [1.0, 0.0]
+    step = FunctionTransformer(lambda stacked: product.pack([stacked[:, 0], stacked[:, 1]]))
+    piped = make_pipeline(step, model).fit(both, y)
+    assert_array_equal(piped.predict(both), model.fit(both, y).predict(both))
+
+
+@pytest.mark.parametrize("second", [LE, TangentSpace()], ids=["fixed", "with a reference"])
+def test_dask_arrays_of_products_are_learned(second):
+    da = pytest.importorskip("dask.array")
+    distributed = pytest.importorskip("rplvq.distributed")
+    both, y = useful_and_noise(per_class=12)
+    X_lazy = da.from_array(both, chunks=(10, 2, 3, 3))
+    model = RiemannianLVQ(Product([AI, second]), sigma2=1.0, batch_size=6, max_epochs=3, random_state=0)
+    fitted = distributed.DistributedLVQ(model).fit(X_lazy, y)
+    assert fitted.prototypes_.shape == (3, 2, 3, 3)
+    assert np.mean(np.asarray(fitted.predict(X_lazy)) == y) > 0.8
+    learned = RiemannianLVQ(Product([AI, LE], relevances="learned"), sigma2=1.0, random_state=0)
+    with pytest.raises(ValueError, match="has no pull and exp, which distributed training needs"):
+        distributed.DistributedLVQ(learned).fit(X_lazy, y)
+
+
+def test_images_of_stacked_points_are_predicted():
+    both, y = useful_and_noise(per_class=8)
+    model = RiemannianLVQ(Product([AI, LE]), max_epochs=0).fit(both, y)
+    image = both.reshape(4, 6, 2, 3, 3)
+    assert_array_equal(model.predict(image).ravel(), model.predict(both))
+
+
+# --- what factors learn from the data, and explanations
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_factors_get_their_references(packed):
+    both, y = useful_and_noise(per_class=10)
+    tangents = TangentSpace(), TangentSpace(whiten=True)
+    product = Product([*tangents, AI], shapes=[(3, 3)] * 3 if packed else None)
+    points = product.pack([both[:, 0], both[:, 1], both[:, 0]])
+    check_manifold(product, points)
+    model = RiemannianLVQ(product, early_stopping=True, max_epochs=3, random_state=0).fit(points, y)
+    fitted = model.trainer_.manifold
+    assert fitted.factors[0].reference.shape == (3, 3)
+    assert fitted.factors[1].covariance.shape == (6, 6)
+    assert fitted.factors[2] == AI
+    again = RiemannianLVQ(Product([TangentSpace()]), max_epochs=0).fit(both[:, :1], y)
+    wanted = RiemannianLVQ(TangentSpace(), max_epochs=0).fit(both[:, 0], y)
+    assert_allclose(again.transform(both[:, :1]), wanted.transform(both[:, 0]), rtol=1e-9)
+
+
+def test_a_reference_that_is_missing_is_named_with_its_factor():
+    with pytest.raises(ValueError, match=r"factor 1, TangentSpace.* has no reference yet"):
+        Product([AI, TangentSpace()]).encode(np.stack([X, X], axis=1))
+
+
+def test_lazy_rows_give_the_same_references():
+    both, y = useful_and_noise(per_class=10)
+    rows = np.arange(0, len(y), 2)
+    product = Product([TangentSpace(), AI])
+    lazy, lazy_codes = product.referenced(LazyRows(both, rows))
+    plain, codes = product.referenced(both[rows])
+    assert lazy == plain
+    assert_array_equal(lazy_codes, codes)
+
+
+@pytest.mark.parametrize("relevances", [[1.0, 3.0], "learned"])
+def test_explanations_are_shares_of_the_factors(relevances):
+    both, y = useful_and_noise(per_class=10)
+    product = Product([AI, LE], relevances=relevances)
+    model = RiemannianLVQ(product, sigma2=1.0, max_epochs=3, random_state=0).fit(both, y)
+    for sample, found in zip(both[:5], explain(model, both[:5]), strict=True):
+        assert found.shares.shape == (2,)
+        assert found.shares.sum() == pytest.approx(found.margin, rel=1e-9)
+        distances = model.transform(sample[None])[0] ** 2
+        assert found.margin == pytest.approx(distances[found.other] - distances[found.own], rel=1e-9)
+
+
+# --- the search for the nearest
+
+
+@FEW
+@given(st.integers(0, 2**32 - 1), st.integers(8, 14), st.sampled_from(["AI, AI", "AI, LE", "AI, BW", "complex"]))
+def test_the_nearest_is_that_of_all_distances(seed, count, kind):
+    rng = np.random.default_rng(seed)
+    dtype = complex if kind == "complex" else float
+    second = {"AI, LE": LE, "AI, BW": BuresWasserstein()}.get(kind, AI)
+    product = Product([AI, second], relevances=rng.uniform(0.01, 1, 2))
+    points = np.stack([spd(rng, 60, 3, rng.uniform(0.1, 3), dtype), spd(rng, 60, 3, 1.0, dtype)], axis=1)
+    codes = product.encode(points)
+    prototypes = product.move(product.connect(codes[:count], codes[-5:]), rng.uniform(-0.1, 0.2, (5, count)))
+    groups, wanted = rng.integers(3, size=count), product.sqdist(prototypes, codes).argmin(axis=1)
+    assert_array_equal(product.nearest(prototypes, codes), wanted)
+    assert_array_equal(groups[product.nearest(prototypes, codes, groups)], groups[wanted])
+
+
+def test_the_search_computes_few_distances(monkeypatch):
+    rng = np.random.default_rng(5)
+    centers = np.stack([spd(rng, 40, 4, 1.5), spd(rng, 40, 4, 1.5)], axis=1)
+    product, near = (
+        Product([AI, AI]),
+        centers[rng.integers(40, size=400)] + 0.05 * spd(rng, 800, 4).reshape(400, 2, 4, 4),
+    )
+    seen, spectra = [], _affine_invariant.pair_spectra
+    monkeypatch.setattr(_affine_invariant, "pair_spectra", lambda *pairs: seen.append(len(pairs[0])) or spectra(*pairs))
+    monkeypatch.setattr(AffineInvariant, "sqdist", None)
+    found = product.nearest(centers, near)
+    assert 2 * 400 <= sum(seen) < 0.2 * 2 * 40 * 400  # one distance per sample and factor bounds the rounding
+    monkeypatch.undo()
+    assert_array_equal(found, product.sqdist(centers, near).argmin(axis=1))
+
+
+# --- messages
+
+
+def test_messages_name_the_factor():
+    product, bad = Product([AI, LE]), np.stack([X, X], axis=1)
+    bad[3, 1] = -bad[3, 1]
+    with pytest.raises(ValueError, match=r"X\[3\] has a factor 1 that is not positive definite"):
+        product.encode(bad)
+    with pytest.raises(ValueError, match=r"X\[3\] has a factor 1 that is not positive"):
+        RiemannianLVQ(product).fit(bad, Y)
+    with pytest.raises(ValueError, match=r"factor 0, AffineInvariant.*square matrices"):
+        Product([AI, LE]).encode(np.ones((4, 2, 3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([],), "factors must hold at least one manifold"),
+        ((["riemann"],), r"factors\[0\] is the name 'riemann': pass an object"),
+        (([AI, 3],), r"factors\[1\]=3 is not a Manifold"),
+        (([AI, LE], [(2, 2)]), "shapes has 1 entries for 2 factors"),
+        (([AI], [(2, 0)]), r"shapes\[0\] must be positive integers, got \(2, 0\)"),
+        (([AI, LE], None, [1]), "relevances has 1 entries for 2 factors"),
+        (([AI, LE], None, [1, -1]), r"relevances\[1\] must be a finite number of at least 0, got -1"),
+        (([AI, LE], None, [1, np.nan]), r"relevances\[1\] must be a finite number"),
+        (([AI, LE], None, [0, 0]), "at least one must be positive"),
+        (([AI, LE], None, "learn"), "relevances must be 'learned', a sequence of numbers or None, got 'learn'"),
+        (([AI, LE], None, None, -1), "rate must be a finite number of at least 0"),
+        (([AI, LE], None, None, 1, np.inf), "penalty must be a finite number"),
+    ],
+)
+def test_invalid_parameters_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Product(*arguments)
+
+
+def test_input_of_another_form_is_refused():
+    vectors, _ = vector_classes()
+    with pytest.raises(ValueError, match=r"X must have shape \(n_samples, 2, \.\.\.\), got \(16, 3\).*shapes"):
+        Product([LE, LE]).encode(vectors)
+    with pytest.raises(ValueError, match=r"X must have shape \(n_samples, 2, \.\.\.\), got \(24, 3, 3\)"):
+        Product([LE, LE]).encode(X)
+    with pytest.raises(ValueError, match=r"X must have shape \(n_samples, 12\), got \(16, 3\)"):
+        Product([LE, EuclideanVectors()], shapes=[(3, 3), 3]).encode(vectors)
+    with pytest.raises(ValueError, match=r"parts has 1 arrays for 2 factors"):
+        Product([LE, LE]).pack([X])
+    with pytest.raises(ValueError, match=r"parts\[1\] has shape \(16, 3\), expected \(24, 3, 3\)\. If factors have"):
+        Product([LE, EuclideanVectors()]).pack([X, vectors])
+    with pytest.raises(ValueError, match=r"parts\[1\] has shape \(16, 3\), expected \(24, 3\)"):
+        Product([LE, EuclideanVectors()], shapes=[(3, 3), (3,)]).pack([X, vectors])
+    with pytest.raises(ValueError, match="X must hold numbers"):
+        Product([LE]).encode([["a"]])
+
+
+def test_a_factor_that_changes_the_shape_of_points_is_refused():
+    class Half(EuclideanVectors):
+        def encode(self, points):
+            return super().encode(points)[:, ::2]
+
+    with pytest.raises(ValueError, match=r"factor 1, .* changes the shape of points"):
+        Product([EuclideanVectors(), Half()]).encode(np.ones((5, 2, 4)))
