@@ -22,10 +22,6 @@ SMALLEST = 1e-140
 """Traces replace norms below this, because their squares underflow."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
-FEW_IN_LANES = 5
-"""The same for compiled eigenvalues."""
-CLOSE = 1e-6
-"""Relative difference of two distances above which it is no rounding, whichever way both were computed."""
 
 
 @library_part
@@ -138,21 +134,6 @@ def spectra_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> Ar
     return pair_spectra(factors, samples) if found is None else found
 
 
-def nearest_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> tuple[Array, Array] | None:
-    """Return the index (B,) of the nearest of K prototypes, from all distances, and whether (B,) another is as near.
-
-    None if a sample has no Cholesky factor.
-    """
-    lengths = np.empty((len(samples), len(factors)))
-    for k, factor in enumerate(factors):
-        logs = whitened_logs(kernels, factor, samples)
-        if logs is None:
-            return None
-        lengths[:, k] = np.sqrt(np.vecdot(logs, logs))
-    best, second = np.partition(lengths, 1, axis=1)[:, :2].T
-    return lengths.argmin(axis=1), ~(second - best > CLOSE * (1 + second))
-
-
 @library_part
 @attrs.frozen
 class AffineInvariant:
@@ -247,10 +228,8 @@ class AffineInvariant:
         result = np.empty(len(samples), dtype=np.intp)
         kernels = None if self.compiled is False else kernels_for("batch_spectra", samples)
         spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
-        few = len(factors) < FEW_IN_LANES
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            found = nearest_in_lanes(kernels, factors, samples[rows]) if kernels is not None and few else None
-            part, tied = found or nearest_by_bound(frame, factors, samples[rows], groups, spectra)
+            part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra)
             if tied.any():
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
             result[rows] = part

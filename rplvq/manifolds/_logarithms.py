@@ -110,7 +110,7 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
 def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array | None:
     """Return the ascending logarithms (M, n) of the eigenvalues of ``G X G^H`` for M pairs of G and X, both (M, n, n).
 
-    A single G (n, n) is paired with all X. Return None if a sample has no Cholesky factor.
+    Return None if a sample has no Cholesky factor.
     """
     n, result = samples.shape[-1], np.empty(samples.shape[:2])
     part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH
@@ -120,7 +120,7 @@ def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array
             roots = np.linalg.cholesky(samples[rows])
         except np.linalg.LinAlgError:
             return None
-        lanes = into_lanes(((factors if factors.ndim == 2 else factors[rows]) @ roots).swapaxes(1, 2), WIDTH)
+        lanes = into_lanes((factors[rows] @ roots).swapaxes(1, 2), WIDTH)
         squares = aligned(len(lanes[0]) // n)
         kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
         result[rows] = squares.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: len(roots)]
