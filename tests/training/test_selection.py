@@ -803,8 +803,10 @@ def test_few_samples_give_probabilities_that_are_neither_timid_nor_certain(make,
     assert loss < high
 
 
-def test_held_out_samples_that_are_all_right_do_not_make_probabilities_one():
-    S, y = vector_classes(per_class=8, n_classes=3, shift=40.0)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("shift", [6.0, 10.0, 40.0])
+def test_held_out_samples_that_are_all_right_do_not_make_probabilities_one(shift, seed):
+    S, y = vector_classes(seed=seed, per_class=8, n_classes=3, shift=shift)
     model = RiemannianLVQ("euclidean_vectors", max_epochs=100, random_state=0).fit(S, y)
     assert (model.trials_["error"] == 0).all()
     between = 0.5 * (model.prototypes_[0] + model.prototypes_[1]) + 0.02 * (model.prototypes_[0] - model.prototypes_[1])
