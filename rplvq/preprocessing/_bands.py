@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import butter, sosfilt, sosfiltfilt
 
 from rplvq.arrays import as_number_array, require_finite
 from rplvq.parts import require_count
@@ -78,6 +77,8 @@ def filter_bank_covariances(
     >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials)
     array(['alpha', 'beta'], dtype='<U5')
     """
+    from scipy import signal  # slow to import, and needed here only
+
     signals = _checked(trials)
     require_count("order", order, 1)
     if not 0 < sfreq < np.inf:
@@ -87,10 +88,10 @@ def filter_bank_covariances(
     for index, band in enumerate(bands):
         if np.shape(band) != (2,) or not 0 < band[0] < band[1] < sfreq / 2:
             raise ValueError(f"bands[{index}] must be (low, high) with 0 < low < high < {sfreq / 2:g} Hz, got {band!r}")
-    function = sosfiltfilt if zero_phase else sosfilt
+    function = signal.sosfiltfilt if zero_phase else signal.sosfilt
     found = []
     for band in bands:
-        sections = butter(order, band, btype="bandpass", output="sos", fs=sfreq)
+        sections = signal.butter(order, band, btype="bandpass", output="sos", fs=sfreq)
         try:
             filtered = function(sections, signals, axis=-1)
         except ValueError as error:
