@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("numba") else ["rplvq/training/compiled/_registers.py"]
+collect_ignore = [] if find_spec("numba") else ["rplvq/lanes/_registers.py"]

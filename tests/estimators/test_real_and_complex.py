@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import (
@@ -19,12 +20,20 @@ from rplvq import (
 from tests import cases
 from tests.problems import refuse, spd_classes
 
+REFERENCE = cases.reference_of(3)  # real, for real and for complex samples
+
+
+def tangent_distance(x, w):
+    inverse = np.linalg.inv(scipy.linalg.sqrtm(REFERENCE))
+    return np.linalg.norm(scipy.linalg.logm(inverse @ x @ inverse) - scipy.linalg.logm(inverse @ w @ inverse))
+
+
 METRICS = {
     "affine_invariant": (AffineInvariant(), cases.affine_invariant_distance),
     "plain affine_invariant": (AffineInvariant(compiled=False), cases.affine_invariant_distance),
     "log_euclidean": (LogEuclidean(), cases.log_euclidean_distance),
     "log_cholesky": (LogCholesky(), cases.log_cholesky_distance),
-    "tangent": (TangentSpace(cases.reference_of(3)), cases.tangent_distance),
+    "tangent": (TangentSpace(REFERENCE), tangent_distance),
     "bures_wasserstein": (BuresWasserstein(), cases.bures_wasserstein_distance),
     "euclidean": (ProjectedEuclidean(relative=True), cases.norm_of_difference),
 }
