@@ -270,10 +270,11 @@ def test_compiled_code_is_stored_under_the_hash_of_its_source():
 
 FIT = """
 import hashlib
-from rplvq import RiemannianLVQ
+from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.datasets import make_syn1
 X, y = make_syn1(n_per_class=25, random_state=0)
-model = RiemannianLVQ(sigma2=2.0, prototypes_per_class=2, max_epochs=3, random_state=0).fit(X, y)
+settings = {"sigma2": 2.0, "prototypes_per_class": 2, "max_epochs": 3, "random_state": 0}
+model = RiemannianLVQ(AffineInvariant(compiled=True), **settings).fit(X, y)
 print(hashlib.sha256(model.prototypes_.tobytes()).hexdigest())
 """
 
