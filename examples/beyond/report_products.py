@@ -12,7 +12,7 @@ from examples.paper.runner import load
 
 __all__ = ["eeg", "means", "objects"]
 
-BANDS = [f"{low:g} to {high:g} Hz" for low, high in runs.BANDS]
+BANDS = [f"{low:g}-{high:g} Hz" for low, high in runs.BANDS]
 
 
 def means(folder: pathlib.Path) -> dict[str, str]:
