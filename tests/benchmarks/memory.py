@@ -27,7 +27,8 @@ import numpy as np
 
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ
 from rplvq.manifolds import riemannian_mean
-from tests.benchmarks.predict import machine
+from tests.benchmarks.machine import machine
+from tests.benchmarks.predict import PACKAGES
 
 KEYS = ("data", "call", "metric", "mapped")
 WARM = 500
@@ -137,7 +138,7 @@ def main() -> None:
         print(rows[-1], flush=True)
         if arguments.out:
             arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(json.dumps({"machine": machine(), "cases": rows}, indent=2) + "\n")
+            arguments.out.write_text(json.dumps({"machine": machine(*PACKAGES), "cases": rows}, indent=2) + "\n")
 
 
 def measured_alone(data: str, name: str, metric: str, mapped: bool) -> dict[str, Any]:

@@ -13,17 +13,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import time
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rplvq import RiemannianLVQ
+from tests.benchmarks.machine import machine
 
 METRICS = (
     "affine_invariant", "log_euclidean", "log_cholesky", "euclidean_vectors", "euclidean", "learned_log_euclidean",
@@ -70,18 +67,6 @@ def measure(n: int, n_samples: int, epochs: int, repeats: int) -> list[dict[str,
     ]
 
 
-def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return {
-        "processor": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "load": round(os.getloadavg()[0], 1),
-    } | {name: version(name) for name in ("numpy", "scipy", "numba") if find_spec(name)}
-
-
 def main() -> None:
     """Print a table, and write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -98,7 +83,7 @@ def main() -> None:
             print(*row.values(), sep="\t", flush=True)
     settings = {"samples": arguments.samples, "epochs": arguments.epochs, "prototypes": 4}
     if arguments.out:
-        record = {"machine": machine(), "settings": settings, "cases": rows}
+        record = {"machine": machine("numpy", "scipy", "numba"), "settings": settings, "cases": rows}
         arguments.out.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
 

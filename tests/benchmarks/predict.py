@@ -11,12 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +24,10 @@ from examples.paper.data import find, unpack_symmetric
 from rplvq import RiemannianLVQ
 from rplvq.arrays import logm
 from rplvq.datasets import make_syn1
+from tests.benchmarks.machine import machine
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "numba")
 SMALL = (2, 3, 5, 8)
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return {
-        "processor": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-    } | {name: version(name) for name in PACKAGES if find_spec(name.replace("scikit-learn", "sklearn"))}
 
 
 def problems() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -123,7 +109,7 @@ def main() -> None:
         rows.append(row)
     if arguments.out:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps({"machine": machine(), "cases": rows}, indent=2) + "\n")
+        arguments.out.write_text(json.dumps({"machine": machine(*PACKAGES), "cases": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import time
 from pathlib import Path
@@ -20,22 +18,10 @@ from typing import Any
 import numpy as np
 
 from examples.paper.data import coherency_matrices, find
-from rplvq import RiemannianLVQ, __version__
+from rplvq import RiemannianLVQ
+from tests.benchmarks.machine import machine
 
 PARTS = (8, 4, 2, 1)
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    return {
-        "processor": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "rplvq": __version__,
-        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-    }
 
 
 def peak_megabytes() -> float:
@@ -78,7 +64,11 @@ def measure(repeats: int, million: bool) -> dict[str, Any]:
     model.fit(scene[train], labels[train])
     seconds(model, scene[:1000])
     before = peak_megabytes()
-    result: dict[str, Any] = {"machine": machine(), "prototypes": 12, "whole_scene_seconds": seconds(model, scene)}
+    result: dict[str, Any] = {
+        "machine": machine("numpy", "rplvq"),
+        "prototypes": 12,
+        "whole_scene_seconds": seconds(model, scene),
+    }
     result |= {"peak_megabytes": peak_megabytes(), "peak_before_predict_megabytes": before}
     result["scaling"] = scaling(model, scene, repeats)
     if million:

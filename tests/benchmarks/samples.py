@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from rplvq import Constant, RiemannianLVQ
+from tests.benchmarks.machine import machine
 from tests.benchmarks.memory import watched
-from tests.benchmarks.radar_scene import machine
 
 CASES = [(3, 10**power) for power in (3, 4, 5, 6, 7)] + [(10, 10**power) for power in (3, 4, 5, 6)]
 CLASSES, CHUNK = 4, 100_000
@@ -82,7 +82,7 @@ def main() -> None:
         rows.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
         print(rows[-1], flush=True)
         if arguments.out is not None:
-            record = {"machine": machine(), "rows": rows}
+            record = {"machine": machine("numpy", "rplvq"), "rows": rows}
             arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

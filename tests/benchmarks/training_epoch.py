@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +28,7 @@ from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import inverse_factors
 from rplvq.manifolds._affine_invariant import whiten
+from tests.benchmarks.machine import machine
 
 Data = tuple[np.ndarray, np.ndarray]
 Calls = dict[tuple[str, int, int], Callable[[], object]]
@@ -79,19 +77,6 @@ TARGETS = [
     ("EEG", 4, "compiled", 16, 2, 0.65),
 ]
 """Data, prototypes, steps, samples a batch, threads, and the largest ratio that is good enough."""
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on."""
-    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    packages = [name for name in ("numpy", "scipy", "numba", "pymanopt") if find_spec(name)]
-    return {
-        "processor": names[0].split(":")[1].strip() if names else platform.processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "blas_threads": os.environ.get("OMP_NUM_THREADS", "not set"),
-        "load": round(os.getloadavg()[0], 1),
-    } | {name: version(name) for name in packages}
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -196,7 +181,7 @@ def main() -> None:
     for name, load, file, n_prototypes in CASES:
         if file is None or is_available(file):
             rows += measure(name, load, n_prototypes, arguments.samples, arguments.repeats)
-    record = {"machine": machine(), "cases": rows, "targets": targets(rows)}
+    record = {"machine": machine("numpy", "scipy", "numba", "pymanopt"), "cases": rows, "targets": targets(rows)}
     for row in [*rows, *record["targets"]]:
         print(*row.values(), sep="\t")
     if arguments.out:

@@ -60,7 +60,7 @@ def run_block(
     targets = np.ascontiguousarray(as_soft(samples.targets, n_classes), dtype=float)
     multiplicity = np.ascontiguousarray(samples.filled_weights, dtype=float)
     block = Block(codes, targets, multiplicity, np.empty((len(codes), n_prototypes)), np.empty(len(codes)))
-    run = RUNS[kernel_of(manifold, "connect", "move") or ""]
+    run = RUNS[kernel_of(manifold, "connect", "move") or ""].function
     moved, n_capped = run(kernels, manifold, prototypes, block, rules)
     return moved, block.sqdist, block.loss, int(n_capped)
 
@@ -174,37 +174,32 @@ def run_wasserstein(
     return roots, total
 
 
-RUNS: dict[str, Callable[..., tuple[Prototypes, int]]] = {
-    "affine_invariant": run_affine_invariant,
-    "bures_wasserstein": run_wasserstein,
-    "flat": run_flat,
-    "learned_log_euclidean": run_learned,
-    "projected_euclidean": run_projected,
+class Run(NamedTuple):
+    """A kernel, the function that runs it on a block, and how the time that it saves is estimated."""
+
+    kernel: str
+    function: Callable[..., tuple[Prototypes, int]]
+    rotating: float | None = None
+    """Time that rotations save over NumPy and LAPACK, relative to the affine-invariant kernel; None without them."""
+
+
+RUNS = {
+    "affine_invariant": Run("run_steps", run_affine_invariant, rotating=1.0),
+    "bures_wasserstein": Run("run_wasserstein", run_wasserstein, rotating=1.5),
+    "flat": Run("run_flat", run_flat),
+    "learned_log_euclidean": Run("run_learned", run_learned),
+    "projected_euclidean": Run("run_projected", run_projected, rotating=1.0),
 }
-"""The functions by the names with which manifolds mark their methods."""
+"""The kernels by the names with which manifolds mark their methods."""
+SAVED = 4e-5
+"""Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
 
 
 def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
     """Whether to take compiled steps: they are faster than those of NumPy and LAPACK, and compiling pays."""
-    kernel = kernel_of(manifold, "connect", "move") or ""
-    if kernel not in ROTATING:
-        return runs_compiled((KERNELS[kernel], 1, len(EIGHT)), SAVED, len(samples))
+    run = RUNS[kernel_of(manifold, "connect", "move") or ""]
+    if run.rotating is None:
+        return runs_compiled((run.kernel, 1, len(EIGHT)), SAVED, len(samples))
     shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
-    saved = ROTATING[kernel] * saved_seconds(*shape)
-    return is_worthwhile(*shape, ROTATING[kernel]) and runs_compiled(
-        lane_kind(KERNELS[kernel], *shape), saved, len(samples)
-    )
-
-
-SAVED = 4e-5
-"""Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
-KERNELS = {
-    "affine_invariant": "run_steps",
-    "bures_wasserstein": "run_wasserstein",
-    "flat": "run_flat",
-    "learned_log_euclidean": "run_learned",
-    "projected_euclidean": "run_projected",
-}
-"""The kernels by the names with which manifolds mark their methods."""
-ROTATING = {"affine_invariant": 1.0, "projected_euclidean": 1.0, "bures_wasserstein": 1.5}
-"""Kernels that rotate, and the time that they save over NumPy and LAPACK, relative to the affine-invariant one."""
+    kind, saved = lane_kind(run.kernel, *shape), run.rotating * saved_seconds(*shape)
+    return is_worthwhile(*shape, run.rotating) and runs_compiled(kind, saved, len(samples))
