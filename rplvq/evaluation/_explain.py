@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import adjoint, first_bad, index_labels
+from rplvq.capabilities import Components, Spectrum
 from rplvq.exceptions import PointError
-from rplvq.protocols import Array, Components, Prototypes, Spectrum
+from rplvq.protocols import Array, Prototypes
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -41,8 +42,8 @@ class Explanation:
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
     to_own, to_other : Components
-        Each of the two squared distances as a sum (:class:`rplvq.protocols.Components`, without the axes B and K). Each
-        sum has filters of its own.
+        Each of the two squared distances as a sum (:class:`rplvq.capabilities.Components`, without the axes B and K).
+        Each sum has filters of its own.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     Parameters
     ----------
     model : RiemannianLVQ
-        A fitted classifier. Its manifold must offer ``components`` (:class:`rplvq.protocols.Decomposed`), as the
+        A fitted classifier. Its manifold must offer ``components`` (:class:`rplvq.capabilities.Decomposed`), as the
         affine-invariant metric, the Log-Euclidean ones, log-Cholesky, Frobenius and vectors do.
     X : array-like of shape (N, n, n), or (N, d) for vectors
         Samples. The answer holds about ``5 n^2`` numbers per sample.
@@ -175,7 +176,7 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
         raise ValueError(
             f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
             "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "
-            "rplvq.protocols.Decomposed for a manifold of your own"
+            "rplvq.capabilities.Decomposed for a manifold of your own"
         )
     if (labels == labels[0]).all():
         label = model.prototype_labels_.tolist()[0]

@@ -7,11 +7,12 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
+from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._logarithms import kernels_for, whitened_logs
 from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import has_kernel, library_part, number_in, one_of
-from rplvq.protocols import Array, Components, Prototypes, Spectrum
+from rplvq.protocols import Array, Prototypes
 
 EPS = np.array(np.finfo(float).eps)
 ILL_CONDITIONED = 1e8

@@ -23,9 +23,10 @@ from rplvq.arrays import (
     squared_roots,
     unmasked,
 )
+from rplvq.capabilities import Components
 from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import has_kernel, library_part, number_in
-from rplvq.protocols import Array, Components
+from rplvq.protocols import Array
 
 
 class FlatGeodesics(NamedTuple):

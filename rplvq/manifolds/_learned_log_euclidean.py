@@ -8,10 +8,11 @@ import attrs
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from rplvq.capabilities import Components
 from rplvq.manifolds._coordinates import LARGEST, coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, has_kernel, library_part, number_in
-from rplvq.protocols import Array, Components, Prototypes
+from rplvq.protocols import Array, Prototypes
 
 LONGEST = 0.5
 """Largest relative change of Omega in one step."""

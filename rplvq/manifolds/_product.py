@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from rplvq.arrays import LazyRows, reads_parts, row_slices, unmasked
+from rplvq.capabilities import Components
 from rplvq.exceptions import PointError
 from rplvq.manifolds._lower_bound import nearest_of_sum
 from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
 from rplvq.manifolds._relevances import as_relevances, log_step, require_relevances, shortened, weighted_sum
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
-from rplvq.protocols import Array, Components, Prototypes
+from rplvq.protocols import Array, Prototypes
 
 FEW = 6
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""

@@ -51,7 +51,7 @@ def check_manifold(
     ``sqdist``, ``grad d^2(x, w) = -2 Log_w(x)``: the rate of d^2(y, w) on the way to x, ``-2 <Log_w(x), Log_w(y)>``,
     must be that of d^2(x, w) on the way to y.
 
-    A manifold that needs a reference (:class:`rplvq.protocols.Referenced`) learns it from the points. The reference
+    A manifold that needs a reference (:class:`rplvq.capabilities.Referenced`) learns it from the points. The reference
     must not depend on their order, and a weight must count as copies of its point.
 
     Parameters

@@ -25,8 +25,8 @@ from rplvq import (
     explain,
     load_model,
 )
+from rplvq.capabilities import Components
 from rplvq.manifolds import flat_sqdist
-from rplvq.protocols import Components
 from tests.cases import low_rank
 from tests.problems import FEW, spd, spd_classes, sphere_classes, vector_classes
 

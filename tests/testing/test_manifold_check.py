@@ -7,7 +7,7 @@ import pytest
 from pymanopt.manifolds import Grassmann, Sphere
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
-from rplvq.protocols import Components
+from rplvq.capabilities import Components
 from rplvq.testing import check_manifold
 from tests.problems import spd, spd_classes
 
