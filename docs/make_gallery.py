@@ -101,7 +101,8 @@ def call(name: str, figure: Path) -> str:
     figure.parent.mkdir(parents=True, exist_ok=True)
     figure.unlink(missing_ok=True)
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    environment = os.environ | threads | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+    warnings = "error::UserWarning,error::RuntimeWarning,error::FutureWarning"
+    environment = os.environ | threads | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": warnings}
     found = subprocess.run(  # noqa: S603 - our own scripts
         [sys.executable, "-c", RUN, str(EXAMPLES / f"{name}.py"), str(figure)],
         capture_output=True,

@@ -15,27 +15,10 @@ import numpy as np
 
 from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.costs import evaluate
-from rplvq.lanes import lane_kernels
 from rplvq.manifolds import is_additive
-from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
-from rplvq.training.compiled import (
-    CONSTANT,
-    PACES,
-    Kernels,
-    Rules,
-    compiled_kernels,
-    connection,
-    decomposes,
-    is_due,
-    is_worthwhile,
-    lane_kind,
-    rules_of,
-    run_block,
-    runs_compiled,
-    saved_seconds,
-)
+from rplvq.training.compiled import compiled_steps, compiles_batches, connection
 
 
 class Step(NamedTuple):
@@ -154,12 +137,6 @@ class Stepper:
     n_jobs: int | None
     n_epochs: int  # number of epochs planned, at least 1
 
-    @property
-    def compiled(self) -> bool | str:
-        """Whether steps run compiled: the field ``compiled`` of the manifold, "auto" if it has none."""
-        found: bool | str = getattr(self.manifold, "compiled", "auto")
-        return found
-
     def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
         """Take one step per batch of ``size`` samples, and yield every step.
 
@@ -173,7 +150,7 @@ class Stepper:
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
         batches = (
-            connection(self.manifold, size, self._compiles_batches(codes, size, len(labels)), self.n_jobs)
+            connection(self.manifold, size, compiles_batches(self.manifold, codes, size, len(labels)), self.n_jobs)
             if size > 1
             else nullcontext(self.manifold.connect)
         )
@@ -199,15 +176,6 @@ class Stepper:
                     memory = rule.observe(memory, self.manifold, prototypes)
                 yield Step(prototypes, sqdist, loss, n_capped, memory, step_size)
 
-    def _compiles_batches(self, codes: Array, size: int, n_prototypes: int) -> bool:
-        """Whether mini-batches are decomposed by compiled rotations, where these are faster."""
-        if self.compiled != "auto" or not decomposes(self.manifold, size) or lane_kernels() is None:
-            return bool(self.compiled)
-        n, size = codes.shape[-1], min(size, len(codes))
-        shape = n, size * n_prototypes, np.iscomplexobj(codes)
-        kind, saved = lane_kind("batch_spectra", *shape), saved_seconds(*shape)
-        return is_worthwhile(*shape) and runs_compiled(kind, saved, len(codes), size)
-
     def _is_large(self, codes: Array, size: int, n_prototypes: int) -> bool:
         """Whether batches of ``size`` samples are evaluated in parts: they fill many blocks, and tangents add up."""
         size = min(size, len(codes))
@@ -231,58 +199,13 @@ class Stepper:
 
         Losses and errors before each step are added to ``meter``.
         """
-        rules = self._rules(state, samples, size)
-        kernels = self._kernels(rules, state, samples, size)
-        if rules is not None and kernels is not None:
-            return self._compiled_block(kernels, rules, state, samples, meter)
+        caps = self.max_weight, self.max_length
+        compiled = compiled_steps(self.manifold, self.cost, state, samples, size, caps, self.n_epochs)
+        if compiled is not None:
+            return compiled.take(state, samples, meter)
         sqdist, loss, n_capped, start = np.empty((len(samples), len(state.labels))), np.empty(len(samples)), 0, 0
         for step in self.steps(state, samples, size):
             sqdist[start : start + size], loss[start : start + size] = step.sqdist, step.loss
             n_capped, start = n_capped + step.n_capped, start + size
         meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
-
-    def _compiled_block(
-        self, kernels: Kernels, rules: Rules, state: State, samples: Samples, meter: Meter
-    ) -> tuple[State, int]:
-        """Take compiled steps on a block of samples. A step rule interrupts them where it measures the prototypes."""
-        rule: Any = state.step_schedule
-        total, start = 0, 0
-        while start < len(samples):
-            memory, stop = state.memory, len(samples)
-            if memory is not None:
-                rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
-                stop = min(stop, start + until)
-            part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
-            prototypes, sqdist, loss, n_capped = run_block(kernels, self.manifold, state.prototypes, part, rules)
-            state = state._replace(prototypes=prototypes)
-            if memory is not None:
-                memory, step_size = rule.after(memory, rules.pace, stop - start)
-                state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
-            meter.add(sqdist, loss, part)
-            total, start = total + n_capped, stop
-        return state, total
-
-    def _rules(self, state: State, samples: Samples, size: int) -> Rules | None:
-        """Return the rules of compiled steps, or None if these parts have no kernel that takes whole steps."""
-        if self.compiled is False or size != 1:
-            return None
-        if state.memory is not None and kernel_of(state.step_schedule, "update", "observe") not in PACES:
-            return None
-        caps = np.inf if self.max_weight is None else self.max_weight, self.max_length
-        pace = state.step_size, *CONSTANT
-        return rules_of(self.manifold, self.cost, samples.targets, state.labels, state.sigma2, caps, pace)
-
-    def _kernels(self, rules: Rules | None, state: State, samples: Samples, size: int) -> Kernels | None:
-        """Return the compiled kernels if wanted, available and faster for these parts, else None."""
-        known = rules is not None or (self.compiled is not False and decomposes(self.manifold, size))
-        kernels = compiled_kernels() if known else None
-        if self.compiled is True and kernels is None:
-            why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
-            raise ValueError(
-                f"compiled=True, but {why} ({self.manifold!r}, {self.cost!r}, {state.step_schedule!r}, "
-                f"batches of {size})"
-            )
-        if rules is None or kernels is None or self.compiled is True:
-            return kernels if rules is not None else None
-        return kernels if is_due(self.manifold, samples.codes, len(state.labels)) else None

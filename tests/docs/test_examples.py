@@ -55,14 +55,21 @@ def run(monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.slow  # trains examples, which takes minutes in all
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_examples_print_and_draw(name, run, real_data, monkeypatch):
-    if name in NEEDS:
-        monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
-    if name in EXTRAS:
-        pytest.importorskip(EXTRAS[name])
-    figure, printed = run(name)
-    require_a_story_and_a_picture(figure, printed)
+@pytest.mark.parametrize("name", sorted({*SCRIPTS} - {*NEEDS}))
+def test_examples_print_and_draw(name):
+    """They run as for the gallery, so that a build of the documentation afterwards finds their results."""
+    pytest.importorskip("matplotlib")
+    pytest.importorskip(EXTRAS.get(name, "matplotlib"))
+    outcome = gallery.run(name)
+    require_a_story_and_a_picture(outcome["figure"], outcome["output"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NEEDS)
+def test_examples_with_large_data_print_and_draw(name, run, real_data, monkeypatch):
+    pytest.importorskip(EXTRAS.get(name, "matplotlib"))
+    monkeypatch.setenv("RPLVQ_DATA", str(real_data(NEEDS[name]).parent))  # skips where the file is absent
+    require_a_story_and_a_picture(*run(name))
 
 
 def require_a_story_and_a_picture(figure, printed):

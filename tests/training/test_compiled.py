@@ -44,7 +44,7 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     steps, lanes = (PLAIN, PLAIN_LANES) if request.param == "python" else (compiled_kernels(), lane_kernels())
-    monkeypatch.setattr("rplvq.training._step.compiled_kernels", lambda: steps)
+    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: steps)
     monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", lambda: lanes)
 
 
@@ -139,7 +139,7 @@ def test_batches_are_known_under_any_cost():
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rplvq.training._step.compiled_kernels", lambda: None)
+    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
     monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))

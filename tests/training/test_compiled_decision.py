@@ -37,8 +37,8 @@ def called(monkeypatch):
 
     kernels = Kernels(*(noted(PLAIN, name) for name in Kernels._fields))
     lanes = LaneKernels(*(noted(PLAIN_LANES, name) for name in LaneKernels._fields))
-    monkeypatch.setattr("rplvq.training._step.compiled_kernels", lambda: kernels)
-    for module in ("training._step", "training.compiled._batches", "manifolds._logarithms"):
+    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: kernels)
+    for module in ("training.compiled._choice", "training.compiled._batches", "manifolds._logarithms"):
         monkeypatch.setattr(f"rplvq.{module}.lane_kernels", lambda: lanes)
     monkeypatch.setattr(_stored, "can_run_at_once", lambda kind: False)
     saved = 2 * len(X) * saved_seconds(3, 4, False)

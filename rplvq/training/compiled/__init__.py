@@ -13,13 +13,14 @@ called LAPACK itself was not faster.
 """
 
 from rplvq.training.compiled._batches import connection, decomposes
-from rplvq.training.compiled._blocks import CONSTANT, PACES, is_worthwhile, rules_of
+from rplvq.training.compiled._blocks import CONSTANT, is_worthwhile, rules_of
 from rplvq.training.compiled._build import PLAIN, Kernels, compiled_kernels
-from rplvq.training.compiled._costs import Rules
-from rplvq.training.compiled._decision import Decision, lane_kind, one_decision, runs_compiled, saved_seconds
-from rplvq.training.compiled._runs import is_due, run_block
+from rplvq.training.compiled._choice import CompiledSteps, compiled_steps, compiles_batches
+from rplvq.training.compiled._decision import Decision, one_decision, runs_compiled
+from rplvq.training.compiled._runs import run_block
 
 __all__ = [
-    "CONSTANT", "PACES", "PLAIN", "Decision", "Kernels", "Rules", "compiled_kernels", "connection", "decomposes",
-    "is_due", "is_worthwhile", "lane_kind", "one_decision", "rules_of", "run_block", "runs_compiled", "saved_seconds",
+    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps",
+    "compiles_batches", "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block",
+    "runs_compiled",
 ]  # fmt: skip

@@ -1,0 +1,125 @@
+"""Chooses between compiled steps and those of NumPy and LAPACK, for a block of samples or for mini-batches."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.arrays import Samples
+from rplvq.lanes import lane_kernels
+from rplvq.parts import kernel_of
+from rplvq.protocols import Array, Cost
+from rplvq.training._state import Meter, State
+from rplvq.training.compiled._batches import decomposes
+from rplvq.training.compiled._blocks import CONSTANT, PACES, is_worthwhile, rules_of
+from rplvq.training.compiled._build import Kernels, compiled_kernels
+from rplvq.training.compiled._costs import Rules
+from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
+from rplvq.training.compiled._runs import is_due, run_block
+
+
+class CompiledSteps(NamedTuple):
+    """Compiled steps for the parts of one fit: kernels, and the rules by which they weigh and pace the steps."""
+
+    kernels: Kernels
+    rules: Rules
+    manifold: Any
+    n_epochs: int  # number of epochs planned, at least 1
+
+    def take(self, state: State, samples: Samples, meter: Meter) -> tuple[State, int]:
+        """Take one step per sample of a block; return the new state and the number of caps.
+
+        Losses and errors before each step are added to ``meter``. A step rule interrupts the steps where it measures
+        the prototypes.
+        """
+        rule: Any = state.step_schedule  # a StepRule if there is a memory
+        total, start = 0, 0
+        while start < len(samples):
+            memory, stop = state.memory, len(samples)
+            if memory is not None:
+                self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
+                stop = min(stop, start + until)
+            part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
+            prototypes, sqdist, loss, n_capped = run_block(
+                self.kernels, self.manifold, state.prototypes, part, self.rules
+            )
+            state = state._replace(prototypes=prototypes)
+            if memory is not None:
+                memory, step_size = rule.after(memory, self.rules.pace, stop - start)
+                state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
+            meter.add(sqdist, loss, part)
+            total, start = total + n_capped, stop
+        return state, total
+
+
+def compiled_steps(
+    manifold: Any,
+    cost: Cost,
+    state: State,
+    samples: Samples,
+    size: int,
+    caps: tuple[float | None, float],
+    n_epochs: int,
+) -> CompiledSteps | None:
+    """Return compiled steps if they are wanted, available, and faster for these parts; else None.
+
+    Parameters
+    ----------
+    manifold, cost, state : Manifold, Cost and State
+        The parts. The field ``compiled`` of the manifold says whether compiled steps are wanted, see :func:`wanted`.
+    samples : Samples
+        A block of samples.
+    size : int
+        Number of samples per step.
+    caps : tuple
+        The cap on the weight of a pair, which may be None, and the longest step.
+    n_epochs : int
+        Number of epochs planned, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If compiled steps are demanded (``compiled=True``), and these parts have none.
+    """
+    want = wanted(manifold)
+    rules = None if want is False else _rules(manifold, cost, state, samples, size, caps)
+    known = rules is not None or (want is not False and decomposes(manifold, size))
+    kernels = compiled_kernels() if known else None
+    if want is True and kernels is None:
+        why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
+        raise ValueError(
+            f"compiled=True, but {why} ({manifold!r}, {cost!r}, {state.step_schedule!r}, batches of {size})"
+        )
+    if rules is None or kernels is None:
+        return None
+    if want is True or is_due(manifold, samples.codes, len(state.labels)):
+        return CompiledSteps(kernels, rules, manifold, n_epochs)
+    return None
+
+
+def wanted(manifold: Any) -> bool | str:
+    """Return the field ``compiled`` of a manifold: True, False or "auto"; "auto" if it has none."""
+    found: bool | str = getattr(manifold, "compiled", "auto")
+    return found
+
+
+def _rules(
+    manifold: Any, cost: Cost, state: State, samples: Samples, size: int, caps: tuple[float | None, float]
+) -> Rules | None:
+    """Return the rules of compiled steps, or None if these parts have no kernel that takes whole steps."""
+    if size != 1 or (state.memory is not None and kernel_of(state.step_schedule, "update", "observe") not in PACES):
+        return None
+    max_weight, max_length = caps
+    limits = np.inf if max_weight is None else max_weight, max_length
+    pace = state.step_size, *CONSTANT
+    return rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)
+
+
+def compiles_batches(manifold: Any, codes: Array, size: int, n_prototypes: int) -> bool:
+    """Whether mini-batches of ``size`` samples are decomposed by compiled rotations, where these are faster."""
+    want = wanted(manifold)
+    if want != "auto" or not decomposes(manifold, size) or lane_kernels() is None:
+        return bool(want)
+    n, size = codes.shape[-1], min(size, len(codes))
+    shape = n, size * n_prototypes, np.iscomplexobj(codes)
+    kind, saved = lane_kind("batch_spectra", *shape), saved_seconds(*shape)
+    return is_worthwhile(*shape) and runs_compiled(kind, saved, len(codes), size)
