@@ -63,7 +63,7 @@ needs_bash = pytest.mark.skipif(sys.platform == "win32", reason="the tests redir
 
 
 @needs_bash
-@pytest.mark.parametrize("name", ["fit", "predict", slow("info"), slow("compare"), "help"])
+@pytest.mark.parametrize("name", ["fit", slow("predict"), slow("info"), slow("compare"), slow("help")])
 @pytest.mark.parametrize(
     ("redirections", "status"),
     [(">&-", 0), ("2>&-", 0), (">&- 2>&- <&-", 0), ("| true", 141), (">/dev/full", 2)],

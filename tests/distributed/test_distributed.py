@@ -347,6 +347,7 @@ def test_compare_runs_unchanged_under_dask(cluster):
     np.testing.assert_array_equal(found.scores, wanted.scores)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_during_fit_changes_nothing():
     """In a cluster of its own: who works there next may wait for what the killed one held."""
     X, y = data()
