@@ -52,7 +52,7 @@ def first(y: Array, count: int) -> Array:
 def model(name: str, seed: int, max_epochs: int) -> Any:
     """Return a classifier, not fitted."""
     if name == "tangent LDA":
-        return make_pipeline(TangentSpace(metric="riemann"), shrinkage_lda())
+        return make_pipeline(TangentSpace(metric="logeuclid"), shrinkage_lda())
     return RiemannianLVQ(sigma2=4.0, step_size="paper", max_epochs=max_epochs, random_state=seed)
 
 
@@ -105,7 +105,7 @@ def jobs(quick: bool = False) -> list[Job]:
     for protocol, labels, classifier, view in product(PROTOCOLS, LABELS, MODELS, VIEWS):
         if labels or "Rotate" not in view:
             options: dict[str, Any] = {"protocol": protocol, "labels": labels, "view": view, "classifier": classifier}
-            epochs = 1 if quick else 50 if protocol == "session 2" else 4
+            epochs = 1 if quick else 10 if protocol == "session 2" else 2
             options |= {"subjects": list(range(1, 10)), "max_epochs": epochs}
             found.append(Job("alignment", f"{protocol}, {labels} labels, {classifier}, {view}", 0, options, align))
     return found

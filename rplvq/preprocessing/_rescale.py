@@ -62,7 +62,14 @@ class Rescale(GroupTransformer):
     All methods but fit raise NotFittedError before fit. All raise ValueError, before anything is changed, if a matrix
     is not positive definite or of another size, if a group is missing, if a parameter is invalid, or if samples were
     not re-centred: if more than half of the dispersion of a group is the squared distance of its mean logarithm to 0.
-    They take X, y and groups as Recenter does.
+    They take
+
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian positive definite matrices, centred at the identity.
+    y : None
+        Ignored.
+    groups : array-like of shape (N,), optional
+        Session or subject of each sample, as for :class:`Recenter`.
 
     Examples
     --------
