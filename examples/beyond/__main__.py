@@ -39,6 +39,7 @@ EXPERIMENTS = Experiments(
         "reduction": (("reduction",), (BCI,)),
         "soft_labels": (("soft",), ()),
         "recentering": (("recentering",), (BCI,)),
+        "alignment": (("alignment",), (BCI,)),
         "stream": (("stream",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },

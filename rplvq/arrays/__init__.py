@@ -4,6 +4,7 @@ Nothing here knows a metric, a cost or an estimator. A function that takes a man
 :class:`rplvq.protocols.Manifold`.
 """
 
+from rplvq.arrays._domains import split_domains
 from rplvq.arrays._labels import (
     accuracy,
     are_right,
@@ -72,5 +73,5 @@ __all__ = [
     "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size",
     "mixed_units", "one_type", "parts_of", "parts_of_batch", "positive_inverse", "powm", "precision_of",
     "rank_tolerance", "reads_parts", "repeats", "require_finite", "row_slices", "same_type", "single_blas_thread",
-    "spectral_map", "sqrtm", "squared_roots", "subset", "unmasked", "visits", "weigh_classes",
+    "spectral_map", "split_domains", "sqrtm", "squared_roots", "subset", "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip

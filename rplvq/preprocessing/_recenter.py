@@ -4,16 +4,15 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import check_groups, congruence, encoded, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
+from rplvq.arrays import congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
+from rplvq.preprocessing._groups import GroupTransformer, read, require_groups, require_online, run_on
 from rplvq.protocols import Array
 
 
-class Recenter(TransformerMixin, BaseEstimator):
+class Recenter(GroupTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
@@ -119,16 +118,13 @@ class Recenter(TransformerMixin, BaseEstimator):
         """
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
-            codes = encoded(AffineInvariant(), X)
-            names, index = _named(groups, len(codes))
-            members = [subset(codes, np.flatnonzero(index == g)) for g in range(len(names))]
-            means = np.stack([self._mean(own, name) for own, name in zip(members, names.tolist(), strict=True)])
+            codes, found = read(self, X, groups, reset=True)
+            means = np.stack([self._mean(subset(codes, rows), name) for name, rows in found.items()])
             if self.online:
-                sizes = np.bincount(index).astype(float)
+                sizes = np.array([float(len(rows)) for rows in found.rows])
                 start = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
                 self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
-            validate_data(self, X, skip_check_array=True)
-            self.groups_, self.means_ = names, means
+            self.groups_, self.means_ = found.names, means
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
@@ -144,21 +140,8 @@ class Recenter(TransformerMixin, BaseEstimator):
             Also if ``online`` was False in fit, or if a group was in fit already.
         """
         check_is_fitted(self)
-        if not hasattr(self, "running_"):
-            raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running mean")
         with single_blas_thread(matrix_size(X)):
-            codes = encoded(AffineInvariant(), X)
-            validate_data(self, X, skip_check_array=True, reset=False)
-            names, index = _named(groups, len(codes))
-            met = [name for name in names.tolist() if name in self.groups_.tolist()]
-            if met:
-                raise ValueError(f"group {met[0]!r} was met in fit, and its mean stays: give a new session a new name")
-            running = dict(self.running_)
-            for g, name in enumerate(names.tolist()):
-                for code in subset(codes, np.flatnonzero(index == g)):
-                    mean, count = running.get(name, (self.start_, 0))
-                    running[name] = self._next(mean, count, code)
-            self.running_ = running
+            self.running_ = run_on(self, X, groups, self._next)
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
@@ -176,19 +159,12 @@ class Recenter(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes = encoded(AffineInvariant(), X)
-            validate_data(self, X, skip_check_array=True, reset=False)
-            names, index = _named(groups, len(codes))
+            codes, found = read(self, X, groups)
+            require_groups(groups, self.groups_)
             known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
-            if groups is None and None not in known:
-                raise ValueError(
-                    f"groups is None, but fit was given groups, {self.groups_.tolist()}: pass groups, "
-                    "with a new name for a new session"
-                )
             running = [mean for mean, _ in getattr(self, "running_", {}).values()]
             result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_, *running))
-            for g, name in enumerate(names.tolist()):
-                rows = np.flatnonzero(index == g)
+            for name, rows in found.items():
                 members = subset(codes, rows)
                 if name not in known and self.online:
                     self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
@@ -198,30 +174,12 @@ class Recenter(TransformerMixin, BaseEstimator):
                     result[rows[part]] = congruence(members[part], whitening)
         return result
 
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
-        """Fit, then transform the same samples; the mean of each group of the result is the identity.
-
-        Returns
-        -------
-        ndarray of shape (N, n, n)
-            As from transform.
-        """
-        return self.fit(X, y, groups=groups).transform(X, groups=groups)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        return tags
-
     def _check_parameters(self) -> None:
         if not 0 < self.tol < np.inf:
             raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
             raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
-        if not isinstance(self.online, (bool, np.bool_)):
-            raise ValueError(f"online must be True or False, got {self.online!r}")
-        if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
-            raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
+        require_online(self.online, self.prior_weight)
 
     def _run_through(self, codes: Array, mean: Array, count: int, result: Array, rows: Array) -> None:
         """Re-centre samples (M, n, n) in order, each at the running mean before it, into ``result[rows]``."""
@@ -245,13 +203,3 @@ class Recenter(TransformerMixin, BaseEstimator):
                 stacklevel=3,
             )
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
-
-
-def _named(groups: Any, n_samples: int) -> tuple[Array, Array]:
-    """Return the sorted groups (G,), and the index of each sample's group among them (N,)."""
-    if groups is None:
-        return np.array([None], dtype=object), np.zeros(n_samples, dtype=int)
-    array = check_groups(groups, n_samples)
-    if array.dtype.kind == "M":
-        array = array.astype("datetime64[us]")  # so that the same date in another unit is the same group
-    return np.unique(array, return_inverse=True)

@@ -9,6 +9,7 @@ import sklearn
 from examples.ecosystem.__main__ import EXPERIMENTS, RESULTS
 from examples.ecosystem.report import write
 from examples.paper.runner import run
+from rplvq import RiemannianLVQ
 
 
 @pytest.mark.parametrize("routing", [False, True])
@@ -17,7 +18,7 @@ def test_moabb_evaluates_every_pipeline(tmp_path, routing):
     pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
     from examples.ecosystem import eeg
 
-    jobs = [job for job in eeg.jobs(quick=True) if not routing or "affine" in job.method]
+    jobs = [job for job in eeg.jobs(quick=True) if not routing or "filter bank" in job.method]
     assert {job.settings["kind"] for job in jobs} == {"WithinSession", "CrossSession", "CrossSubject"}
     with sklearn.config_context(enable_metadata_routing=routing):
         records = run(jobs, folder=tmp_path, verbose=0)
@@ -27,13 +28,50 @@ def test_moabb_evaluates_every_pipeline(tmp_path, routing):
         assert all(0 <= score <= 1 for score in scores)
 
 
+@pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
+def test_moabb_benchmark_reads_the_folder_and_is_set_beside_the_published_rows(tmp_path, capsys):
+    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    from moabb.datasets.fake import FakeDataset
+    from moabb.pipelines.utils import parse_pipelines_from_directory
+
+    from examples.ecosystem import eeg
+
+    read = parse_pipelines_from_directory(str(eeg.PIPELINES))
+    assert sorted(entry["name"] for entry in read) == sorted(eeg.NAMES)
+    events = ["left_hand", "right_hand", "feet", "tongue"]
+    dataset = FakeDataset(events, n_sessions=1, n_subjects=1, sfreq=250, seed=0)
+    lines = eeg.beside_published(tmp_path, dataset).splitlines()[2:]
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines]
+    here = {name: float(value) for name, value, source in rows if source == "here"}
+    assert set(here) == set(eeg.NAMES)
+    assert all(0 < value < 60 for value in here.values())  # of four classes, on noise
+    assert ["ACM+TS+SVM", "77.82", "published"] in rows
+    values = [float(value) for _, value, _ in rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_steps_for_yaml_files_are_estimators_that_can_be_cloned():
+    from sklearn.base import clone
+    from sklearn.pipeline import make_pipeline
+
+    from examples.ecosystem.steps import augmented_step, filter_bank_classifier, filter_bank_step
+
+    rng = np.random.default_rng(0)
+    trials, y = rng.normal(size=(12, 3, 200)), np.tile(["left", "right"], 6)
+    trials[y == "left", 0] *= 4
+    bank = filter_bank_step(sfreq=100, bands=[[8, 12], [12, 30]], shrinkage="oas")
+    augmented = make_pipeline(augmented_step(order=2, lag=2, shrinkage="oas"), RiemannianLVQ("tangent", max_epochs=2))
+    for model in (augmented, make_pipeline(bank, filter_bank_classifier(n_bands=2, max_epochs=2, random_state=0))):
+        assert clone(model).fit(trials, y).score(trials, y) == 1
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_moabb_tells_estimators_apart_that_differ_in_one_part():
     pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
     from moabb.analysis.results import get_digest
     from sklearn.pipeline import make_pipeline
 
-    from rplvq import AffineInvariant, Annealed, RiemannianLVQ
+    from rplvq import AffineInvariant, Annealed
 
     estimators = [
         RiemannianLVQ(),

@@ -1,0 +1,106 @@
+"""What Recenter, Rescale and Rotate share: samples by group, running statistics, and how scikit-learn sees them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from rplvq.arrays import check_groups, encoded, subset
+from rplvq.manifolds import AffineInvariant
+from rplvq.protocols import Array
+
+
+class GroupTransformer(TransformerMixin, BaseEstimator):
+    """A transformer of positive definite matrices (N, n, n) that takes the group of each sample as metadata."""
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
+        """Fit, then transform the same samples.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            As from transform.
+        """
+        return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
+
+
+class Groups(NamedTuple):
+    """The groups of samples: their names (G,), sorted, and for each the rows of its samples in their order."""
+
+    names: Array
+    rows: list[Array]
+
+    def items(self) -> Iterator[tuple[Any, Array]]:
+        """Yield the name and the rows of each group."""
+        return zip(self.names.tolist(), self.rows, strict=True)
+
+
+def read(estimator: Any, X: Any, groups: Any, *, reset: bool = False) -> tuple[Array, Groups]:
+    """Return checked matrices (N, n, n) and their groups; without groups all samples are the group None.
+
+    ``reset`` is True in fit, which sets ``n_features_in_``; otherwise the size of X is compared with it.
+    """
+    codes = encoded(AffineInvariant(), X)
+    found = _groups_of(groups, len(codes))
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    return codes, found
+
+
+def _groups_of(groups: Any, n_samples: int) -> Groups:
+    if groups is None:
+        return Groups(np.array([None], dtype=object), [np.arange(n_samples)])
+    array = check_groups(groups, n_samples)
+    if array.dtype.kind == "M":
+        array = array.astype("datetime64[us]")  # so that the same date in another unit is the same group
+    names, index = np.unique(array, return_inverse=True)
+    return Groups(names, [np.flatnonzero(index == g) for g in range(len(names))])
+
+
+def require_groups(groups: Any, known: Array) -> None:
+    """Raise ValueError if fit was given groups, (G,), and transform is not."""
+    if groups is None and known.tolist() != [None]:
+        raise ValueError(
+            f"groups is None, but fit was given groups, {known.tolist()}: pass groups, "
+            "with a new name for a new session"
+        )
+
+
+def require_online(online: Any, prior_weight: Any) -> None:
+    """Raise ValueError unless ``online`` is a bool and ``prior_weight`` a finite number of at least 0."""
+    if not isinstance(online, (bool, np.bool_)):
+        raise ValueError(f"online must be True or False, got {online!r}")
+    if isinstance(prior_weight, (bool, str)) or not 0 <= prior_weight < np.inf:
+        raise ValueError(f"prior_weight must be a finite number of at least 0, got {prior_weight!r}")
+
+
+Advance = Callable[..., tuple[Any, int]]
+"""``advance(statistic, count, sample)`` returns a running statistic and its count after one more sample (n, n)."""
+
+
+def run_on(estimator: Any, X: Any, groups: Any, advance: Advance) -> dict[Any, tuple[Any, int]]:
+    """Return the running statistics of a fitted estimator after the next samples of new groups, in their order.
+
+    Raises
+    ------
+    ValueError
+        If ``online`` was False in fit, or if a group was in fit already.
+    """
+    if not hasattr(estimator, "running_"):
+        raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running statistic")
+    codes, found = read(estimator, X, groups)
+    met = [name for name in found.names.tolist() if name in estimator.groups_.tolist()]
+    if met:
+        raise ValueError(f"group {met[0]!r} was met in fit, and its statistic stays: give a new session a new name")
+    running = dict(estimator.running_)
+    for name, rows in found.items():
+        for code in subset(codes, rows):
+            running[name] = advance(*running.get(name, (estimator.start_, 0)), code)
+    return running

@@ -1,0 +1,213 @@
+"""Rescale: gives every group of re-centred samples the same dispersion about the identity."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import logm, matrix_size, parts_of, powm, single_blas_thread, subset
+from rplvq.preprocessing._groups import GroupTransformer, read, require_groups, require_online, run_on
+from rplvq.protocols import Array
+
+NONE = 1e-6
+"""Below this share of the common dispersion, the samples of a group count as the identity: they differ by rounding."""
+NEAR = 1e-4
+"""A mean logarithm whose squared length is below this is near enough to 0 for any dispersion."""
+
+
+class Rescale(GroupTransformer):
+    """Transformer ``X -> X^s`` of re-centred samples, with s such that every group has the same dispersion.
+
+    The dispersion of a group is its mean squared affine-invariant distance to the identity, ``mean_i ||log X_i||_F^2``.
+    The power multiplies all distances to the identity by s. This is the second step of Riemannian Procrustes analysis
+    (Rodrigues, Jutten and Congedo 2019, doi:10.1109/TBME.2018.2889705), after :class:`Recenter` and before
+    :class:`Rotate`, and needs no labels.
+
+    Parameters
+    ----------
+    dispersion : float, optional
+        The common dispersion. By default it is that of all samples in fit together, so that one group alone stays as it
+        is. pyRiemann's ``TLScale`` takes 1.
+    online : bool, default=False
+        Whether a group that fit did not meet is rescaled sample by sample, each by the running dispersion of the
+        samples before it (True), or by the dispersion of its samples in the call (False, transductive).
+    prior_weight : float, default=10
+        Number of samples that the start of a running dispersion counts for; the start is the common dispersion.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (G,)
+        Groups in fit, sorted; one None if fit was given no groups.
+    dispersions_ : ndarray of shape (G,)
+        Their dispersions.
+    dispersion_ : float
+        The common dispersion.
+    start_ : float
+        With ``online``, the start of running dispersions: ``dispersion_``.
+    running_ : dict
+        With ``online``, the running dispersion and the number of samples of each group in partial_fit.
+    n_features_in_ : int
+        n.
+
+    Notes
+    -----
+    Groups that fit met are rescaled by their stored dispersion, and new ones by their own, as in :class:`Recenter`,
+    whose notes on transductive and online use hold here, too. Online, the running dispersion is
+    ``D_t = D_{t-1} + (||log X_t||^2 - D_{t-1}) / (w + t)`` with the prior weight w, and sample t is raised to
+    ``s = sqrt(dispersion_ / D_{t-1})``.
+
+    A group whose dispersion is below 1e-6 of the common one holds the identity only, such as one sample after
+    re-centring, and stays as it is.
+
+    All methods but fit raise NotFittedError before fit. All raise ValueError, before anything is changed, if a matrix
+    is not positive definite or of another size, if a group is missing, if a parameter is invalid, or if samples were
+    not re-centred: if more than half of the dispersion of a group is the squared distance of its mean logarithm to 0.
+    They take
+
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian positive definite matrices, centred at the identity.
+    y : None
+        Ignored.
+    groups : array-like of shape (N,), optional
+        Session or subject of each sample, as for :class:`Recenter`.
+
+    Examples
+    --------
+    >>> import sklearn
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import Recenter, Rescale, RiemannianLVQ
+    >>> from rplvq.arrays import powm
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=5, random_state=0)
+    >>> session = np.tile(["monday", "tuesday"], len(X) // 2)
+    >>> X[session == "tuesday"] = powm(X[session == "tuesday"], 2.0)
+    >>> centered = Recenter().fit_transform(X, groups=session)
+    >>> Rescale().fit(centered, groups=session).dispersions_.round(1)
+    array([11.5, 35.1])
+    >>> scaled = Rescale().fit_transform(centered, groups=session)
+    >>> Rescale().fit(scaled, groups=session).dispersions_.round(1)
+    array([23.3, 23.3])
+
+    In a pipeline, with a new session at the end:
+
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     steps = [
+    ...         step.set_fit_request(groups=True).set_transform_request(groups=True) for step in (Recenter(), Rescale())
+    ...     ]
+    ...     pipeline = make_pipeline(*steps, RiemannianLVQ(max_epochs=2, random_state=0))
+    ...     labels = pipeline.fit(X, y, groups=session).predict(2.0 * X, groups=np.full(len(X), "wednesday"))
+    >>> labels.shape
+    (20,)
+    """
+
+    def __init__(self, *, dispersion: float | None = None, online: bool = False, prior_weight: float = 10.0) -> None:
+        self.dispersion = dispersion
+        self.online = online
+        self.prior_weight = prior_weight
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Learn the dispersion of each group, and the common one.
+
+        Returns
+        -------
+        self : Rescale
+        """
+        with single_blas_thread(matrix_size(X)):
+            self._check_parameters()
+            codes, found = read(self, X, groups, reset=True)
+            dispersions = np.array([_dispersion(subset(codes, rows), name) for name, rows in found.items()])
+            common = self.dispersion
+            if common is None:
+                common = np.average(dispersions, weights=[len(rows) for rows in found.rows])
+            if self.online:
+                self.start_, self.running_ = float(common), dict[Any, tuple[float, int]]()
+            self.groups_, self.dispersions_, self.dispersion_ = found.names, dispersions, float(common)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Update the running dispersions of new groups by their next samples, in the order in which these came.
+
+        Returns
+        -------
+        self : Rescale
+
+        Raises
+        ------
+        ValueError
+            Also if ``online`` was False in fit, or if a group was in fit already.
+        """
+        check_is_fitted(self)
+        with single_blas_thread(matrix_size(X)):
+            self.running_ = run_on(self, X, groups, self._next)
+        return self
+
+    def transform(self, X: Any, groups: Any = None) -> Array:
+        """Raise samples to the power of their group, or of new groups to their own or their running power.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            ``X^s``, exactly Hermitian.
+
+        Raises
+        ------
+        ValueError
+            Also if no groups are given after a fit with groups.
+        """
+        check_is_fitted(self)
+        with single_blas_thread(matrix_size(X)):
+            codes, found = read(self, X, groups)
+            require_groups(groups, self.groups_)
+            known = dict(zip(self.groups_.tolist(), self.dispersions_.tolist(), strict=True))
+            result = np.empty(codes.shape, dtype=codes.dtype)
+            for name, rows in found.items():
+                members = subset(codes, rows)
+                if name not in known and self.online:
+                    self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
+                    continue
+                power = self._power(known[name] if name in known else _dispersion(members, name))
+                for part in parts_of(members):
+                    result[rows[part]] = powm(members[part], power)
+        return result
+
+    def _check_parameters(self) -> None:
+        require_online(self.online, self.prior_weight)
+        value = self.dispersion
+        if value is not None and (isinstance(value, (bool, str)) or not 0 < value < np.inf):
+            raise ValueError(f"dispersion must be a positive number or None, got {value!r}")
+
+    def _run_through(self, codes: Array, dispersion: float, count: int, result: Array, rows: Array) -> None:
+        """Rescale samples (M, n, n) in order, each by the running dispersion before it, into ``result[rows]``."""
+        for row, code in zip(rows, codes, strict=True):
+            result[row] = powm(code, self._power(dispersion))
+            dispersion, count = self._next(dispersion, count, code)
+
+    def _next(self, dispersion: float, count: int, code: Array) -> tuple[float, int]:
+        """Return the running dispersion and count after one more sample (n, n)."""
+        share = 1.0 / (self.prior_weight + count + 1)
+        return dispersion + share * (float(_lengths(code)) - dispersion), count + 1
+
+    def _power(self, dispersion: float) -> float:
+        return float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > NONE * self.dispersion_ else 1.0
+
+
+def _lengths(codes: Array) -> Array:
+    """Return ``||log X||_F^2`` of matrices (..., n, n)."""
+    return np.asarray(np.sum(np.log(np.linalg.eigvalsh(codes)) ** 2, axis=-1))
+
+
+def _dispersion(codes: Array, name: Any) -> float:
+    """Return the dispersion of the samples (N, n, n) of a group; raise ValueError if they are not re-centred."""
+    length, total = 0.0, np.zeros(1)
+    for part in parts_of(codes):
+        logs = logm(codes[part])
+        length += float(np.sum(np.abs(logs) ** 2)) / len(codes)
+        total = total + logs.sum(axis=0) / len(codes)
+    offset = float(np.sum(np.abs(total) ** 2))
+    if offset > max(0.5 * length, NEAR):
+        group = "X" if name is None else f"group {name!r}"
+        raise ValueError(
+            f"{group} is not re-centred: its mean is farther from the identity ({offset**0.5:.3g}) than its samples "
+            f"are from each other ({max(length - offset, 0.0) ** 0.5:.3g}). Put Recenter before Rescale"
+        )
+    return length

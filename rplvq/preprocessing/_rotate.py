@@ -1,0 +1,290 @@
+"""Rotate: turns re-centred samples of each source group so that its class means come near to those of the target."""
+
+import warnings
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import (
+    adjoint,
+    check_labels,
+    congruence,
+    matrix_size,
+    parts_of,
+    single_blas_thread,
+    split_domains,
+    subset,
+)
+from rplvq.manifolds import AffineInvariant, riemannian_mean
+from rplvq.preprocessing._groups import GroupTransformer, read, require_groups
+from rplvq.protocols import Array
+
+Members = dict[Any, dict[int, Array]]
+"""The rows of each class, by class index, of each group, by name."""
+
+
+class Rotate(GroupTransformer):
+    """Transformer ``X -> Q X Q^H``, where Q brings the class means of the group of X near to those of a target group.
+
+    Recentred samples of different subjects may still be turned against each other. This is the third step of
+    Riemannian Procrustes analysis (Rodrigues, Jutten and Congedo 2019, doi:10.1109/TBME.2018.2889705), after
+    :class:`Recenter` and :class:`Rescale`. It needs a few labelled samples of the target in fit, beside those of the
+    other groups, the sources. Sources are turned to the target, so that samples of the target stay as they are.
+
+    Parameters
+    ----------
+    target : object
+        Name of the target group, such as a new subject.
+    prior_weight : float, default=10
+        Strength by which each Q is pulled to the identity, as a number of labelled samples of the target per class.
+        With 0, Q follows the class means of a few samples as if these were exact, as pyRiemann's ``TLRotate`` does.
+    tol : float, default=1e-6
+        The iteration ends if no entry of Q changes by more.
+    max_iter : int, default=2000
+        Maximum number of iterations.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (G,)
+        Groups in fit, sorted.
+    rotations_ : ndarray of shape (G, n, n)
+        Q of each group, orthogonal, or unitary for complex samples; that of the target is the identity.
+    n_features_in_ : int
+        n.
+
+    Notes
+    -----
+    With the affine-invariant means M_c of the target and S_c of a source, over the classes c that both have,
+
+    ``Q = argmin sum_c ||M_c - Q S_c Q^H||_F^2 + w / (m n) sum_c ||S_c - I||_F^2 ||Q - I||_F^2``
+
+    over all unitary matrices (orthogonal ones, reflections included, for real samples), where w is ``prior_weight``,
+    and m the mean number of samples of the target per class. Up to constants this is the maximum of a convex function f
+    of Q. Therefore ``Q <- polar(grad f(Q))``, the unitary factor of the polar decomposition, raises f. The gradient is
+    extrapolated by Nesterov's momentum, which starts again from 0 where f would fall. The first Q is the identity or
+    turns the eigenvectors of one S_c to those of M_c (Bhatia and Congedo 2019, doi:10.1016/j.laa.2018.11.008), where
+    the loss is lowest. The iteration finds a local minimum, and an exact fit if there is one and if the eigenvalues of
+    one S_c are distinct.
+
+    A group that fit did not meet is taken as a further session of the target and stays as it is. Later samples of the
+    target may therefore have a group of their own, such as "new, day 2". :class:`Recenter` and :class:`Rescale` then
+    use the statistics of these samples, and not those of the few samples with labels. transform takes no labels: those
+    of test samples cannot leak.
+
+    All methods but fit raise NotFittedError before fit. They raise ValueError, before anything is changed, if a matrix
+    is not positive definite or of another size, if a group or a label is missing, if ``target`` is no group in fit or
+    the only one, if a source has no class of the target, or if a parameter is invalid. fit warns by ConvergenceWarning
+    if ``max_iter`` iterations do not suffice. The methods take
+
+    X : array-like of shape (N, n, n)
+        Symmetric or Hermitian positive definite matrices, centred at the identity.
+    y : array-like of shape (N,)
+        Labels.
+    groups : array-like of shape (N,)
+        Group of each sample, of any sortable type. fit also takes groups from labels "group/label", as
+        ``encode_domains`` of pyRiemann makes them, if ``groups`` is None.
+
+    Examples
+    --------
+    Two sources are turned against the target, of which five samples per class have labels:
+
+    >>> from rplvq import Recenter, RiemannianLVQ, Rotate
+    >>> from rplvq.datasets import make_syn1
+    >>> from scipy.stats import ortho_group
+    >>> X, y = make_syn1(n_per_class=30, random_state=0)
+    >>> subject = np.tile(["anna", "ben", "new"], len(X) // 3)
+    >>> for name, turn in zip(["anna", "ben"], ortho_group.rvs(10, size=2, random_state=0)):
+    ...     X[subject == name] = turn @ X[subject == name] @ turn.T
+    >>> X = Recenter().fit_transform(X, groups=subject)
+    >>> train = (subject != "new") | (np.arange(len(X)) % 30 < 15)
+    >>> rotate = Rotate("new")
+    >>> turned = rotate.fit_transform(X[train], y[train], groups=subject[train])
+    >>> test = rotate.transform(X[~train], groups=subject[~train])
+    >>> means = RiemannianLVQ(max_epochs=0)
+    >>> means.fit(X[train], y[train]).score(test, y[~train])
+    0.8
+    >>> means.fit(turned, y[train]).score(test, y[~train])
+    0.9
+    """
+
+    def __init__(self, target: Any, *, prior_weight: float = 10.0, tol: float = 1e-6, max_iter: int = 2000) -> None:
+        self.target = target
+        self.prior_weight = prior_weight
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn the matrix Q of each group.
+
+        Returns
+        -------
+        self : Rotate
+        """
+        with single_blas_thread(matrix_size(X)):
+            self._check_parameters()
+            if y is None:
+                raise ValueError("y is None, but Rotate compares the class means of groups: pass labels")
+            labels, domains = split_domains(y, groups)
+            codes, found = read(self, X, domains, reset=True)
+            classes, targets = check_labels(labels, len(codes))
+            if targets.ndim == 2:
+                raise ValueError(f"y has shape {targets.shape}: Rotate needs one label per sample, and no soft labels")
+            members = {
+                name: {c: rows[targets[rows] == c] for c in np.unique(targets[rows]).tolist()}
+                for name, rows in found.items()
+            }
+            self._check_classes(members, classes)
+            self.groups_, self.rotations_ = found.names, self._rotations(codes, members)
+        return self
+
+    def transform(self, X: Any, groups: Any = None) -> Array:
+        """Turn the samples of each group.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            ``Q X Q^H`` for samples of sources, exactly Hermitian; all others as they are.
+
+        Raises
+        ------
+        ValueError
+            Also if no groups are given.
+        """
+        check_is_fitted(self)
+        with single_blas_thread(matrix_size(X)):
+            codes, found = read(self, X, groups)
+            require_groups(groups, self.groups_)
+            known = dict(zip(self.groups_.tolist(), self.rotations_, strict=True))
+            result = np.empty(codes.shape, dtype=np.result_type(codes, self.rotations_))
+            for name, rows in found.items():
+                members = subset(codes, rows)
+                for part in parts_of(members):
+                    is_source = name in known and name != self.target
+                    result[rows[part]] = congruence(members[part], adjoint(known[name])) if is_source else members[part]
+        return result
+
+    def _check_parameters(self) -> None:
+        for name, closed in (("prior_weight", True), ("tol", False)):
+            value = getattr(self, name)
+            if isinstance(value, (bool, str)) or not (0 < value < np.inf or (closed and value == 0)):
+                least = "of at least 0" if closed else "above 0"
+                raise ValueError(f"{name} must be a finite number {least}, got {value!r}")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+
+    def _check_classes(self, members: Members, classes: Array) -> None:
+        """Raise ValueError unless the target and a source are there, and each source has a class of the target."""
+        if self.target not in members:
+            raise ValueError(
+                f"target {self.target!r} is not among the groups {list(members)} of fit, which needs some of its "
+                "samples with labels"
+            )
+        if len(members) == 1:
+            raise ValueError(f"target {self.target!r} is the only group in fit: Rotate turns other groups to it")
+        wanted = members[self.target]
+        for name, own in members.items():
+            if not wanted.keys() & own.keys():
+                raise ValueError(
+                    f"group {name!r} has the classes {classes[list(own)].tolist()}, and the target {self.target!r} has "
+                    f"{classes[list(wanted)].tolist()}: they need one in common"
+                )
+
+    def _rotations(self, codes: Array, members: Members) -> Array:
+        """Return Q (G, n, n) of the groups, given the rows of each class of each group."""
+        wanted = members[self.target]
+        goal = {c: _mean(codes, rows) for c, rows in wanted.items()}
+        result = []
+        for name, own in members.items():
+            if own is wanted:
+                result.append(np.eye(codes.shape[-1]))
+                continue
+            common = [c for c in wanted if c in own]
+            size = np.mean([len(wanted[c]) for c in common])
+            means = np.stack([_mean(codes, own[c]) for c in common])
+            found, converged = nearest_rotation(
+                np.stack([goal[c] for c in common]),
+                means,
+                self.prior_weight / float(size),
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
+            if not converged:
+                warnings.warn(
+                    f"the rotation of group {name!r} did not converge in {self.max_iter} iterations: raise max_iter, "
+                    "tol or prior_weight",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+            result.append(found)
+        return np.stack(result)
+
+
+class Look(NamedTuple):
+    """A unitary matrix (n, n) with the value of f there, and its gradient (n, n)."""
+
+    turn: Array
+    value: float
+    gradient: Array
+
+
+def nearest_rotation(
+    goal: Array, own: Array, penalty: float = 0.0, *, tol: float = 1e-6, max_iter: int = 2000
+) -> tuple[Array, bool]:
+    """Return the unitary Q (n, n) that brings matrices S (C, n, n) near to M (C, n, n), and whether it converged.
+
+    Examples
+    --------
+    >>> own, goal = np.diag([1.0, 2.0]), np.diag([2.0, 1.0])
+    >>> turn, _ = nearest_rotation(goal[None], own[None])
+    >>> (turn @ own @ turn.T).round(6)
+    array([[2., 0.],
+           [0., 1.]])
+    """
+    identity = np.eye(own.shape[-1])
+    pull = penalty * float(np.sum(np.abs(own - identity) ** 2)) / len(identity)
+    # Multiples of the identity change the loss by a constant. Without them f is convex still, and much less flat.
+    goal, own = (means - np.linalg.eigvalsh(means)[:, :1, None] * identity for means in (goal, own))
+
+    def look(turn: Array) -> Look:
+        image = np.sum(goal @ turn @ own, axis=0)
+        value = np.sum(image * turn.conj()).real + pull * np.trace(turn).real
+        return Look(turn, float(value), 2 * image + pull * identity)
+
+    starts = [identity, *(_by_eigenvectors(goal, own, pull, c) for c in range(len(own)))]
+    last = point = max(map(look, starts), key=lambda point: point.value)
+    steps = 0
+    for _ in range(max_iter):
+        left, _, right = np.linalg.svd(point.gradient + steps / (steps + 3) * (point.gradient - last.gradient))
+        reached = look(left @ right)
+        if steps and reached.value < point.value:
+            steps = 0
+            continue
+        last, point, steps = point, reached, steps + 1
+        if np.abs(point.turn - last.turn).max() <= tol:
+            return point.turn, True
+    return point.turn, False
+
+
+def _by_eigenvectors(goal: Array, own: Array, pull: float, c: int) -> Array:
+    """Return a unitary matrix that turns the eigenvectors of S_c (n, n) to those of M_c."""
+    to, back, n = np.linalg.eigh(goal[c])[1], np.linalg.eigh(own[c])[1], own.shape[-1]
+    # The phase of an eigenvector is arbitrary. As a function of the phases p of all of them, f is the quadratic form
+    # (p, 1)^H A (p, 1), up to a constant, and the phases of its leading eigenvector are those of an exact fit.
+    form = np.zeros((n + 1, n + 1), dtype=np.result_type(to, back))
+    form[:n, :n] = np.sum(congruence(goal, to) * congruence(own, back).conj(), axis=0)
+    np.fill_diagonal(form, 0)
+    form[:n, n] = 0.5 * pull * np.sum(back * to.conj(), axis=0)
+    phases = _phases(np.linalg.eigh(form, UPLO="U")[1][:, -1])
+    return np.asarray(to * (phases[:n] * phases[n].conj()) @ adjoint(back))
+
+
+def _phases(values: Array) -> Array:
+    """Return ``z / |z|`` of numbers, and 1 for 0."""
+    sizes = np.abs(values)
+    return np.where(sizes > 0, values, 1.0) / np.where(sizes > 0, sizes, 1.0)
+
+
+def _mean(codes: Array, rows: Array) -> Array:
+    return riemannian_mean(AffineInvariant(), subset(codes, rows)).code
