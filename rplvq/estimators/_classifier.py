@@ -65,6 +65,7 @@ from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
 from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
 from rplvq.training import (
     Callback,
+    Decision,
     EarlyStopping,
     Growth,
     Score,
@@ -314,7 +315,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes))
             interrupted = False
-            with one_decision(trainer.decision(samples)):
+            with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
                     first = trainer.first_prototypes(samples, len(classes), rng)
                     progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)

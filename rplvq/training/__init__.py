@@ -28,13 +28,13 @@ from rplvq.training._state import (
 )
 from rplvq.training._step import Contribution, Step, contribution, follow, pair_weights
 from rplvq.training._trainer import Trainer
-from rplvq.training.compiled import one_decision
+from rplvq.training.compiled import Decision, one_decision
 
 __all__ = [
-    "Callback", "Choice", "Contribution", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
-    "Meter", "Origin", "Progress", "Prune", "Result", "Score", "Settling", "State", "Step", "Trainer", "Trial",
+    "Callback", "Choice", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth",
+    "Hook", "Meter", "Origin", "Progress", "Prune", "Result", "Score", "Settling", "State", "Step", "Trainer", "Trial",
     "Window", "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged",
     "edge_trouble", "follow", "history_row", "if_possible", "measure", "one_decision", "pair_weights", "require_finite",
-    "run_epochs",
-    "split_classes", "step_trouble", "untrained_history", "warn_of", "with_prototypes", "without_prototypes",
+    "run_epochs", "split_classes", "step_trouble", "untrained_history", "warn_of", "with_prototypes",
+    "without_prototypes",
 ]  # fmt: skip

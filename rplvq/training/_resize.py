@@ -221,11 +221,3 @@ class Window:
 
     def _with(self, state: State, sqdist: Array) -> Window:
         return Window(self.manifold, self.cost, state, self.samples, self.sweep, sqdist)
-
-
-def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
-    """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
-    order = np.argsort(labels, kind="stable")
-    if (np.diff(order) > 0).all():
-        return prototypes, labels
-    return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]

@@ -32,7 +32,7 @@ from rplvq.schedules import (
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
-from rplvq.training._resize import Window, by_class
+from rplvq.training._resize import Window, new_codes
 from rplvq.training._settling import Settling
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
@@ -193,10 +193,6 @@ class Trainer:
         with single_blas_thread(matrix_size(samples.codes)):
             return next(self._stepper.steps(state, samples, len(samples)))
 
-    def decision(self, samples: Samples) -> Decision:
-        """Return the decision, still open, whether a fit of N samples runs compiled; for ``one_decision``."""
-        return Decision(samples.n_visits * self.max_epochs, self.verbose)
-
     @property
     def _stepper(self) -> Stepper:
         return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, max(self.max_epochs, 1))
@@ -281,7 +277,7 @@ class Trainer:
         FloatingPointError
             If training diverges.
         """
-        with single_blas_thread(matrix_size(samples.codes)), one_decision(self.decision(samples)):
+        with single_blas_thread(matrix_size(samples.codes)):
             progress = self.begin(state, rng, validation)
             for latest in self.epochs(progress, samples, rng, validation):
                 progress = latest
@@ -338,7 +334,7 @@ class Trainer:
         >>> [progress.state.epoch for progress in trainer.epochs(start, samples, rng)]
         [1, 2, 3]
         """
-        decision = self.decision(samples)
+        decision = Decision(samples.n_visits * self.max_epochs, self.verbose)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             with single_blas_thread(matrix_size(samples.codes)), one_decision(decision):
@@ -363,7 +359,14 @@ class Trainer:
     ) -> list[Hook]:
         """Return what runs after each epoch: early stopping, the end of settled training, and the callbacks.
 
-        ``score`` measures a state on the training samples; the other arguments are those of :meth:`epochs`.
+        Parameters
+        ----------
+        progress : Progress
+            The run before the next epoch.
+        score : callable
+            Measures a state on the training samples.
+        validation, origin, settles
+            As for :meth:`epochs`.
         """
         hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
         if settles and is_auto(getattr(self.step_size, "schedule", self.step_size)) and not self.growth:
@@ -373,9 +376,14 @@ class Trainer:
         return hooks
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
-        """Return the state after the rules of growth have looked at the samples, and added and removed prototypes.
+        """Return the state after the rules of growth have added and removed prototypes.
 
-        ``sweep`` is the number of epochs so far; a call of ``partial_fit`` counts as one.
+        Parameters
+        ----------
+        state, samples : State and Samples
+            The state after an epoch, and the samples that the rules look at.
+        sweep : int
+            Number of epochs so far; a call of ``partial_fit`` counts as one.
         """
         if not self.growth:
             return state
@@ -395,3 +403,11 @@ class Trainer:
         if validation is not None:
             row |= validation_row(measure(self.manifold, self.cost, state, validation).score())
         return state, row
+
+
+def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
+    """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
+    order = np.argsort(labels, kind="stable")
+    if (np.diff(order) > 0).all():
+        return prototypes, labels
+    return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]
