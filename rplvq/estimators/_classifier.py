@@ -29,6 +29,7 @@ from rplvq.estimators._fitting import (
     draw_seed,
     make_trainer,
     new_or_resumed,
+    planned,
     referenced,
     store,
 )
@@ -313,10 +314,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             trainer = make_trainer(self, manifold, initializer)
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes))
-            interrupted = False
+            if progress is None:
+                first = trainer.first_prototypes(samples, len(classes), rng)
+            else:
+                first = progress.state.prototypes, progress.state.labels
+            trainer, interrupted = planned(self, trainer, samples, first[0]), False
             with one_decision(trainer.decision(samples)):
                 if progress is None:
-                    first = trainer.first_prototypes(samples, len(classes), rng)
                     progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
                 try:
                     for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
