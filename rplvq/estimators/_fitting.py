@@ -45,12 +45,12 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
 def planned(model: Any, trainer: Trainer, samples: Samples, prototypes: Prototypes) -> Trainer:
     """Return the trainer with as many epochs as these samples need, see :func:`rplvq.training.enough_epochs`.
 
-    The number is only reduced if nothing but the default step size depends on it: not for mini-batches, growth, early
-    stopping, schedules of sigma2 or a learned metric.
+    The number is only reduced if held-out samples choose the step size, and if nothing else depends on the number: not
+    for mini-batches, growth, early stopping, schedules of sigma2 or a learned metric.
     """
-    values = getattr(model.sigma2, "candidates", (model.sigma2,))
+    rule = resolve_sigma2_rule(model.sigma2)
     is_simple = trainer.batch_size == 1 and not trainer.growth and trainer.early_stopping is None
-    if trainer.max_epochs < 1 or any(map(callable, values)) or not (is_simple and trainer.has_default_step):
+    if rule is None or any(map(callable, rule.candidates)) or not (is_simple and trainer.has_default_step):
         return trainer
     geodesics = trainer.manifold.connect(prototypes, samples.codes[:1])
     if hasattr(trainer.manifold.move(geodesics, np.zeros((1, len(prototypes)))), "with_codes"):  # a learned metric

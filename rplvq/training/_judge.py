@@ -22,6 +22,8 @@ MIN_HELD_OUT = 10
 """Smallest number of held-out samples by which anything is chosen."""
 MIN_RACED = 50
 """Smallest number of held-out samples by which a candidate is given up before all folds are tried."""
+MIN_DECIDED = 100
+"""Smallest number of held-out samples, of two folds or more, by which the choice is made before that."""
 NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
 N_CLEAR = 3.0
@@ -49,7 +51,8 @@ class Trial(NamedTuple):
         The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 for the
         initial prototypes.
     n_epochs, n_folds : int
-        Number of epochs of each trial, 0 for the initial prototypes, and number of folds.
+        Number of epochs of each trial, 0 for the initial prototypes, and number of folds, which is smaller for a
+        candidate that was given up early.
     n_visits : int
         Number of visits of samples in all trials of this candidate.
     calibration : float
@@ -59,7 +62,8 @@ class Trial(NamedTuple):
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
         Standard error of the mean difference between this loss and that of the preferred candidate that trains: the
-        first one whose loss is at most two standard errors above the smallest.
+        first one whose loss is at most two standard errors above the smallest. If only the initial prototypes are left,
+        that of their loss counts.
     error : float
         Share of the held-out samples whose nearest prototype has another class.
     seconds : float
@@ -155,6 +159,11 @@ class Judge:
         weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
         return Samples(np.empty(len(targets)), targets, weights)
 
+    @property
+    def decides(self) -> bool:
+        """Whether enough samples are held out for a choice."""
+        return len(self.folds) > 1 and len(self.held) >= MIN_DECIDED
+
     def mean(self, values: Array) -> float:
         """Return the weighted mean of values (M,) of the held-out samples, or of the first ones of them."""
         return float(np.average(values, weights=self.held.filled_weights[: len(values)]))
@@ -224,8 +233,10 @@ class Judge:
         return bool(one.loss <= other.loss + times * self.margin(one, other))
 
     def pick(self, judged: Sequence[Judged]) -> tuple[int, int]:
-        """Return the indices of the winner, and of the preferred candidate that trains."""
+        """Return the indices of the winner, and of the preferred candidate that trains, if one is left."""
         training = [i for i, one in enumerate(judged) if one.trains]
+        if not training:
+            return 0, 0
         best = min(training, key=lambda i: judged[i].loss)
         first = next(i for i in training if self.is_close(judged[i], judged[best], N_STANDARD_ERRORS))
         # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
@@ -240,18 +251,20 @@ class Judge:
     def open(self, judged: Sequence[Judged]) -> list[int]:
         """Return the candidates that may still win on more folds; if there is only one, it has won."""
         training = [i for i, one in enumerate(judged) if one.trains]
+        if not training:
+            return [0]
         untrained = [i for i in range(len(judged)) if i not in training]
         left = [i for i in training if not any(self._beats(judged[k], judged[i], k < i) for k in training if k != i)]
-        if untrained and all(self._harms(judged[i], judged[untrained[0]]) for i in left):
+        if self.decides and untrained and all(self._harms(judged[i], judged[untrained[0]]) for i in left):
             return untrained[:1]
-        if len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in untrained):
+        if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in untrained):
             return left
         return [*left, *untrained]
 
     def _beats(self, one: Judged, other: Judged, earlier: bool) -> bool:
         """Whether one candidate leaves another that trains no chance; the ``earlier`` one is preferred."""
-        # Two step sizes of the same sigma2 are decided by 100 samples.
-        is_decided = one.plan.schedule is other.plan.schedule and len(one.losses) >= 2 * MIN_RACED
+        # Two step sizes of the same sigma2 are not tried on all folds.
+        is_decided = self.decides and one.plan.schedule is other.plan.schedule
         if earlier:
             return self.is_close(one, other, N_STANDARD_ERRORS if is_decided else 0.0)
         return not self.is_close(other, one, N_STANDARD_ERRORS if is_decided else N_CLEAR)
@@ -269,8 +282,9 @@ class Judge:
 def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Sequence[float]) -> Outcome | None:
     """Hold out one fold after the other, until one candidate has won; return None if too few samples are held out.
 
-    The folds are added to those of ``judge``, and ``sigma2`` has the first value of each plan. From 50 held-out samples
-    on, candidates that can hardly win any more are given up.
+    The folds are added to those of ``judge``, and ``sigma2`` has the first value of each plan. Candidates that can
+    hardly win any more are given up. If the initial prototypes win, they are judged by all folds, which takes little
+    time and calibrates their probabilities better.
     """
     judged: dict[int, Judged] = {}
     running = list(range(len(plans)))
@@ -278,10 +292,9 @@ def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Seq
         judge = attrs.evolve(judge, folds=[*judge.folds, fold])
         judged |= {i: judge.judge(plans[i], sigma2[i], judged.get(i)) for i in running}
         if len(judge.held) >= MIN_RACED and len(np.unique(judge.held.classes)) > 1:
-            still = judge.open([judged[i] for i in running])
-            if len(still) == 1:
+            running = [running[i] for i in judge.open([judged[i] for i in running])]
+            if len(running) == 1 and plans[running[0]].schedule is not None:
                 break
-            running = [running[i] for i in still]
     if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
         return None
     winner, first = (running[i] for i in judge.pick([judged[i] for i in running]))
