@@ -3,6 +3,7 @@
 A trial is a short training run without one fold of the samples, and is judged by that fold.
 """
 
+import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
@@ -151,6 +152,7 @@ class Judge:
     n_epochs: int
     samples: Samples  # of the fit, or a part of them
     n_samples: float  # sum of the weights of all samples of the fit
+    n_folds: int  # number of folds if all are tried
 
     @cached_property
     def held(self) -> Samples:
@@ -263,11 +265,13 @@ class Judge:
 
     def _beats(self, one: Judged, other: Judged, earlier: bool) -> bool:
         """Whether one candidate leaves another that trains no chance; the ``earlier`` one is preferred."""
-        # Two step sizes of the same sigma2 are not tried on all folds.
+        # Two step sizes of the same sigma2 are decided by half of the folds: if the difference stays as it is, its
+        # number of standard errors grows as the root of the number of folds.
         is_decided = self.decides and one.plan.schedule is other.plan.schedule
+        enough = N_STANDARD_ERRORS * math.sqrt(len(self.folds) / self.n_folds)
         if earlier:
-            return self.is_close(one, other, N_STANDARD_ERRORS if is_decided else 0.0)
-        return not self.is_close(other, one, N_STANDARD_ERRORS if is_decided else N_CLEAR)
+            return self.is_close(one, other, enough if is_decided else 0.0)
+        return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 
     def _harms(self, trained: Judged, untrained: Judged) -> bool:
         """Whether training raised the loss by more than a standard error."""
