@@ -45,11 +45,17 @@ def small(n: int) -> tuple[np.ndarray, np.ndarray]:
     return vectors @ vectors.swapaxes(1, 2) / (3 * n), y
 
 
+TURN = 0.02
+"""Seconds for which a call is repeated in a turn, so that short calls are not measured with empty caches."""
+
+
 def seconds(call: Callable[[], object]) -> float:
-    """Wall time of one call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+    """Processor time of one call, the mean over a turn."""
+    began, count = time.process_time(), 0
+    while count == 0 or time.process_time() - began < TURN:
+        call()
+        count += 1
+    return (time.process_time() - began) / count
 
 
 def in_turn(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Any]:
