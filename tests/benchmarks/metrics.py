@@ -1,11 +1,12 @@
-"""One fit with the defaults per metric, in turns, as multiples of the fit under the affine-invariant metric.
+"""One fit per metric, in turns, as multiples of the fit under the affine-invariant metric.
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/metrics.py \
         --out tests/benchmarks/results/metrics.json
 
 The data are real matrices of four classes, with one prototype per class, and for vectors the entries of the matrices.
 All fits run on one BLAS thread and, with the extra ``fast``, compiled; the first turn compiles and is not counted.
-Ratios are medians over the turns of the ratio in the same turn. ``max_epochs`` is smaller than the default, for which
+Ratios are medians over the turns of the ratio of processor times in the same turn. All fits train, because sigma2 is
+half the median squared distance and not chosen by trials. ``max_epochs`` is smaller than the default, for which
 it scales the time of all metrics alike.
 """
 

@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/predict.py --out tests/benchmarks/results/predict.json
 
 The same prototypes for everybody, SynI (n = 10), the EEG data (n = 22) and small random matrices (n = 2, 3, 5 and 8),
-all run in turn on one BLAS thread; the ratios are medians over the turns of the other's time to ours, and labels are
-compared.
+all run in turn on one BLAS thread, each call several times per turn; the ratios are medians over the turns of the
+other's processor time to ours, and labels are compared.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def metrics_in_words() -> str:
     settings, busy = found["settings"], found["machine"]["load"]
     return (
         f"Each fit is of {settings['samples']} matrices, with at most {settings['epochs']} epochs. Other programs ran "
-        f"beside them (load average {busy:.0f}), so that single ratios are uncertain by tenths."
+        f"beside them (load average {busy:.0f})."
     )
 
 
