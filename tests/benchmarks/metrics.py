@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rplvq import RiemannianLVQ
-from tests.benchmarks.machine import machine
+from tests.benchmarks.machine import compile_at_once, machine
 
 METRICS = (
     "affine_invariant", "log_euclidean", "log_cholesky", "euclidean_vectors", "euclidean", "learned_log_euclidean",
@@ -77,6 +77,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="sizes n of the matrices")
     parser.add_argument("--out", type=Path, help="file to write")
     arguments = parser.parse_args()
+    compile_at_once()
     rows: list[dict[str, Any]] = []
     for n in arguments.sizes:
         rows += measure(n, arguments.samples, arguments.epochs, arguments.repeats)

@@ -24,7 +24,7 @@ from examples.paper.data import find, unpack_symmetric
 from rplvq import RiemannianLVQ
 from rplvq.arrays import logm
 from rplvq.datasets import make_syn1
-from tests.benchmarks.machine import machine
+from tests.benchmarks.machine import compile_at_once, machine
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "numba")
 SMALL = (2, 3, 5, 8)
@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9, help="turns")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
+    compile_at_once()
     rows = []
     for name, (X, y) in problems().items():
         for metric in ("affine_invariant", "log_euclidean"):
