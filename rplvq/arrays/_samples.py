@@ -6,6 +6,7 @@ for sums over rows: they have a fixed size, so that a sum rounds in the same way
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -176,13 +177,13 @@ class Samples:
 
 def parts_of(codes: Array, n_columns: int = 0) -> list[slice]:
     """Cut samples (N, ...) into parts that fit one block, given ``n_columns`` temporary floats per sample."""
-    size = int(np.prod(codes.shape[1:])) * max(codes.dtype.itemsize, 8)
+    size = math.prod(codes.shape[1:]) * max(codes.dtype.itemsize, 8)
     return list(block_slices(len(codes), COPIES * (size + 8 * n_columns)))
 
 
 def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
     """Cut the first ``size`` samples into parts whose connection to K prototypes fits one block."""
-    numbers = int(np.prod(codes.shape[1:])) * n_prototypes
+    numbers = math.prod(codes.shape[1:]) * n_prototypes
     return list(block_slices(size, COPIES * numbers * max(codes.dtype.itemsize, 8)))
 
 

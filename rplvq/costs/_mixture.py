@@ -16,10 +16,8 @@ from scipy.optimize import minimize_scalar
 from rplvq.arrays import by_block
 from rplvq.protocols import Array, Cost, Evaluation
 
-SPAN = np.log(1e4)
-"""The calibrated sigma2 is searched within this distance of the given one, in logarithms."""
-N_STARTS = 41
-"""Number of values among which the search looks for the neighbourhood of the smallest loss."""
+LONGEST_STEP = 1.2
+"""Largest difference of the logarithms of sigma2 among which the search looks for the neighbourhood of the best."""
 
 
 class Groups(NamedTuple):
@@ -194,7 +192,14 @@ def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigm
 
 
 def calibrated_loss(
-    cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None
+    cost: Cost,
+    sqdist: Array,
+    targets: Array,
+    labels: Array,
+    sigma2: float,
+    sample_weight: Array | None = None,
+    *,
+    factor: float = 1e4,
 ) -> tuple[float, float]:
     """Minimise the mean negative log-posterior of the true class over sigma2.
 
@@ -209,9 +214,11 @@ def calibrated_loss(
     labels : ndarray of int of shape (K,)
         Class index of each prototype.
     sigma2 : float
-        Center of the search, which goes up and down by a factor of 1e4.
+        Center of the search.
     sample_weight : ndarray of shape (M,), optional
         Multiplicity of each sample.
+    factor : float, default=1e4
+        The search goes up and down by this factor.
 
     Returns
     -------
@@ -228,13 +235,17 @@ def calibrated_loss(
     >>> round(loss, 3), round(sigma2, 2)
     (0.412, 0.5)
     """
+    targets = as_soft(targets, int(labels.max()) + 1)
+    weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
+    total = weights.sum()
 
     def loss(log_sigma2: float) -> float:
-        losses = sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2)))
-        return float(np.average(losses, weights=sample_weight))
+        return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)
 
     # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
-    offsets, step = np.linspace(-SPAN, SPAN, N_STARTS, retstep=True)
+    n_steps = max(round(np.log(factor) / LONGEST_STEP), 1)
+    step = np.log(factor) / n_steps
+    offsets = step * np.arange(-n_steps, n_steps + 1)
     start = np.log(sigma2) + min(offsets, key=lambda offset: (loss(np.log(sigma2) + offset), abs(offset)))
     best = minimize_scalar(loss, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-6})
     return float(best.fun), float(np.exp(best.x))

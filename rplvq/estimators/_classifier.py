@@ -29,6 +29,7 @@ from rplvq.estimators._fitting import (
     draw_seed,
     make_trainer,
     new_or_resumed,
+    planned,
     referenced,
     store,
 )
@@ -109,8 +110,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Variance of the mixture, in squared distances.
 
         - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
-          that training helps (:class:`rplvq.HeldOut`). The trials visit about 0.35 times as many samples as training.
-          ``partial_fit`` uses the rule without trials, because its first batch may be small.
+          that training helps (:class:`rplvq.HeldOut`). The trials end as soon as the choice is clear, and visit at
+          most 0.35 times as many samples as ``max_epochs`` epochs. ``partial_fit`` uses the rule without trials,
+          because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
           authors. With it the fit always trains, as with a number or a schedule.
         - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".
@@ -134,9 +136,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, an object, or K points with their labels.
     max_epochs : int, default=100
-        Largest number of sweeps over the data. With a default step size and without growth, training ends earlier once
-        the remaining steps cannot be expected to move a prototype by more than 1 % of the distance between classes, see
-        :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes the same steps in all epochs.
+        Largest number of sweeps over the data. If held-out samples choose the step size, a fit of fewer than 1200
+        samples plans fewer, see :class:`rplvq.HeldOut`. With a default step size and without growth, training ends
+        earlier once the remaining steps cannot be expected to move a prototype by more than 1 % of the distance between
+        classes, see :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes all epochs.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
         batches of B samples, up to some dozens, multiply a ``step_size`` of your own by B to learn as much per epoch.
@@ -314,10 +317,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             trainer = make_trainer(self, manifold, initializer)
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes))
-            interrupted = False
+            if progress is None:
+                first = trainer.first_prototypes(samples, len(classes), rng)
+            else:
+                first = progress.state.prototypes, progress.state.labels
+            trainer, interrupted = planned(self, trainer, samples, first[0]), False
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
-                    first = trainer.first_prototypes(samples, len(classes), rng)
                     progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
                 try:
                     for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):

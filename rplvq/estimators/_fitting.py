@@ -18,7 +18,7 @@ from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
-from rplvq.training import Origin, Progress, State, Trainer, choose_sigma2, decoded
+from rplvq.training import Origin, Progress, State, Trainer, choose_sigma2, decoded, enough_epochs
 
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
@@ -40,6 +40,22 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
         n_jobs=model.n_jobs,
         verbose=model.verbose,
     )
+
+
+def planned(model: Any, trainer: Trainer, samples: Samples, prototypes: Prototypes) -> Trainer:
+    """Return the trainer with as many epochs as these samples need, see :func:`rplvq.training.enough_epochs`.
+
+    The number is only reduced if held-out samples choose the step size, and if nothing else depends on the number: not
+    for mini-batches, growth, early stopping, schedules of sigma2 or a learned metric.
+    """
+    rule = resolve_sigma2_rule(model.sigma2)
+    is_simple = trainer.batch_size == 1 and not trainer.growth and trainer.early_stopping is None
+    if rule is None or any(map(callable, rule.candidates)) or not (is_simple and trainer.has_default_step):
+        return trainer
+    geodesics = trainer.manifold.connect(prototypes, samples.codes[:1])
+    if hasattr(trainer.manifold.move(geodesics, np.zeros((1, len(prototypes)))), "with_codes"):  # a learned metric
+        return trainer
+    return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, samples.n_visits))
 
 
 def draw_seed(model: Any) -> int:
@@ -113,7 +129,10 @@ def begin_training(
         first = trainer.initializer
         first = first.near(prototypes, labels) if hasattr(first, "near") else first
         pilot, must = attrs.evolve(trainer, initializer=first), in_stream or bool(trainer.growth)
-        choice = choose_sigma2(rule, pilot, evidence, samples, n_classes, rng, must_train=must, n_samples=n_samples)
+        choice = choose_sigma2(
+            rule, pilot, evidence, samples, n_classes, rng,
+            must_train=must, n_samples=n_samples, max_epochs=model.max_epochs,
+        )  # fmt: skip
         trainer = attrs.evolve(trainer, sigma2=choice.schedule)
         shared, trains, trials = choice.share, choice.trains, choice.columns()
         if model.verbose:

@@ -162,7 +162,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
 
         These replace all fitted attributes in one assignment (:func:`rplvq.estimators.store`), so a copy is whole.
         """
-        check_is_fitted(self)
+        if "state_" not in vars(self):
+            check_is_fitted(self)
         return copy.copy(self)
 
     def _require_same_shape(self, codes: Array) -> None:
@@ -197,7 +198,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         unmasked(X)
         fits = isinstance(X, np.ndarray) and X.shape[1:] == np.shape(self.state_.prototypes)[1:] and len(X)
         whole = None if fits and X.dtype.kind in "biufc" else self._encode(X, slice(None))
-        validate_data(self, X, skip_check_array=True, reset=False)
+        if not fits or X.ndim < 3:  # an array of matrices of the right size has no names of features to check
+            validate_data(self, X, skip_check_array=True, reset=False)
         source = X if whole is None else whole
         n_jobs = min(effective_n_jobs(self.n_jobs), len(source))
         # A chunk exists about six times: as passed, as codes, and as temporary arrays of the search.

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from rplvq.lanes import _inverses as inverses
 from rplvq.lanes import _logs as logs
 from rplvq.lanes import _rotations as rotations
 from rplvq.lanes._stored import note_call, note_place
@@ -19,13 +20,14 @@ FOLDER = Path(__file__).parent
 
 
 class LaneKernels(NamedTuple):
-    """The compiled functions that need no metric: decompositions and logarithms of many matrices."""
+    """The compiled functions that need no metric: decompositions, logarithms and inverses of many matrices."""
 
     batch_spectra: Callable[..., None]
     batch_logs: Callable[..., None]
+    batch_inverses: Callable[..., None]
 
 
-PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs)
+PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs, inverses.batch_inverses)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -130,7 +132,9 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     compiled = compiler(source)
     orthogonalise = compiled_rotations(compiled)
     parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
+    inverted = [compiled(part) for part in (inverses.invert_lower, inverses.add_gram)]
     return LaneKernels(
         compiled(rotations.batch_spectra, orthogonalise, cache=cache),
         compiled(logs.batch_logs, orthogonalise, *parts, cache=cache),
+        compiled(inverses.batch_inverses, parts[0], *inverted, cache=cache),
     )

@@ -15,15 +15,19 @@ def into_lanes(matrices: Array, width: int) -> Parts:
     Number (i n + j) W + k of a block is entry (i, j) of its matrix k. The result is one array of shape (blocks n n W,),
     or two for complex matrices: the real and the imaginary part. The last block is filled up with identity matrices.
     """
-    n = matrices.shape[1]
-    filled = np.empty((-(-len(matrices) // width), width, n, n), dtype=matrices.dtype)
-    flat = filled.reshape(-1, n, n)
-    flat[: len(matrices)], flat[len(matrices) :] = matrices, np.eye(n)
-    last = np.moveaxis(filled, 1, -1)
-    parts = (last.real, last.imag) if matrices.dtype.kind == "c" else (last,)
-    lanes = tuple(aligned(part.size) for part in parts)
+    count, n = matrices.shape[:2]
+    full = count // width
+    blocks = -(-count // width)
+    parts = (matrices.real, matrices.imag) if matrices.dtype.kind == "c" else (matrices,)
+    lanes = tuple(aligned(blocks * n * n * width) for _ in parts)
     for lane, part in zip(lanes, parts, strict=True):
-        lane.reshape(part.shape)[...] = part
+        found = lane.reshape(blocks, n, n, width)
+        if full:
+            found[:full] = part[: full * width].reshape(full, width, n, n).transpose(0, 2, 3, 1)
+        if full < blocks:
+            if part is parts[0]:
+                found[full].reshape(n * n, width)[:: n + 1] = 1.0
+            found[full, ..., : count - full * width] = part[full * width :].transpose(1, 2, 0)
     return lanes
 
 

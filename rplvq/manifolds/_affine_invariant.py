@@ -229,8 +229,9 @@ class AffineInvariant:
         result = np.empty(len(samples), dtype=np.intp)
         kernels = None if self.compiled is False else kernels_for("batch_spectra", samples)
         spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
+        kernels = None if self.compiled is False else kernels_for("batch_inverses", samples)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra)
+            part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra, kernels)
             if tied.any():
                 part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
             result[rows] = part

@@ -67,14 +67,12 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
     if len(starts) == 1:
         return np.zeros(len(ends), dtype=np.intp)
     own = np.vecdot(starts, starts)
-    partial = ends @ (-2.0 * starts.T)
-    partial += own
-    rows = np.arange(len(ends))
-    winner = partial.argmin(axis=1)
-    best = partial[rows, winner]
-    partial[rows, winner] = np.inf
+    partial = (-2.0 * starts) @ ends.T  # (K, B), so that minima over K run over whole rows
+    partial += own[:, None]
     slack = 16 * ends.shape[1] * np.finfo(float).eps * (np.vecdot(ends, ends) + own.max())
-    tied = ~(partial.min(axis=1) > best + slack)
+    near = (partial <= partial.min(axis=0) + slack).astype(float)
+    winner = (np.arange(len(own)) @ near).astype(np.intp)  # the index of the only one that is near
+    tied = near.sum(axis=0) != 1.0
     if tied.any():
         winner[tied] = flat_sqdist(prototypes, samples[tied]).argmin(axis=1)
     return np.asarray(winner)

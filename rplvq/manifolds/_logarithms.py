@@ -94,17 +94,34 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
     """
     n, result = matrices.shape[-1], np.empty_like(matrices)
     part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
+    # The kernel wants contiguous columns; real matrices are symmetric, so that their rows will do.
+    by_columns, by_rows = matrices.swapaxes(1, 2), result.swapaxes(1, 2)
+    if not np.iscomplexobj(matrices):
+        by_columns, by_rows = matrices, result
     for start in range(0, len(matrices), part):
         rows = slice(start, start + part)
-        lanes = into_lanes(matrices[rows].swapaxes(1, 2), WIDTH)
+        lanes = into_lanes(by_columns[rows], WIDTH)
         squares, spare = aligned(len(lanes[0]) // n), tuple(aligned(n * n * WIDTH) for _ in lanes)
         blocks = len(squares) // (n * WIDTH)
         kernels.batch_logs(lanes, squares, 0, blocks, n, aligned(6 * n * WIDTH), spare, (0.0,) * WIDTH)
         spectra = squares.reshape(-1, n, WIDTH)
         if not (spectra.min(axis=1) > smallest * spectra.max(axis=1)).all():
             return None
-        result[rows] = from_lanes(lanes, len(matrices[rows]), n, WIDTH).swapaxes(1, 2)
+        by_rows[rows] = from_lanes(lanes, len(matrices[rows]), n, WIDTH)
     return result
+
+
+def summed_inverses(kernels: LaneKernels, matrices: Array, shifts: Array, factors: Array) -> Array | None:
+    """Return ``sum_t factors[t] (A + shifts[t] I)^-1`` for matrices A (N, n, n), computed in lanes.
+
+    Return None if a shifted matrix is not positive definite.
+    """
+    n = matrices.shape[-1]
+    lanes = into_lanes(matrices.swapaxes(1, 2), WIDTH)
+    spare = tuple(aligned(2 * n * n * WIDTH) for _ in lanes)
+    kernels.batch_inverses(lanes, 0, len(lanes[0]) // (n * n * WIDTH), n, shifts, factors, spare, (0.0,) * WIDTH)
+    found = from_lanes(lanes, len(matrices), n, WIDTH).swapaxes(1, 2)
+    return found if np.isfinite(found).all() else None
 
 
 def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array | None:

@@ -103,23 +103,42 @@ def riemannian_mean(
            [0.      , 1.      ]])
     """
     with single_blas_thread(matrix_size(codes)):
-        shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
-        kept = shares > 0
-        if not kept.all():
-            codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
-        shares = shares / shares.sum()
-        parts = parts_of(codes)
-        in_parts = len(parts) > 1 and is_additive(manifold)
-
-        def look(prototype: Prototypes) -> Look:
-            if in_parts:
-                return _look_by_parts(manifold, prototype, codes, shares, parts)
-            geodesics = manifold.connect(prototype, codes[:])
-            value = float(shares @ geodesics.sqdist[:, 0])
-            return Look(prototype, value, lambda step: _bare(manifold.move(geodesics, step * shares[:, None])))
-
+        codes, look = passes_over(manifold, codes, weights)
         first = codes[:1] if start is None else np.asarray(start)[None]
         return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
+
+
+def step_to_mean(manifold: Manifold[Any], codes: Array, weights: Array | None, start: Array) -> Array:
+    """Return the code (...) after one step of Karcher's iteration from ``start``; arguments as for riemannian_mean.
+
+    If ``start`` is the mean of these samples and some more, this is their mean up to about a tenth of the difference.
+    """
+    with single_blas_thread(matrix_size(codes)):
+        _, look = passes_over(manifold, codes, weights)
+        code: Array = np.asarray(look(np.asarray(start)[None]).follow(1.0))[0]
+        return code
+
+
+def passes_over(
+    manifold: Manifold[Any], codes: Array, weights: Array | None
+) -> tuple[Array, Callable[[Prototypes], Look]]:
+    """Return the codes of positive weight, and the function that passes over them for one candidate."""
+    shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
+    kept = shares > 0
+    if not kept.all():
+        codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
+    shares = shares / shares.sum()
+    parts = parts_of(codes)
+    in_parts = len(parts) > 1 and is_additive(manifold)
+
+    def look(prototype: Prototypes) -> Look:
+        if in_parts:
+            return _look_by_parts(manifold, prototype, codes, shares, parts)
+        geodesics = manifold.connect(prototype, codes[:])
+        value = float(shares @ geodesics.sqdist[:, 0])
+        return Look(prototype, value, lambda step: _bare(manifold.move(geodesics, step * shares[:, None])))
+
+    return codes, look
 
 
 def is_additive(manifold: Manifold[Any]) -> bool:
@@ -178,7 +197,7 @@ def descend(
         else:
             step = 0.5 * step
     if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
-        return Mean(np.asarray(best.prototype)[0], n_iter, best.gradient, True)
+        return Mean(best.code[0], n_iter, best.gradient, True)
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
@@ -186,13 +205,14 @@ def descend(
         ConvergenceWarning,
         stacklevel=3,
     )
-    return Mean(np.asarray(best.prototype)[0], n_iter, best.gradient, False)
+    return Mean(best.code[0], n_iter, best.gradient, False)
 
 
 class _Point(NamedTuple):
     """A candidate with its cost and its mean logarithm."""
 
     prototype: Prototypes
+    code: Array  # (1, ...), of the prototype
     follow: Callable[[float], Prototypes]
     value: float
     ahead: Array  # codes (1, ...) after the whole mean logarithm
@@ -207,16 +227,16 @@ class _Point(NamedTuple):
 def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
-    ahead = np.asarray(follow(1.0))
+    code, ahead = np.asarray(prototype), np.asarray(follow(1.0))
+    noise, square = _between(manifold, prototype, code, ahead)
     # If all points agree up to rounding, their mean logarithm is only noise, so its length is reported as 0.
-    if value <= max(negligible, 1e4 * _between(manifold, prototype, np.asarray(prototype))):
-        return _Point(prototype, follow, value, ahead, 0.0)
-    return _Point(prototype, follow, value, ahead, float(np.sqrt(_between(manifold, prototype, ahead))))
+    length = 0.0 if value <= max(negligible, 1e4 * noise) else float(np.sqrt(square))
+    return _Point(prototype, code, follow, value, ahead, length)
 
 
-def _between(manifold: Manifold[Any], prototype: Prototypes, codes: Array) -> float:
-    """Return the squared distance of two stacks of one point each."""
-    return float(manifold.sqdist(prototype, codes)[0, 0])
+def _between(manifold: Manifold[Any], prototype: Prototypes, *codes: Array) -> Array:
+    """Return the squared distances of a stack of one point to others."""
+    return np.asarray(manifold.sqdist(prototype, np.concatenate(codes))[:, 0])
 
 
 def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
@@ -226,8 +246,8 @@ def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float)
     """
     # The triangle of the old point, the new one and the one ahead is flat to first order. Therefore its sides give the
     # inner products.
-    way = _between(manifold, new.prototype, np.asarray(old.prototype))
-    back = 0.5 * (new.length**2 + way - _between(manifold, old.prototype, new.ahead))
+    way, further = _between(manifold, old.prototype, new.code, new.ahead)
+    back = 0.5 * (new.length**2 + way - further)
     with np.errstate(all="ignore"):
         curvature = 1 / step + np.divide(back, way)
     return float(1 / max(curvature, 1 / LONGEST)) if 0 < curvature < np.inf else 1.0

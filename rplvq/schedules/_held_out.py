@@ -45,14 +45,24 @@ class HeldOut:
     1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
        one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
        folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs.
-    2. The trials are short: those of one sigma2 value visit 0.35 times as many samples as ``max_epochs`` epochs of the
-       fit do. (A trial has at least one epoch.) With few epochs the default step size is larger, up to a cap, so that
-       prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes, see
-       the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
+    2. The trials are short: those of one sigma2 value visit at most 0.35 times as many samples as ``max_epochs`` epochs
+       of the fit do. (A trial has at least one epoch.) With few epochs the default step size is larger, up to a cap, so
+       that prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes,
+       see the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     3. Among the candidates that train, the first one whose loss is at most two standard errors above the smallest is
        preferred; the smaller step comes before the larger one. The fit uses it if its loss is more than one standard
        error below that of the initial prototypes, and if it makes fewer errors on the held-out samples. Otherwise the
        fit does not train.
+    4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, that is a candidate whose
+       loss is not below that of an earlier one, or three standard errors above that of a later one. From two folds with
+       100 samples on, the two step sizes are decided by the difference that is to be expected on all folds. The trials
+       end if training lowers the loss by three standard errors, and the number of errors by one. The column "n_folds"
+       of ``trials_`` says how many folds each candidate was tried on.
+
+    A fit whose step size is chosen in this way plans fewer epochs for few samples: ``max_epochs`` times N / 1200 for N
+    samples, at least 25. With the larger default step of fewer epochs, accuracies were the same within .003 in the
+    mean over the data sets that were tried. Fits with mini-batches, growth, early stopping, a schedule of sigma2 or a
+    learned metric keep all epochs.
 
     With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a
     candidate, and else the first candidate. A single candidate is used without trials.
@@ -70,7 +80,7 @@ class HeldOut:
     Notes
     -----
     The held-out loss is ``-mean_i sum_c t_ic log p(c | X_i)`` with the posterior of the cost, after sigma2 has been
-    recalibrated (temperature scaling) on the held-out samples of all folds. Without recalibration small values of
+    recalibrated (temperature scaling) on the held-out samples. Without recalibration small values of
     sigma2 would win after short training, because their probabilities are better although their prototypes are worse.
     The probabilities of the fitted model use a recalibrated value, too, unless the candidate is a number or a schedule.
     This value is calibrated on the held-out samples and on one added sample of unknown class. Without the added sample,
@@ -79,7 +89,7 @@ class HeldOut:
     The standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the
     sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the
     fit. Up to the epoch at which it ends, the fit therefore moves its prototypes, bit for bit, as a fit does that is
-    given the chosen sigma2 and step size.
+    given the chosen sigma2 and step size, and the planned number of epochs, ``trainer_.max_epochs``.
 
     Examples
     --------

@@ -1,21 +1,12 @@
-"""Trials that choose sigma2, the default step size, and whether to train.
+"""The choice of sigma2, the default step size, and whether to train, by held-out samples."""
 
-A trial is a short training run without one fold of the samples, and is judged by that fold.
-"""
-
-import contextlib
 import copy
-import time
-from collections.abc import Iterable, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, distances
-from rplvq.costs import calibrated_loss, sample_losses, smoothed
-from rplvq.protocols import Array, Prototypes, Schedule
+from rplvq.arrays import Samples
+from rplvq.protocols import Array, Schedule
 from rplvq.schedules import (
     Constant,
     HeldOut,
@@ -27,6 +18,7 @@ from rplvq.schedules import (
     resolve_sigma2,
 )
 from rplvq.training._folds import FOLDS, deal_folds
+from rplvq.training._judge import MIN_HELD_OUT, Judge, Plan, Trial, comparable, make_fold, race
 from rplvq.training._trainer import Trainer
 
 TRIAL_BUDGET = 0.35
@@ -35,60 +27,6 @@ MAX_HELD_OUT = 1000
 """Number of held-out samples that decide well enough: folds beyond it are not used."""
 MIN_TRIAL_EPOCHS = 4
 """Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
-N_STANDARD_ERRORS = 2.0
-"""Number of standard errors by which a candidate must beat one that stands before it."""
-MIN_HELD_OUT = 10
-"""Smallest number of held-out samples by which anything is chosen."""
-
-
-class Plan(NamedTuple):
-    """A candidate: its schedule of sigma2, and the share of its default step.
-
-    ``schedule`` is None for the initial prototypes, and ``share`` is None if the user gave a step size. ``is_named``
-    says that sigma2 comes from a rule, so that it may be recalibrated.
-    """
-
-    schedule: Schedule | None
-    share: float | None = None
-    is_named: bool = True
-
-
-class Trial(NamedTuple):
-    """The result of one candidate.
-
-    Parameters
-    ----------
-    sigma2, step_size : float
-        The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 for the
-        initial prototypes.
-    n_epochs, n_folds : int
-        Number of epochs of each trial, 0 for the initial prototypes, and number of folds.
-    n_visits : int
-        Number of visits of samples in all trials of this candidate.
-    calibration : float
-        The recalibrated sigma2 of the held-out samples and one more of unknown class, divided by that of the trial; 1
-        for a sigma2 of the user.
-    loss : float
-        Mean held-out loss after recalibration; infinite if a trial diverged.
-    margin : float
-        Standard error of the mean difference between this loss and that of the preferred candidate that trains: the
-        first one whose loss is at most two standard errors above the smallest.
-    error : float
-        Share of the held-out samples whose nearest prototype has another class.
-    seconds : float
-        Time that the trials took.
-    """
-
-    sigma2: float
-    step_size: float
-    n_epochs: int
-    n_folds: int
-    n_visits: int
-    calibration: float
-    loss: float
-    margin: float
-    error: float
-    seconds: float
 
 
 class Choice(NamedTuple):
@@ -141,114 +79,6 @@ def trial_size(max_epochs: int, n_samples: int, n_plans: int = 1) -> tuple[int, 
     return n_folds, max(int(n_epochs / n_folds), 1)
 
 
-@attrs.frozen(eq=False, slots=False)
-class Fold:
-    """The samples that train and those that are held out, with the initial prototypes of the former."""
-
-    trainer: Trainer  # its sigma2 is not used
-    kept: Samples
-    held: Samples
-    n_classes: int
-    seed: int
-
-    @cached_property
-    def first(self) -> tuple[Prototypes, Array]:
-        """The initial prototypes, with their labels (K,)."""
-        return self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
-
-    def sqdist(self, plan: Plan, n_epochs: int) -> Array:
-        """Return squared distances (M, K) of the held-out samples to the prototypes of a trial.
-
-        They are infinite if training diverges.
-        """
-        trainer, (prototypes, labels) = self.trainer, self.first
-        if plan.schedule is not None:
-            quiet = attrs.evolve(trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
-            pilot = attrs.evolve(quiet, sigma2=plan.schedule, max_epochs=n_epochs)
-            state = pilot.start(prototypes, labels, self.kept, self.n_classes, share=plan.share)
-            try:
-                with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
-                    state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
-            except FloatingPointError:  # this sigma2 is too small for the step size
-                return np.full((len(self.held), len(labels)), np.inf)
-            prototypes = state.prototypes
-        return distances(trainer.manifold, prototypes, self.held.codes)
-
-
-@attrs.frozen(eq=False, slots=False)
-class Judge:
-    """Compares candidates on the same folds, with the same random numbers."""
-
-    trainer: Trainer
-    folds: Sequence[Fold]
-    n_epochs: int
-    samples: Samples  # of the fit, or a part of them
-    n_samples: float  # sum of the weights of all samples of the fit
-
-    @cached_property
-    def held(self) -> Samples:
-        """The held-out samples of all folds (M,), without their codes."""
-        targets = np.concatenate([fold.held.targets for fold in self.folds])
-        weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
-        return Samples(np.empty(len(targets)), targets, weights)
-
-    def mean(self, values: Array) -> float:
-        """Return the weighted mean of values (M,) of the held-out samples."""
-        return float(np.average(values, weights=self.held.weights))
-
-    def trial(self, plan: Plan, sigma2: float) -> tuple[Trial, Array]:
-        """Try one candidate on all folds; return its result and the loss of each held-out sample (M,)."""
-        began, held, labels = time.perf_counter(), self.held, self.folds[0].first[1]
-        n_epochs = 0 if plan.schedule is None else self.n_epochs
-        sqdist = np.concatenate([fold.sqdist(plan, n_epochs) for fold in self.folds])
-        losses, error, calibration = np.full(len(sqdist), np.inf), 1.0, 1.0
-        if np.isfinite(sqdist).all():
-            _, best = calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, sigma2, held.weights)
-            if plan.is_named:
-                unsure = smoothed(held.targets, int(labels.max()) + 1, held.total_weight)
-                _, likely = calibrated_loss(self.trainer.cost, sqdist, unsure, labels, best, held.weights)
-                calibration = likely / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
-            losses = sample_losses(self.trainer.cost, sqdist, held.targets, labels, best)
-            error = self.mean(labels[sqdist.argmin(axis=1)] != held.classes)
-        loss = self.mean(losses)
-        size = n_epochs, len(self.folds), n_epochs * sum(fold.kept.n_visits for fold in self.folds)
-        seconds = time.perf_counter() - began
-        found = Trial(sigma2, self.first_step(plan), *size, calibration, loss, 0.0, error, seconds)
-        return found._replace(loss=loss if np.isfinite(loss) else np.inf), losses
-
-    def first_step(self, plan: Plan) -> float:
-        """Return the first step size of a fit with this candidate."""
-        if plan.schedule is None:
-            return 0.0
-        fold, fit = self.folds[0], attrs.evolve(self.trainer, sigma2=plan.schedule)
-        start = partial(fit.start, *fold.first, self.samples, fold.n_classes)
-        return start(share=plan.share, n_samples=self.n_samples).step_size
-
-    def margin(self, losses: Array, best: Array) -> float:
-        """Return the standard error of the mean difference between two losses (M,) of the same samples."""
-        if not (np.isfinite(losses).all() and np.isfinite(best).all()):
-            return 0.0
-        difference = losses - best
-        variance = self.mean((difference - self.mean(difference)) ** 2)
-        return float(np.sqrt(variance / self.held.total_weight))
-
-    def choose(self, plans: Sequence[Plan], sigma2: Sequence[float]) -> tuple[int, tuple[Trial, ...]]:
-        """Try all plans, whose first values of sigma2 are given; return the index of the winner, and the trials."""
-        found, losses = zip(*(self.trial(plan, value) for plan, value in zip(plans, sigma2, strict=True)), strict=True)
-        training = [i for i, plan in enumerate(plans) if plan.schedule is not None]
-        best = min(training, key=lambda i: found[i].loss)
-
-        def is_close(i: int, other: int, times: float) -> bool:
-            return bool(found[i].loss <= found[other].loss + times * self.margin(losses[i], losses[other]))
-
-        first = next(i for i in training if is_close(i, best, N_STANDARD_ERRORS))
-        # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
-        untrained = [i for i in range(len(plans)) if i not in training]
-        winner = next((i for i in untrained if is_close(i, first, 1.0) or found[i].error <= found[first].error), first)
-        margins = [self.margin(loss, losses[first]) for loss in losses]
-        return winner, tuple(trial._replace(margin=margin) for trial, margin in zip(found, margins, strict=True))
-
-
 def choose_sigma2(
     rule: HeldOut,
     trainer: Trainer,
@@ -259,6 +89,7 @@ def choose_sigma2(
     *,
     must_train: bool = False,
     n_samples: float | None = None,
+    max_epochs: int | None = None,
 ) -> Choice:
     """Choose sigma2, the step size and whether to train by held-out samples, as :class:`rplvq.HeldOut` describes.
 
@@ -276,6 +107,8 @@ def choose_sigma2(
         Whether the candidate "untrained" is ignored.
     n_samples : float, optional
         Number of samples of the fit, if ``samples`` are only a part of them.
+    max_epochs : int, optional
+        Number of epochs that determines the size of the trials; by default that of the trainer.
 
     Returns
     -------
@@ -314,47 +147,18 @@ def choose_sigma2(
     n_values = sum(not is_untrained(value) for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
     # The trials of one sigma2 value split its budget of epochs.
-    n_folds, n_epochs = trial_size(trainer.max_epochs, len(samples), len(training) // n_values)
+    n_folds, n_epochs = trial_size(max_epochs or trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
     folds = (make_fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows)
-    judge = Judge(trainer, comparable(folds), n_epochs, samples, n)
-    if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
-        return untried if len(training) == len(plans) else means
+    judge = Judge(trainer, (), n_epochs, samples, n, n_folds)
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
-    winner, trials = judge.choose(plans, firsts)
-    won = plans[winner]
-    return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, trials, winner)
-
-
-def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:
-    """Return a fold; a manifold that was learned with the classes of all samples is learned again without ``held``.
-
-    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
-    the samples of the fold do not suffice.
-    """
-    manifold: Any = trainer.manifold
-    if hasattr(manifold, "relearned"):
-        try:
-            manifold, inner, outer = manifold.relearned(kept.codes, held.codes, kept.classes, kept.weights)
-        except ValueError:
-            return None
-        trainer = attrs.evolve(trainer, manifold=manifold)
-        kept, held = attrs.evolve(kept, codes=inner), attrs.evolve(held, codes=outer)
-    return Fold(trainer, kept, held, n_classes, seed)
-
-
-def comparable(folds: Iterable[Fold | None]) -> list[Fold]:
-    """Return the folds whose initial prototypes have the same labels as those of the first such fold.
-
-    An initializer of the user's own may give other labels, or raise ValueError, because a fold has fewer samples.
-    """
-    found: list[Fold] = []
-    for fold in filter(None, folds):
-        with contextlib.suppress(ValueError):
-            labels = fold.first[1]
-            if not found or np.array_equal(labels, found[0].first[1]):
-                found.append(fold)
-    return found
+    found = None
+    if sum(len(held) for _, held in rows) >= MIN_HELD_OUT:
+        found = race(judge, comparable(folds), plans, firsts)
+    if found is None:
+        return untried if len(training) == len(plans) else means
+    won = plans[found.winner]
+    return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, found.trials, found.winner)
 
 
 def plans_of(

@@ -204,6 +204,11 @@ class Trainer:
         return None if found is None else float(found)
 
     @property
+    def has_default_step(self) -> bool:
+        """Whether the step size is "auto"."""
+        return is_auto(getattr(self.step_size, "schedule", self.step_size))
+
+    @property
     def max_length(self) -> float:
         """The field ``max_step_length`` of the manifold; infinite if it has none."""
         return float(getattr(self.manifold, "max_step_length", np.inf))
@@ -369,7 +374,7 @@ class Trainer:
             As for :meth:`epochs`.
         """
         hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
-        if settles and is_auto(getattr(self.step_size, "schedule", self.step_size)) and not self.growth:
+        if settles and self.has_default_step and not self.growth:
             hooks.insert(0, Settling(self.manifold, self.max_epochs, progress.state.prototypes))
         if self.early_stopping is not None and validation is not None:
             hooks.insert(0, self.early_stopping)

@@ -7,6 +7,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from rplvq.lanes import _stored
+
 
 def machine(*packages: str) -> dict[str, Any]:
     """Return processor, cores, BLAS threads, load, and the versions of Python and of those packages that are there."""
@@ -22,3 +24,8 @@ def machine(*packages: str) -> dict[str, Any]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
+
+
+def compile_at_once() -> None:
+    """Compile every kernel when it could first be used: a benchmark is about later calls of an installation."""
+    _stored.COMPILING = 0.0

@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/predict.py --out tests/benchmarks/results/predict.json
 
 The same prototypes for everybody, SynI (n = 10), the EEG data (n = 22) and small random matrices (n = 2, 3, 5 and 8),
-all run in turn on one BLAS thread; the ratios are medians over the turns of the other's time to ours, and labels are
-compared.
+all run in turn on one BLAS thread, each call several times per turn; the ratios are medians over the turns of the
+other's processor time to ours, and labels are compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from examples.paper.data import find, unpack_symmetric
 from rplvq import RiemannianLVQ
 from rplvq.arrays import logm
 from rplvq.datasets import make_syn1
-from tests.benchmarks.machine import machine
+from tests.benchmarks.machine import compile_at_once, machine
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pyriemann", "numba")
 SMALL = (2, 3, 5, 8)
@@ -45,11 +45,17 @@ def small(n: int) -> tuple[np.ndarray, np.ndarray]:
     return vectors @ vectors.swapaxes(1, 2) / (3 * n), y
 
 
+TURN = 0.02
+"""Seconds for which a call is repeated in a turn, so that short calls are not measured with empty caches."""
+
+
 def seconds(call: Callable[[], object]) -> float:
-    """Wall time of one call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
+    """Processor time of one call, the mean over a turn."""
+    began, count = time.process_time(), 0
+    while count == 0 or time.process_time() - began < TURN:
+        call()
+        count += 1
+    return (time.process_time() - began) / count
 
 
 def in_turn(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Any]:
@@ -96,6 +102,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=9, help="turns")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     arguments = parser.parse_args()
+    compile_at_once()
     rows = []
     for name, (X, y) in problems().items():
         for metric in ("affine_invariant", "log_euclidean"):

@@ -51,6 +51,16 @@ def machine(record: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def goals() -> str:
+    """Return the table of all goals."""
+    rows = []
+    for row in load("goals")["rows"]:
+        limit = f"{'at most' if row['at_most'] else 'at least'} {row['limit']:g}"
+        figure = f"{row['figure']:.2f}"
+        rows.append([row["topic"], row["what"], row["unit"], limit, figure, "yes" if row["met"] else "no"])
+    return table(["topic", "what", "unit", "goal", "figure", "met"], rows)
+
+
 def training() -> str:
     """Return the table of training epochs, or the table that the benchmark printed if there is no result file."""
     if not (RESULTS / "training.json").is_file():
@@ -115,7 +125,7 @@ def metrics_in_words() -> str:
     settings, busy = found["settings"], found["machine"]["load"]
     return (
         f"Each fit is of {settings['samples']} matrices, with at most {settings['epochs']} epochs. Other programs ran "
-        f"beside them (load average {busy:.0f}), so that single ratios are uncertain by tenths."
+        f"beside them (load average {busy:.0f})."
     )
 
 
@@ -243,6 +253,10 @@ def extrapolated() -> str:
 
 
 FIELDS: dict[str, Callable[[], str]] = {
+    "goals": goals,
+    "goals machine": lambda: machine(load("goals")),
+    "goals load": lambda: str(load("goals")["machine"]["load"]),
+    "goals two by two": lambda: f"{load('goals')['two_by_two']:.1f}",
     "training": training,
     "threads": threads,
     "cold start": cold_start,

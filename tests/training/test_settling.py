@@ -12,6 +12,7 @@ from rplvq import (
     EuclideanVectors,
     GeometricDecay,
     Grow,
+    HeldOut,
     LearnedLogEuclidean,
     RiemannianLVQ,
     StepDecay,
@@ -110,3 +111,54 @@ def test_a_resumed_fit_ends_at_the_same_epoch_and_bits(broken_at, is_complex, we
     again = RiemannianLVQ(**settings).fit(S, y, weights, resume=path)
     assert again.n_epochs_ == whole.n_epochs_
     assert_array_equal(again.prototypes_, whole.prototypes_)
+
+
+# --- fewer epochs for few samples
+
+
+def epochs_of(*, per_class=40, **parameters):
+    """The number of epochs for which a fit was planned, and the data."""
+    S, y = make_syn2(per_class, random_state=0)
+    model = RiemannianLVQ("log_euclidean", random_state=0, **parameters).fit(S, y)
+    return model.trainer_.max_epochs, model, (S, y)
+
+
+@pytest.mark.parametrize(
+    ("per_class", "max_epochs", "wanted"), [(40, 100, 25), (120, 100, 40), (40, 300, 40), (40, 8, 8)]
+)
+def test_a_fit_that_held_out_samples_choose_has_as_many_epochs_as_samples_need(per_class, max_epochs, wanted):
+    planned, model, _ = epochs_of(per_class=per_class, max_epochs=max_epochs)
+    assert planned == wanted
+    assert model.n_epochs_ <= wanted
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"sigma2": 0.2},
+        {"step_size": 0.01},
+        {"batch_size": 8},
+        {"early_stopping": True},
+        {"growth": [Grow()]},
+        {"sigma2": HeldOut([Annealed(), "untrained"])},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_all_other_fits_keep_their_number_of_epochs(parameters):
+    assert epochs_of(max_epochs=30, **parameters)[0] == 30
+
+
+def test_a_learned_metric_keeps_its_number_of_epochs():
+    S, y = make_syn2(10, random_state=0)
+    model = RiemannianLVQ(LearnedLogEuclidean(), max_epochs=30, random_state=0).fit(S, y)
+    assert model.trainer_.max_epochs == 30
+
+
+def test_the_larger_steps_of_fewer_epochs_go_as_far():
+    planned, model, (S, y) = epochs_of(per_class=60, sigma2=HeldOut([0.1]))
+    assert planned == 25
+    whole = RiemannianLVQ("log_euclidean", sigma2=0.1, random_state=0).fit(S, y)
+    assert model.step_size_ == pytest.approx(4 * whole.step_size_)
+    fresh, labels = make_syn2(250, random_state=1)
+    assert abs(model.score(fresh, labels) - whole.score(fresh, labels)) < 0.01
+    assert np.mean(model.predict(fresh) != whole.predict(fresh)) < 0.03

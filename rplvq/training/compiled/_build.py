@@ -42,7 +42,7 @@ def _build(source: str, *, cache: bool) -> Kernels:
     """Return kernels that are compiled when they are called, and stored under the hash of the source if ``cache``."""
     compiled = compiler(source)
     orthogonalise = compiled_rotations(compiled)
-    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.column_scales, steps.move)
+    parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.column_scales)
     terms = (costs.add_mixture, costs.add_margin, costs.paced)
     weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
     matrix = [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
@@ -62,7 +62,7 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.raise_roots, orthogonalise, *matrix, lowered),
     ]
     inner = (
-        (steps.run_steps, orthogonalise, *(compiled(function) for function in parts)),
+        (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
         (flat.run_flat, compiled(flat.flat_distance)),
         (learned.run_learned, compiled(learned.flat_product), compiled(learned.learning_rate)),
         (projected.run_projected, *matrix, *raised),

@@ -4,7 +4,7 @@ The layout is that of ``rplvq/lanes/_rotations.py``, with columns contiguous; ``
 begin.
 """
 
-from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, root, store
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, raw, root, store
 from rplvq.protocols import Array
 
 
@@ -26,22 +26,47 @@ def product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: in
                 store(out[1], into + (j * n + i) * width, z)
 
 
-def adjoint_product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
-    """Fill one block of ``out`` with the products A^H B of matrices in blocks of ``left`` and ``right``."""
-    width = len(like)
-    for j in range(n):
-        for i in range(n):
-            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
+def adjoint_product(
+    left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, strides: tuple[int, int], n: int, like: Lanes
+) -> None:
+    """Fill one block of ``out`` with the products A^H B of matrices in blocks of ``left`` and ``right``.
+
+    The columns of A are contiguous. ``strides`` are the distances of neighbouring rows and columns of B and of the
+    product, in vectors: (1, n) if their columns are contiguous, and (n, 1) if their rows are. Four entries are computed
+    at once, so that each number that is loaded is used twice, and additions need not wait for each other.
+    """
+    width, zero = len(like), fill(0.0, like)
+    row, column = strides[0] * width, strides[1] * width
+    these, those, found = raw(left), raw(right), raw(out)
+    for i in range(0, n, 2):
+        below = min(i + 1, n - 1)  # the last row or column of odd n is computed twice
+        for j in range(0, n, 2):
+            beside = min(j + 1, n - 1)
+            p, q, r, s = zero, zero, zero, zero
+            f, g, h, k = zero, zero, zero, zero
             for m in range(n):
-                first, second = at + (i * n + m) * width, start + (j * n + m) * width
-                a, u = load(left[0], first, like), load(right[0], second, like)
-                x = fused(a, u, x)
+                first, second = at + (i * n + m) * width, at + (below * n + m) * width
+                third, fourth = start + m * row + j * column, start + m * row + beside * column
+                a, b = load(these[0], first, like), load(these[0], second, like)
+                c, d = load(those[0], third, like), load(those[0], fourth, like)
+                p, q, r, s = fused(a, c, p), fused(a, d, q), fused(b, c, r), fused(b, d, s)
                 if len(left) == 2:
-                    b, v = load(left[1], first, like), load(right[1], second, like)
-                    x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
-            store(out[0], into + (j * n + i) * width, x)
+                    u, v = load(these[1], first, like), load(these[1], second, like)
+                    x, y = load(those[1], third, like), load(those[1], fourth, like)
+                    p, q, r, s = fused(u, x, p), fused(u, y, q), fused(v, x, r), fused(v, y, s)
+                    u, v = zero - u, zero - v
+                    f, g = fused(a, x, fused(u, c, f)), fused(a, y, fused(u, d, g))
+                    h, k = fused(b, x, fused(v, c, h)), fused(b, y, fused(v, d, k))
+            first, second = into + i * row, into + below * row
+            store(found[0], first + j * column, p)
+            store(found[0], first + beside * column, q)
+            store(found[0], second + j * column, r)
+            store(found[0], second + beside * column, s)
             if len(left) == 2:
-                store(out[1], into + (j * n + i) * width, y - z)
+                store(found[1], first + j * column, f)
+                store(found[1], first + beside * column, g)
+                store(found[1], second + j * column, h)
+                store(found[1], second + beside * column, k)
 
 
 def may_be_indefinite(matrix: Parts, n: int, like: Lanes) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
+from rplvq.training.compiled._lanes import adjoint_product
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
@@ -36,23 +37,41 @@ def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
 
 
 def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, like: Lanes) -> None:
-    """Fill one block of ``columns`` with the columns of G L, for its inverse factors G and L from :func:`cholesky`."""
-    width = len(like)
+    """Fill one block of ``columns`` with the columns of G L, for its inverse factors G and L from :func:`cholesky`.
+
+    Four entries are computed at once, as in :func:`adjoint_product`. Above its diagonal, L is 0.
+    """
+    width, zero = len(like), fill(0.0, like)
     start = block * n * n * width
     factors, columns = raw(factors), raw(columns)
-    for j in range(n):
-        for i in range(n):
-            x, y = fill(0.0, like), fill(0.0, like)
+    for j in range(0, n, 2):
+        beside = min(j + 1, n - 1)
+        for i in range(0, n, 2):
+            below = min(i + 1, n - 1)
+            p, q, r, s = zero, zero, zero, zero
+            f, g, h, k = zero, zero, zero, zero
             for m in range(j, n):
-                a, u = load(factors[0], start + (i * n + m) * width, like), fill(lower[0][m, j], like)
-                x = fused(a, u, x)
+                first, second = start + (i * n + m) * width, start + (below * n + m) * width
+                a, b = load(factors[0], first, like), load(factors[0], second, like)
+                c, d = fill(lower[0][m, j], like), fill(lower[0][m, beside], like)
+                p, q, r, s = fused(a, c, p), fused(a, d, q), fused(b, c, r), fused(b, d, s)
                 if len(lower) == 2:
-                    b, v = load(factors[1], start + (i * n + m) * width, like), fill(lower[1][m, j], like)
-                    x = fused(b, fill(-lower[1][m, j], like), x)
-                    y = fused(a, v, fused(b, u, y))
-            store(columns[0], start + (j * n + i) * width, x)
+                    u, v = load(factors[1], first, like), load(factors[1], second, like)
+                    x, y = fill(lower[1][m, j], like), fill(lower[1][m, beside], like)
+                    f, g = fused(a, x, fused(u, c, f)), fused(a, y, fused(u, d, g))
+                    h, k = fused(b, x, fused(v, c, h)), fused(b, y, fused(v, d, k))
+                    u, v = zero - u, zero - v
+                    p, q, r, s = fused(u, x, p), fused(u, y, q), fused(v, x, r), fused(v, y, s)
+            first, second = start + j * n * width, start + beside * n * width
+            store(columns[0], first + i * width, p)
+            store(columns[0], second + i * width, q)
+            store(columns[0], first + below * width, r)
+            store(columns[0], second + below * width, s)
             if len(lower) == 2:
-                store(columns[1], start + (j * n + i) * width, y)
+                store(columns[1], first + i * width, f)
+                store(columns[1], second + i * width, g)
+                store(columns[1], first + below * width, h)
+                store(columns[1], second + below * width, k)
 
 
 def move(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int, n: int, like: Lanes) -> None:
@@ -60,26 +79,16 @@ def move(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int
 
     ``spare`` holds n n W numbers to work in.
     """
-    width = len(like)
-    start = block * n * n * width
+    length = n * len(like)
+    start = block * n * length
+    adjoint_product(columns, start, factors, start, spare, 0, (n, 1), n, like)
+    moved, products = raw(factors), raw(spare)
     for i in range(n):
-        scale = load(scales, (block * n + i) * width, like)
-        for j in range(n):
-            x, y, z = fill(0.0, like), fill(0.0, like), fill(0.0, like)
-            for m in range(n):
-                own, other = start + (i * n + m) * width, start + (m * n + j) * width
-                a, u = load(columns[0], own, like), load(factors[0], other, like)
-                x = fused(a, u, x)
-                if len(factors) == 2:
-                    b, v = load(columns[1], own, like), load(factors[1], other, like)
-                    x, y, z = fused(b, v, x), fused(a, v, y), fused(b, u, z)
-            store(spare[0], (i * n + j) * width, scale * x)
+        scale = load(scales, block * length + i * len(like), like)
+        for j in range(i * length, (i + 1) * length, len(like)):
+            store(moved[0], start + j, scale * load(products[0], j, like))
             if len(factors) == 2:
-                store(spare[1], (i * n + j) * width, scale * (y - z))
-    for i in range(n * n * width):
-        factors[0][start + i] = spare[0][i]
-        if len(factors) == 2:
-            factors[1][start + i] = spare[1][i]
+                store(moved[1], start + j, scale * load(products[1], j, like))
 
 
 def log_spectra(squares: Array, resolution: float, n: int, width: int, logs: Array, sqdist: Array) -> None:

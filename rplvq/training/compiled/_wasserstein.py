@@ -57,7 +57,7 @@ def polar(
         for part in columns:
             for i in range(j * n * width, (j + 1) * n * width, width):
                 store(part, i, inverse * load(part, i, like))
-    adjoint_product(columns, 0, matrix, start, spare, 0, n, like)
+    adjoint_product(columns, 0, matrix, start, spare, 0, (1, n), n, like)
     for i in range(n):
         inverse = fill(1.0, like) / root(load(squares, i * width, like))
         for part in spare:
@@ -65,7 +65,7 @@ def polar(
                 at = (j * n + i) * width
                 store(part, at, inverse * load(part, at, like))
     product(columns, 0, spare, 0, out, start, n, like)
-    adjoint_product(out, start, out, start, spare, 0, n, like)
+    adjoint_product(out, start, out, start, spare, 0, (1, n), n, like)
     for part in spare:
         for i in range(0, n * n * width, width):
             store(part, i, fill(-0.5, like) * load(part, i, like))
@@ -107,8 +107,8 @@ def may_shorten(
     """
     width = len(like)
     weight = larger(fill(0.0, like) - rate, fill(0.0, like))
-    adjoint_product(roots, start, roots, start, columns, 0, n, like)
-    adjoint_product(crossed, start, unitary, start, spare, 0, n, like)
+    adjoint_product(roots, start, roots, start, columns, 0, (1, n), n, like)
+    adjoint_product(crossed, start, unitary, start, spare, 0, (1, n), n, like)
     for part, other in zip(columns, spare):  # noqa: B905
         for i in range(0, n * n * width, width):
             store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
@@ -154,7 +154,7 @@ def shortened(
         for part in maps:
             for i in range(start + j * n * width, start + (j + 1) * n * width, width):
                 store(part, i, load(part, i, like) / pivot)
-    adjoint_product(columns, 0, maps, start, spare, 0, n, like)
+    adjoint_product(columns, 0, maps, start, spare, 0, (1, n), n, like)
     orthogonalise(spare, squares, 0, n, work, like)
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
@@ -184,7 +184,7 @@ def raise_roots(
     for part, copy in zip(roots, columns):  # noqa: B905
         for i in range(0, n * n * width, width):
             store(copy, i, load(part, start + i, like))
-    adjoint_product(columns, 0, columns, 0, spare, 0, n, like)
+    adjoint_product(columns, 0, columns, 0, spare, 0, (1, n), n, like)
     lower_diagonal(spare, fill(2.0 * lowest / n + MARGIN_OF_ERROR * n, like), n, like)
     if not may_be_indefinite(spare, n, like):
         return
@@ -238,7 +238,7 @@ def run_wasserstein(
         for block in range(blocks):
             start = block * n * n * width
             spread(samples[b], columns, n, like)
-            adjoint_product(columns, 0, roots, start, crossed, start, n, like)
+            adjoint_product(columns, 0, roots, start, crossed, start, (1, n), n, like)
             polar(crossed, start, unitary, columns, spare, squares, n, work, like)
             spread(samples[b], columns, n, like)
             product(columns, 0, unitary, start, turned, start, n, like)

@@ -1,0 +1,338 @@
+"""Compares candidates for a fit by short training runs, without one fold of the samples after the other.
+
+A trial is a short training run without one fold of the samples, and is judged by that fold.
+"""
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import Samples, distances
+from rplvq.costs import calibrated_loss, sample_losses, smoothed
+from rplvq.protocols import Array, Prototypes, Schedule
+from rplvq.training._trainer import Trainer
+
+N_STANDARD_ERRORS = 2.0
+"""Number of standard errors by which a candidate must beat one that stands before it."""
+MIN_HELD_OUT = 10
+"""Smallest number of held-out samples by which anything is chosen."""
+MIN_RACED = 50
+"""Smallest number of held-out samples by which a candidate is given up before all folds are tried."""
+MIN_DECIDED = 100
+"""Smallest number of held-out samples, of two folds or more, by which the choice is made before that."""
+NEAR = 10.0
+"""With one more fold, the best sigma2 is searched within this factor of the best one without it."""
+N_CLEAR = 3.0
+"""Number of standard errors by which a loss must be larger for its candidate to be given up before that."""
+
+
+class Plan(NamedTuple):
+    """A candidate: its schedule of sigma2, and the share of its default step.
+
+    ``schedule`` is None for the initial prototypes, and ``share`` is None if the user gave a step size. ``is_named``
+    says that sigma2 comes from a rule, so that it may be recalibrated.
+    """
+
+    schedule: Schedule | None
+    share: float | None = None
+    is_named: bool = True
+
+
+class Trial(NamedTuple):
+    """The result of one candidate.
+
+    Parameters
+    ----------
+    sigma2, step_size : float
+        The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 for the
+        initial prototypes.
+    n_epochs, n_folds : int
+        Number of epochs of each trial, 0 for the initial prototypes, and number of folds, which is smaller for a
+        candidate that was given up early.
+    n_visits : int
+        Number of visits of samples in all trials of this candidate.
+    calibration : float
+        The recalibrated sigma2 of the held-out samples and one more of unknown class, divided by that of the trial; 1
+        for a sigma2 of the user.
+    loss : float
+        Mean held-out loss after recalibration; infinite if a trial diverged.
+    margin : float
+        Standard error of the mean difference between this loss and that of the preferred candidate that trains: the
+        first one whose loss is at most two standard errors above the smallest. If only the initial prototypes are left,
+        that of their loss counts.
+    error : float
+        Share of the held-out samples whose nearest prototype has another class.
+    seconds : float
+        Time that the trials took.
+    """
+
+    sigma2: float
+    step_size: float
+    n_epochs: int
+    n_folds: int
+    n_visits: int
+    calibration: float
+    loss: float
+    margin: float
+    error: float
+    seconds: float
+
+
+class Outcome(NamedTuple):
+    """The index of the candidate that won, and the trials of all candidates in their order."""
+
+    winner: int
+    trials: tuple[Trial, ...]
+
+
+@attrs.frozen(eq=False, slots=False)
+class Fold:
+    """The samples that train and those that are held out, with the initial prototypes of the former."""
+
+    trainer: Trainer  # its sigma2 is not used
+    kept: Samples
+    held: Samples
+    n_classes: int
+    seed: int
+
+    @cached_property
+    def first(self) -> tuple[Prototypes, Array]:
+        """The initial prototypes, with their labels (K,)."""
+        return self.trainer.first_prototypes(self.kept, self.n_classes, np.random.default_rng(self.seed))
+
+    def sqdist(self, plan: Plan, n_epochs: int) -> Array:
+        """Return squared distances (M, K) of the held-out samples to the prototypes of a trial.
+
+        They are infinite if training diverges.
+        """
+        trainer, (prototypes, labels) = self.trainer, self.first
+        if plan.schedule is not None:
+            quiet = attrs.evolve(trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
+            pilot = attrs.evolve(quiet, sigma2=plan.schedule, max_epochs=n_epochs)
+            state = pilot.start(prototypes, labels, self.kept, self.n_classes, share=plan.share)
+            try:
+                with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
+                    state, _ = pilot.run(state, self.kept, np.random.default_rng(self.seed))
+            except FloatingPointError:  # this sigma2 is too small for the step size
+                return np.full((len(self.held), len(labels)), np.inf)
+            prototypes = state.prototypes
+        return distances(trainer.manifold, prototypes, self.held.codes)
+
+
+class Judged(NamedTuple):
+    """How well one candidate does on the samples that were held out so far."""
+
+    plan: Plan
+    sigma2: float  # with which a fit with this candidate would begin
+    sqdist: Array  # (M, K), of the held-out samples to the prototypes of the trials
+    best: float  # the recalibrated sigma2
+    losses: Array  # (M,)
+    wrong: Array  # (M,), 1 where the nearest prototype has another class
+    loss: float
+    error: float
+    seconds: float
+
+    @property
+    def trains(self) -> bool:
+        """Whether this candidate is not that of the initial prototypes."""
+        return self.plan.schedule is not None
+
+
+@attrs.frozen(eq=False, slots=False)
+class Judge:
+    """Compares candidates on the same folds, with the same random numbers."""
+
+    trainer: Trainer
+    folds: Sequence[Fold]
+    n_epochs: int
+    samples: Samples  # of the fit, or a part of them
+    n_samples: float  # sum of the weights of all samples of the fit
+    n_folds: int  # number of folds if all are tried
+
+    @cached_property
+    def held(self) -> Samples:
+        """The held-out samples of all folds (M,), without their codes."""
+        targets = np.concatenate([fold.held.targets for fold in self.folds])
+        weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
+        return Samples(np.empty(len(targets)), targets, weights)
+
+    @property
+    def decides(self) -> bool:
+        """Whether enough samples are held out for a choice."""
+        return len(self.folds) > 1 and len(self.held) >= MIN_DECIDED
+
+    def mean(self, values: Array) -> float:
+        """Return the weighted mean of values (M,) of the held-out samples, or of the first ones of them."""
+        return float(np.average(values, weights=self.held.filled_weights[: len(values)]))
+
+    def epochs_of(self, plan: Plan) -> int:
+        """Return the number of epochs of each trial of a candidate."""
+        return 0 if plan.schedule is None else self.n_epochs
+
+    def judge(self, plan: Plan, sigma2: float, before: Judged | None = None) -> Judged:
+        """Try one candidate on the last fold; ``before`` is what was found on the folds before it."""
+        began, held, labels = time.perf_counter(), self.held, self.folds[0].first[1]
+        sqdist = self.folds[-1].sqdist(plan, self.epochs_of(plan))
+        if before is not None:
+            sqdist, began = np.concatenate([before.sqdist, sqdist]), began - before.seconds
+        losses, wrong, best = np.full(len(sqdist), np.inf), np.ones(len(sqdist)), sigma2
+        if np.isfinite(sqdist).all():
+            near = {} if before is None or np.isinf(before.loss) else {"factor": NEAR}
+            best = before.best if before is not None and near else sigma2
+            _, best = calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, best, held.weights, **near)
+            losses = sample_losses(self.trainer.cost, sqdist, held.targets, labels, best)
+            wrong = np.where(labels[sqdist.argmin(axis=1)] == held.classes, 0.0, 1.0)
+        loss = self.mean(losses)
+        means = loss if np.isfinite(loss) else np.inf, self.mean(wrong)
+        return Judged(plan, sigma2, sqdist, best, losses, wrong, *means, time.perf_counter() - began)
+
+    def trial(self, judged: Judged, preferred: Judged) -> Trial:
+        """Return the trial of one candidate; ``preferred`` is the preferred candidate that trains."""
+        plan, sigma2, n_held = judged.plan, judged.sigma2, len(judged.losses)
+        n_epochs, calibration, labels = self.epochs_of(plan), 1.0, self.folds[0].first[1]
+        folds = [fold for fold, last in zip(self.folds, self._ends(), strict=True) if last <= n_held]
+        if plan.is_named and np.isfinite(judged.loss):
+            targets, weights = self.held.targets[:n_held], self.held.filled_weights[:n_held]
+            unsure = smoothed(targets, int(labels.max()) + 1, float(weights.sum()))
+            _, likely = calibrated_loss(self.trainer.cost, judged.sqdist, unsure, labels, judged.best, weights)
+            calibration = likely / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
+        size = n_epochs, len(folds), n_epochs * sum(fold.kept.n_visits for fold in folds)
+        found = calibration, judged.loss, self.margin(judged, preferred), judged.error, judged.seconds
+        return Trial(sigma2, self.first_step(plan), *size, *found)
+
+    def _ends(self) -> Array:
+        """Return how many samples are held out by all folds up to each of them."""
+        return np.cumsum([len(fold.held) for fold in self.folds])
+
+    def first_step(self, plan: Plan) -> float:
+        """Return the first step size of a fit with this candidate."""
+        if plan.schedule is None:
+            return 0.0
+        fold, fit = self.folds[0], attrs.evolve(self.trainer, sigma2=plan.schedule)
+        start = partial(fit.start, *fold.first, self.samples, fold.n_classes)
+        return start(share=plan.share, n_samples=self.n_samples).step_size
+
+    def standard_error(self, values: Array, others: Array) -> float:
+        """Return the standard error of the mean difference between two values of the same held-out samples."""
+        if not (np.isfinite(values).all() and np.isfinite(others).all()):
+            return 0.0
+        difference = values - others
+        variance = self.mean((difference - self.mean(difference)) ** 2)
+        return float(np.sqrt(variance / self.held.filled_weights[: len(values)].sum()))
+
+    def margin(self, one: Judged, other: Judged) -> float:
+        """Return the standard error of the difference of two losses, on the samples that both were judged by."""
+        n_held = min(len(one.losses), len(other.losses))
+        return self.standard_error(one.losses[:n_held], other.losses[:n_held])
+
+    def is_close(self, one: Judged, other: Judged, times: float) -> bool:
+        """Whether the first loss is at most so many standard errors above the second one."""
+        return bool(one.loss <= other.loss + times * self.margin(one, other))
+
+    def pick(self, judged: Sequence[Judged]) -> tuple[int, int]:
+        """Return the indices of the winner, and of the preferred candidate that trains, if one is left."""
+        training = [i for i, one in enumerate(judged) if one.trains]
+        if not training:
+            return 0, 0
+        best = min(training, key=lambda i: judged[i].loss)
+        first = next(i for i in training if self.is_close(judged[i], judged[best], N_STANDARD_ERRORS))
+        # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
+        untrained = [i for i in range(len(judged)) if i not in training]
+        winner = next((i for i in untrained if self.keeps(judged[i], judged[first], 1.0)), first)
+        return winner, first
+
+    def keeps(self, untrained: Judged, trained: Judged, times: float) -> bool:
+        """Whether training does not lower the loss by so many standard errors, or the number of errors at all."""
+        return self.is_close(untrained, trained, times) or untrained.error <= trained.error
+
+    def open(self, judged: Sequence[Judged]) -> list[int]:
+        """Return the candidates that may still win on more folds; if there is only one, it has won."""
+        training = [i for i, one in enumerate(judged) if one.trains]
+        if not training:
+            return [0]
+        untrained = [i for i in range(len(judged)) if i not in training]
+        left = [i for i in training if not any(self._beats(judged[k], judged[i], k < i) for k in training if k != i)]
+        if self.decides and untrained and all(self._harms(judged[i], judged[untrained[0]]) for i in left):
+            return untrained[:1]
+        if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in untrained):
+            return left
+        return [*left, *untrained]
+
+    def _beats(self, one: Judged, other: Judged, earlier: bool) -> bool:
+        """Whether one candidate leaves another that trains no chance; the ``earlier`` one is preferred."""
+        # Two step sizes of the same sigma2 are decided by half of the folds: if the difference stays as it is, its
+        # number of standard errors grows as the root of the number of folds.
+        is_decided = self.decides and one.plan.schedule is other.plan.schedule
+        enough = N_STANDARD_ERRORS * math.sqrt(len(self.folds) / self.n_folds)
+        if earlier:
+            return self.is_close(one, other, enough if is_decided else 0.0)
+        return not self.is_close(other, one, enough if is_decided else N_CLEAR)
+
+    def _harms(self, trained: Judged, untrained: Judged) -> bool:
+        """Whether training raised the loss by more than a standard error."""
+        return not self.is_close(trained, untrained, 1.0)
+
+    def _helps(self, trained: Judged, untrained: Judged) -> bool:
+        """Whether training clearly lowered the loss, and the number of errors by more than a standard error."""
+        fewer = self.standard_error(trained.wrong, untrained.wrong)
+        return not self.is_close(untrained, trained, N_CLEAR) and trained.error + fewer < untrained.error
+
+
+def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Sequence[float]) -> Outcome | None:
+    """Hold out one fold after the other, until one candidate has won; return None if too few samples are held out.
+
+    The folds are added to those of ``judge``, and ``sigma2`` has the first value of each plan. Candidates that can
+    hardly win any more are given up. If the initial prototypes win, they are judged by all folds, which takes little
+    time and calibrates their probabilities better.
+    """
+    judged: dict[int, Judged] = {}
+    running = list(range(len(plans)))
+    for fold in folds:
+        judge = attrs.evolve(judge, folds=[*judge.folds, fold])
+        judged |= {i: judge.judge(plans[i], sigma2[i], judged.get(i)) for i in running}
+        if len(judge.held) >= MIN_RACED and len(np.unique(judge.held.classes)) > 1:
+            running = [running[i] for i in judge.open([judged[i] for i in running])]
+            if len(running) == 1 and plans[running[0]].schedule is not None:
+                break
+    if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
+        return None
+    winner, first = (running[i] for i in judge.pick([judged[i] for i in running]))
+    return Outcome(winner, tuple(judge.trial(judged[i], judged[first]) for i in range(len(plans))))
+
+
+def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:
+    """Return a fold; a manifold that was learned with the classes of all samples is learned again without ``held``.
+
+    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
+    the samples of the fold do not suffice.
+    """
+    manifold: Any = trainer.manifold
+    if hasattr(manifold, "relearned"):
+        try:
+            manifold, inner, outer = manifold.relearned(kept.codes, held.codes, kept.classes, kept.weights)
+        except ValueError:
+            return None
+        trainer = attrs.evolve(trainer, manifold=manifold)
+        kept, held = attrs.evolve(kept, codes=inner), attrs.evolve(held, codes=outer)
+    return Fold(trainer, kept, held, n_classes, seed)
+
+
+def comparable(folds: Iterable[Fold | None]) -> Iterator[Fold]:
+    """Yield the folds whose initial prototypes have the same labels as those of the first such fold.
+
+    An initializer of the user's own may give other labels, or raise ValueError, because a fold has fewer samples.
+    """
+    expected: Array | None = None
+    for fold in filter(None, folds):
+        try:
+            labels = fold.first[1]
+        except ValueError:
+            continue
+        expected = labels if expected is None else expected
+        if np.array_equal(labels, expected):
+            yield fold

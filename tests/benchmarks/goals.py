@@ -1,0 +1,171 @@
+"""The goals of speed, each beside its figure, measured in pairs in one run.
+
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 PYTHONPATH=. python tests/benchmarks/goals.py \
+        --out tests/benchmarks/results/goals.json
+
+Both sides of a ratio take turns, and the median of the ratios counts. Fits, steps and predictions of one thread are
+measured in processor time, which other processes of the machine change less than wall time. The other benchmarks say
+how their parts work: this one takes fewer turns of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pyriemann.tangentspace import TangentSpace
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from rplvq import RiemannianLVQ
+from rplvq.datasets import load_digits_covariances
+from tests.benchmarks import cold_start, metrics, predict, threads, training_epoch
+from tests.benchmarks.machine import compile_at_once, machine
+
+FITTED = 300
+"""Number of samples of the fits with default settings."""
+SIZES = (2, 3, 5, 8, 10, 16, 22, 32)
+
+
+class Row(NamedTuple):
+    """One goal: what is compared with what, the figure, its limit, and whether the limit is met."""
+
+    topic: str
+    what: str
+    unit: str
+    figure: float
+    limit: float
+    at_most: bool = True
+
+    def record(self) -> dict[str, Any]:
+        """Return the row as it is written."""
+        met = self.figure <= self.limit if self.at_most else self.figure >= self.limit
+        return self._asdict() | {"figure": round(self.figure, 3), "met": bool(met)}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Processor time of one call."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
+
+
+def ratio(call: Callable[[], object], other: Callable[[], object], repeats: int) -> float:
+    """Return the median ratio of the times of two calls, after one call of each that does not count."""
+    pairs = np.array([[seconds(call), seconds(other)] for _ in range(repeats + 1)][1:])
+    return float(np.median(pairs[:, 0] / pairs[:, 1]))
+
+
+def some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return as many samples as the fits take."""
+    rows = np.random.default_rng(0).permutation(len(X))[:FITTED]
+    return X[rows], y[rows]
+
+
+def default_fits(repeats: int) -> Iterator[Row]:
+    """Compare the fit with default settings with logistic regression in the tangent space."""
+    problems = {"SynI, n = 10": training_epoch.syn1, "EEG, n = 22": training_epoch.eeg}
+    problems |= {"ETH-80, n = 5": training_epoch.eth80, "random, n = 3": lambda: metrics.matrices(3, FITTED)}
+    for name, load in problems.items():
+        X, y = some(*load())
+        tangent = make_pipeline(TangentSpace(), LogisticRegression(max_iter=1000))
+        found = ratio(
+            lambda: RiemannianLVQ(random_state=0).fit(X, y),  # noqa: B023
+            lambda: tangent.fit(X, y),  # noqa: B023
+            repeats,
+        )
+        yield Row("default fit", f"{name}, over tangent space and logistic regression", "times", found, 5.0)
+
+
+def steps(repeats: int) -> Iterator[Row]:
+    """Measure compiled steps of an epoch under the affine-invariant metric, in the fastest turn."""
+    cases = [("SynI", training_epoch.syn1, 4, 2.0), ("SynI", training_epoch.syn1, 12, 2.0)]
+    cases.append(("EEG", training_epoch.eeg, 4, 15.0))
+    for name, load, n_prototypes, limit in cases:
+        X, y = some(*load())
+        epoch = training_epoch.epochs(X, y, n_prototypes)[0]["compiled", 1, 1]
+        found = min([seconds(epoch) for _ in range(4 * repeats + 1)][1:]) / (len(X) * n_prototypes)
+        what = f"step of a pair, {name}, n = {X.shape[1]}, K = {n_prototypes}"
+        yield Row("training", what, "microseconds", 1e6 * float(found), limit)
+
+
+def all_metrics(repeats: int) -> Iterator[Row]:
+    """Compare fits under every metric with those under the affine-invariant one."""
+    cases = [case for n in SIZES for case in metrics.measure(n, 240, 30, repeats)]
+    for metric in metrics.METRICS[1:]:
+        worst = max((case for case in cases if case["metric"] == metric), key=lambda case: case["ratio"])
+        what = f"{metric.replace('_', ' ')}, worst of n = 2 to 32 (n = {worst['n']}), over affine-invariant"
+        yield Row("metrics", what, "times", worst["ratio"], metrics.LIMITS.get(metric, 2.0))
+    X, y = some(*load_digits_covariances())
+    trained: dict[str, Any] = {"sigma2": "half_median", "max_epochs": 20, "random_state": 0}
+
+    def fit(*args: Any, **more: Any) -> Callable[[], object]:
+        return lambda: RiemannianLVQ(*args, **trained, **more).fit(X, y)
+
+    yield Row("metrics", "euclidean, digits, over affine-invariant", "times", ratio(fit("euclid"), fit(), repeats), 2.0)
+    adaptive = ratio(fit(step_size="adaptive"), fit(step_size="paper"), repeats)  # neither ends before the last epoch
+    yield Row("metrics", 'step_size="adaptive", digits, over step_size="paper"', "times", adaptive, 2.0)
+
+
+def predictions(repeats: int) -> Iterator[Row]:
+    """Compare predictions with LAPACK's decompositions and with pyRiemann."""
+    for n in predict.SMALL:
+        found = predict.case(*predict.small(n), "log_euclidean", 4, repeats)["ratios"]["eigh of every sample"]
+        what = f"eigh alone, over Log-Euclidean predict, n = {n}, 1000 matrices"
+        yield Row("prediction", what, "times", found, 3.0, at_most=False)
+    for name, (X, y) in predict.problems().items():
+        found = predict.case(X, y, "affine_invariant", 4, repeats)["ratios"]["pyriemann"]
+        what = f"pyRiemann, over affine-invariant predict, {name}, K = 4"
+        yield Row("prediction", what, "times", found, 4.0, at_most=False)
+
+
+def two_by_two(repeats: int) -> float:
+    """Return the time of eigh over that of Log-Euclidean predictions for 10,000 matrices 2 x 2."""
+    X, y = metrics.matrices(2, 10_000)
+    model = RiemannianLVQ("log_euclidean", max_epochs=0).fit(X, y)
+    return ratio(lambda: np.linalg.eigh(X), lambda: model.predict(X), 4 * repeats)
+
+
+def processes(repeats: int) -> Iterator[Row]:
+    """Compare whole processes: BLAS threads at their default with one thread, the first fit with later ones."""
+    for name, loaded in (("", False), (", one busy process more per core", True)):
+        rows = threads.summary(name, threads.rounds(repeats, loaded=loaded))
+        found = max(row["default"] for row in rows)
+        what = f"fit with default threads, worst of n = 22 to 40{name}, over one thread"
+        yield Row("BLAS threads", what, "times", found, 1.2)
+    with tempfile.TemporaryDirectory() as warm:
+        cold_start.seconds(cold_start.FIT.format(compiled=True), warm)
+        fitted = [cold_start.fits(warm) for _ in range(repeats)]
+        imported = [cold_start.imports(warm) for _ in range(repeats)]
+    extra = float(np.median([turn["cold"] - turn["warm"] for turn in fitted]))
+    yield Row("first fit", "first fit after installation, beyond a later one", "seconds", extra, 3.0)
+    times = float(np.median([turn["rplvq"] / turn["scikit-learn"] for turn in imported]))
+    yield Row("first fit", "import, over that of scikit-learn", "times", times, 1.5)
+
+
+def main() -> None:
+    """Print a line for each goal, and write all of them where ``--out`` says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=5, help="turns")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    arguments = parser.parse_args()
+    compile_at_once()
+    rows = []
+    for part in (steps, default_fits, predictions, all_metrics, processes):
+        for row in part(arguments.repeats):
+            rows.append(row.record())
+            print(json.dumps(rows[-1]), flush=True)
+    if arguments.out:
+        record = {"machine": machine("numpy", "scipy", "scikit-learn", "pyriemann", "numba"), "rows": rows}
+        record["two_by_two"] = round(two_by_two(arguments.repeats), 2)
+        arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
