@@ -82,7 +82,7 @@ def deal_groups(samples: Samples, labels: Array, rng: np.random.Generator, n_fol
     for one in free:
         fold_of[one] = _evenest(held, counts[one], total)
         held[fold_of[one]] += counts[one]
-    parts = (fold_of[group] == fold for fold in np.flatnonzero(can_go(held)))
+    parts = (fold_of[group] == fold for fold in rng.permutation(np.flatnonzero(can_go(held))))
     return [(usable[~part], usable[part]) for part in parts]
 
 

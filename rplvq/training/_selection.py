@@ -190,7 +190,8 @@ class Judge:
         """The held-out samples of all folds (M,), without their codes."""
         targets = np.concatenate([fold.held.targets for fold in self.folds])
         weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
-        return Samples(np.empty(len(targets)), targets, weights)
+        groups = None if self.samples.groups is None else np.concatenate([fold.held.groups for fold in self.folds])
+        return Samples(np.empty(len(targets)), targets, weights, groups)
 
     def mean(self, values: Array) -> float:
         """Return the weighted mean of values (M,) of the held-out samples."""
@@ -224,13 +225,21 @@ class Judge:
         start = partial(fit.start, *fold.first, self.samples, fold.n_classes)
         return start(share=plan.share, n_samples=self.n_samples).step_size
 
-    def margin(self, losses: Array, best: Array) -> float:
-        """Return the standard error of the mean difference between two losses (M,) of the same samples."""
+    def margin(self, losses: Array, best: Array, groups: Array | None = None) -> float:
+        """Return the standard error of the mean difference between two losses (M,) of the same samples.
+
+        If ``groups`` (M,) are given, the samples of a group count as correlated.
+        """
         if not (np.isfinite(losses).all() and np.isfinite(best).all()):
             return 0.0
         difference = losses - best
         variance = self.mean((difference - self.mean(difference)) ** 2)
-        return float(np.sqrt(variance / self.held.total_weight))
+        error = float(np.sqrt(variance / self.held.total_weight))
+        if groups is None or len(numbers := np.unique(groups)) < 2:
+            return error
+        sums = np.bincount(groups, self.held.filled_weights * (difference - self.mean(difference)))
+        spread = np.linalg.norm(sums) * np.sqrt(len(numbers) / (len(numbers) - 1))
+        return max(error, float(spread) / self.held.total_weight)
 
     def choose(self, plans: Sequence[Plan], sigma2: Sequence[float]) -> tuple[int, tuple[Trial, ...]]:
         """Try all plans, whose first values of sigma2 are given; return the index of the winner, and the trials."""
@@ -238,13 +247,14 @@ class Judge:
         training = [i for i, plan in enumerate(plans) if plan.schedule is not None]
         best = min(training, key=lambda i: found[i].loss)
 
-        def is_close(i: int, other: int, times: float) -> bool:
-            return bool(found[i].loss <= found[other].loss + times * self.margin(losses[i], losses[other]))
+        def is_close(i: int, other: int, times: float, groups: Array | None = None) -> bool:
+            return bool(found[i].loss <= found[other].loss + times * self.margin(losses[i], losses[other], groups))
 
         first = next(i for i in training if is_close(i, best, N_STANDARD_ERRORS))
         # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
-        untrained = [i for i in range(len(plans)) if i not in training]
-        winner = next((i for i in untrained if is_close(i, first, 1.0) or found[i].error <= found[first].error), first)
+        untrained, groups = [i for i in range(len(plans)) if i not in training], self.held.groups
+        keeps = (i for i in untrained if is_close(i, first, 1.0, groups) or found[i].error <= found[first].error)
+        winner = next(keeps, first)
         margins = [self.margin(loss, losses[first]) for loss in losses]
         return winner, tuple(trial._replace(margin=margin) for trial, margin in zip(found, margins, strict=True))
 
