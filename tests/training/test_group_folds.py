@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.model_selection import StratifiedGroupKFold
 
+from rplvq import EuclideanVectors, Trainer
 from rplvq.arrays import Samples
 from rplvq.training import split_classes
 from rplvq.training._folds import FOLDS, deal_folds, deal_groups
+from rplvq.training._selection import Judge
 from tests.problems import vector_classes
 
 THREE = np.arange(3)
@@ -109,3 +113,37 @@ def test_random_samples_are_held_out_where_no_group_can_be(groups):
     with pytest.warns(UserWarning, match="no held-out part of whole groups has samples of each class"):
         part = split_classes(alone, THREE, np.random.default_rng(0), 0.25)
     assert_array_equal(part[1], split_classes(without, THREE, np.random.default_rng(0), 0.25)[1])
+
+
+# --- how much a difference of losses can be trusted
+
+
+class Held(NamedTuple):
+    """A fold of which only the held-out samples are looked at."""
+
+    held: Samples
+
+
+def test_losses_that_are_alike_within_a_group_give_a_larger_standard_error():
+    rng = np.random.default_rng(0)
+    wide, narrow, tried = [], [], []
+    for _ in range(400):
+        groups = np.repeat(np.arange(8), 20)
+        losses = 0.1 * rng.normal(size=len(groups)) + rng.normal(size=8)[groups]
+        samples = Samples(np.empty(len(groups)), groups % 2, None, groups)
+        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, len(samples))
+        assert_array_equal(judge.held.groups, groups)
+        tried.append(losses.mean())
+        narrow.append(judge.margin(losses, np.zeros(len(groups))))
+        wide.append(judge.margin(losses, np.zeros(len(groups)), groups))
+    assert np.mean(wide) == pytest.approx(np.std(tried), rel=0.1)
+    assert np.mean(narrow) < 0.4 * np.std(tried)
+
+
+def test_the_standard_error_of_groups_is_at_least_that_of_samples():
+    losses, zeros = np.array([0.0, 2.0, 0.0, 2.0]), np.zeros(4)
+    groups = np.array([0, 0, 1, 1])  # with the same mean
+    samples = Samples(zeros, groups, np.array([1.0, 1.0, 2.0, 2.0]), groups)
+    judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, 6.0)
+    assert judge.margin(losses, zeros, groups) == judge.margin(losses, zeros) == pytest.approx(1 / np.sqrt(6))
+    assert judge.margin(losses, zeros, np.zeros(4, dtype=int)) == judge.margin(losses, zeros)
