@@ -322,15 +322,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         Examples
         --------
-        Eight images of each object: prototypes are judged by other objects than those that train.
+        The samples are eight views of each of 16 objects, and trials hold out all views of an object together:
 
         >>> import numpy as np
         >>> from rplvq import RiemannianLVQ
         >>> from rplvq.datasets import make_syn1
         >>> X, y = make_syn1(n_per_class=32, random_state=0)
-        >>> model = RiemannianLVQ(random_state=0).fit(X, y, groups=np.arange(len(y)) // 8)
+        >>> view_of = np.arange(len(y)) // 8
+        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=view_of)
         >>> model.trials_["n_folds"]
-        array([4, 4, 4])
+        array([2, 2, 2])
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)
