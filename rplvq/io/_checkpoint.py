@@ -196,7 +196,8 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
     if found["data"] != wanted["data"]:
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
-        raise ValueError(f"{name} was written by a fit on other samples, labels or weights, or with other groups{why}: pass the same")
+        what = "other samples, labels or weights, or with other groups"
+        raise ValueError(f"{name} was written by a fit on {what}{why}: pass the same")
 
 
 def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
