@@ -27,6 +27,7 @@ EXPERIMENTS = Experiments(
     "examples.beyond",
     {
         "default": (("default",), ()),
+        "groups": (("groups",), ()),
         "alternatives": (("alternatives",), ()),
         "home": (("home",), ()),
         "steps": (("steps",), ()),

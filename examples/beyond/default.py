@@ -27,7 +27,10 @@ from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
-__all__ = ["FILES", "SIZES", "jobs", "score", "smoke", "splits", "tangent_space"]
+__all__ = [
+    "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "score", "smoke",
+    "splits", "tangent_space",
+]  # fmt: skip
 
 SIZES: dict[str, tuple[Any, ...]] = {
     "syn1": (30, 60, 120, 250),
@@ -83,13 +86,12 @@ def splits(data: str, size: Any, repetition: int) -> Iterator[Split]:
     elif data == "eth80":
         yield eth80.split(size, 8, repetition)
     elif data == "airsar":
-        yield _airsar(size, rng)
+        yield airsar_pixels(*airsar_rows(size, rng))[0]
     elif data == "bci2a":
         for subject in range(1, 10):
             yield from _bci2a(subject, size, repetition, rng)
     else:
-        trials, unit, y, run = load_arrays("eegmmi_s001_raw.npz", "trials", "unit_microvolt", "y", "run")
-        X = trial_covariances(trials * float(unit), shrinkage="ledoit_wolf")
+        X, y, run = eegmmi_runs()
         for train, test in GroupKFold(6, shuffle=True, random_state=repetition).split(X, y, run):
             yield Split(X[train], y[train], X[test], y[test])
 
@@ -111,9 +113,18 @@ def _bci2a(subject: int, size: Any, repetition: int, rng: np.random.Generator) -
     yield Split(X[train], y[train], X_test, y_test)
 
 
-def _airsar(size: Any, rng: np.random.Generator) -> Split:
-    """Draw pixels of each class, from anywhere or for training from the left half and for testing from the right."""
-    planes, names, labels = load_arrays("polsar_sf_airsar_T3.npz", "planes", "plane_names", "labels")
+def eegmmi_runs() -> tuple[Array, Array, Array]:
+    """Return the covariances (180, 22, 22) of the EEG recording, their labels and their runs."""
+    trials, unit, y, run = load_arrays("eegmmi_s001_raw.npz", "trials", "unit_microvolt", "y", "run")
+    return trial_covariances(trials * float(unit), shrinkage="ledoit_wolf"), y, run
+
+
+def airsar_rows(size: Any, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw pixels of each class, from anywhere or for training from the left half and for testing from the right.
+
+    Return the flat indices of the training and of the test pixels.
+    """
+    (labels,) = load_arrays("polsar_sf_airsar_T3.npz", "labels")
     columns = np.arange(labels.shape[1]) < labels.shape[1] // 2
     halves = [columns, ~columns] if size == "regions" else [np.ones_like(columns)]
     n_train, rows = N_REGION if size == "regions" else size, []
@@ -122,8 +133,14 @@ def _airsar(size: Any, rng: np.random.Generator) -> Split:
         own = found[0], found[-1] if size == "regions" else found[0][n_train:]
         rows.append((own[0][:n_train], own[1][: N_TEST["airsar"]]))
     train, test = (np.concatenate(part) for part in zip(*rows, strict=True))
+    return train, test
+
+
+def airsar_pixels(train: Array, test: Array) -> tuple[Split, int]:
+    """Return the radar pixels with these flat indices, and the width of the scene."""
+    planes, names, labels = load_arrays("polsar_sf_airsar_T3.npz", "planes", "plane_names", "labels")
     y = labels.ravel()
-    return Split(_pixels(planes, names, train), y[train], _pixels(planes, names, test), y[test])
+    return Split(_pixels(planes, names, train), y[train], _pixels(planes, names, test), y[test]), labels.shape[1]
 
 
 def _pixels(planes: Array, names: Array, rows: Array) -> Array:

@@ -31,6 +31,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     parts = {
         "harm": report_default.harm(folder),
         "tangent_space": report_default.tangent_space(folder),
+        "by_groups": report_default.by_groups(folder),
         "at_the_mean": report_default.at_the_mean(folder),
         "alternatives": report_default.alternatives(folder),
         "steps": report_steps.steps(folder),

@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 
 from examples.beyond import alternatives as alternative_runs
 from examples.beyond import default as default_runs
+from examples.beyond import groups as group_runs
 from examples.beyond import home as home_runs
 from examples.paper.report import spread, table
 from examples.paper.runner import Record, load
 
-__all__ = ["alternatives", "at_the_mean", "draw_home", "gains", "harm", "home", "tangent_space"]
+__all__ = ["alternatives", "at_the_mean", "by_groups", "draw_home", "gains", "harm", "home", "tangent_space"]
 
 TITLES = {
     "syn1": "SynI",
@@ -34,6 +35,13 @@ SPLITS = {
     "runs": "folds of runs",
 }
 """Descriptions of the splits that are no number of samples."""
+GROUPS = {
+    "airsar": "AIRSAR, left half to right half; cells of the scene",
+    "eegmmi": "eegmmi S001, folds of runs; runs",
+    "bci2a": "BCI 2a, session 1 to 2; runs",
+    "full256": "ETH-80, whole images, other objects; objects",
+    "mask256": "ETH-80, masks, other objects; objects",
+}
 COLUMNS = ("accuracy", "fit_seconds", "predict_seconds")
 METRICS = {
     "affine_invariant": "affine-invariant",
@@ -128,6 +136,19 @@ def at_the_mean(folder: pathlib.Path) -> str:
                 cells += [_triple(results, "default") for results in found.values()]
                 rows.append([f"{TITLES[data]}, {_split(data, size)}", *cells, f"{len(common)}"])
     return table(["data, training samples", "TS + LR", *METRICS.values(), "repetitions"], rows)
+
+
+def by_groups(folder: pathlib.Path) -> str:
+    """Return the table of the default whose trials hold out random samples or whole groups."""
+    rows = []
+    for data, title in GROUPS.items():
+        results = [record["result"] for record in load(folder, f"groups-{data}")]
+        if results:
+            trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
+            cells = [_triple(results, name) for name in group_runs.METHODS]
+            rows.append([title, *cells, trained, f"{len(results)}"])
+    head = ["data; groups", "class means", "default", "default, with groups", "TS + LR", "share trained", "repetitions"]
+    return table(head, rows)
 
 
 def _triple(results: Sequence[Record], method: str) -> str:

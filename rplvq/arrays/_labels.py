@@ -53,6 +53,11 @@ def check_groups(groups: Any, n_samples: int) -> Array:
     return one_type(groups, "groups", "group")
 
 
+def number_groups(groups: Any, n_samples: int) -> Array | None:
+    """Check groups (N,) of samples; return the index of each sample's group among the sorted ones. None stays None."""
+    return None if groups is None else np.unique(check_groups(groups, n_samples), return_inverse=True)[1]
+
+
 def same_type(labels: Array, classes: Array) -> bool:
     """Whether labels and known classes are both numbers, both strings, or both of one other type."""
     kinds = ["biuf" if array.dtype.kind in "biuf" else array.dtype.kind for array in (labels, classes)]

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays._labels import hard_targets
-from rplvq.arrays._order import distinct, visits
+from rplvq.arrays._order import distinct, repeats, visits
 from rplvq.arrays._validation import unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
@@ -108,6 +108,8 @@ class Samples:
         new class appears.
     weights : ndarray of shape (N,), optional
         Multiplicity of each sample: weight w counts as w copies. None means 1 for all.
+    groups : ndarray of int of shape (N,), optional
+        Group of each sample, such as its session. Samples are held out by whole groups.
 
     Examples
     --------
@@ -119,6 +121,7 @@ class Samples:
     codes: Array
     targets: Array
     weights: Array | None = None
+    groups: Array | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -145,22 +148,35 @@ class Samples:
 
     def subset(self, rows: Array) -> Samples:
         """Return the samples with the indices ``rows`` (M,); their codes are not copied."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Samples(subset(self.codes, rows), self.targets[rows], weights)
+        return self._rows(subset(self.codes, rows), rows)
 
     def at(self, rows: Any) -> Samples:
         """Return the samples of a slice, of indices or of a mask, with their codes copied into memory."""
-        weights = None if self.weights is None else self.weights[rows]
-        return Samples(self.codes[rows], self.targets[rows], weights)
+        return self._rows(self.codes[rows], rows)
+
+    def _rows(self, codes: Array, rows: Any) -> Samples:
+        weights, groups = (None if own is None else own[rows] for own in (self.weights, self.groups))
+        return Samples(codes, self.targets[rows], weights, groups)
 
     def split(self, rows: Array) -> tuple[Samples, Samples]:
         """Return the samples without those at ``rows`` (M,), and those at ``rows``."""
         return self.subset(np.setdiff1d(np.arange(len(self)), rows)), self.subset(rows)
 
     def canonical(self, *, shares: bool = False) -> Samples:
-        """Return the distinct samples with their weights, in an order that depends on values only: :func:`distinct`."""
+        """Return the distinct samples with their weights, in an order that depends on values only: :func:`distinct`.
+
+        A sample that is in several groups is returned in the first of them.
+        """
         rows, weights = distinct(self.codes, self.targets, self.weights, shares=shares)
-        return Samples(subset(self.codes, rows), self.targets[rows], weights)
+        groups = None if self.groups is None else self._first_groups(self.groups)[rows]
+        return Samples(subset(self.codes, rows), self.targets[rows], weights, groups)
+
+    def _first_groups(self, groups: Array) -> Array:
+        """Return for each sample (N,) the smallest group among the samples of positive weight that equal it."""
+        numbers, there = repeats(self.codes, self.targets), self.filled_weights > 0
+        first = np.full(len(self), np.iinfo(groups.dtype).max)
+        np.minimum.at(first, numbers[there], groups[there])
+        return np.asarray(first[numbers])
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""

@@ -3,11 +3,12 @@
 from os import PathLike
 from typing import Any, Self
 
+import attrs
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, single_blas_thread
+from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, number_groups, single_blas_thread
 from rplvq.distributed._initial import first_prototypes
 from rplvq.distributed._partitions import collected, in_blocks, partition
 from rplvq.distributed._training import DistributedTrainer
@@ -100,7 +101,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self.estimator = estimator
         self.persist = persist
 
-    def fit(self, X: Any, y: Any, *, resume: str | PathLike[str] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, resume: str | PathLike[str] | None = None) -> Self:
         """Learn prototypes.
 
         Parameters
@@ -110,6 +111,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         y : dask.array.Array or array-like of shape (N,) or (N, C)
             Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`. This process collects all of them to
             check them, and sends them to the workers once.
+        groups : dask.array.Array or array-like of shape (N,), optional
+            Groups of the samples, by which trials hold samples out, as for :meth:`rplvq.RiemannianLVQ.fit`. This
+            process collects all of them.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
@@ -133,6 +137,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             manifold = self._check(model)
             samples = in_blocks(X)
             classes, targets = check_labels(collected(y), len(samples))
+            numbers = number_groups(collected(groups), len(samples))
             manifold = _referenced(manifold, samples, targets)
             partitions = partition(samples, targets, manifold, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
@@ -145,7 +150,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 require_valid(resume, progress, manifold, len(classes))
             if progress is None:
                 prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
-                first = prototypes, labels, partitions.take(_some_rows(len(partitions)))
+                rows = _some_rows(len(partitions))
+                some = attrs.evolve(partitions.take(rows), groups=None if numbers is None else numbers[rows])
+                first = prototypes, labels, some
                 progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
             for latest in training.epochs(progress, rng, origin):
                 progress = latest

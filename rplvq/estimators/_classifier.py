@@ -19,6 +19,7 @@ from rplvq.arrays import (
     check_weights,
     encoded,
     matrix_size,
+    number_groups,
     single_blas_thread,
     weigh_classes,
 )
@@ -256,7 +257,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: str | PathLike[str] | None = None) -> Self:
+    # As the splitters of scikit-learn that take groups, fit requests them by default.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> Self:
         """Learn prototypes.
 
         Ctrl-C during training keeps what was learned: the model is that of the last whole epoch, and a warning says so.
@@ -275,6 +287,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             sample of weight 2 is the same as two equal samples, and one of weight 0 the same as none. These sums are no
             counts, and are scaled to the mean 1, if all are below 1, as AdaBoost passes them, or if their mean is above
             100: huge weights do not make an epoch long.
+        groups : array-like of shape (N,), optional
+            Group of each sample, such as its session, run, object or image region. The trials of
+            ``sigma2="auto"`` and :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the
+            choice and the probabilities are those for samples of new groups. Where no group can be held out, because
+            there is one only or a class would keep too few samples, random samples are held out, with a warning. Equal
+            samples of one class belong to the first of their groups. Without trials and early stopping, groups
+            change nothing.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training continues
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
@@ -302,10 +321,25 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             After Ctrl-C; the model is complete by then.
         DivergenceWarning
             If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
+        UserWarning
+            If samples were to be held out by groups, and no group can be held out.
+
+        Examples
+        --------
+        The samples are eight views of each of 16 objects, and trials hold out all views of an object together:
+
+        >>> import numpy as np
+        >>> from rplvq import RiemannianLVQ
+        >>> from rplvq.datasets import make_syn1
+        >>> X, y = make_syn1(n_per_class=32, random_state=0)
+        >>> view_of = np.arange(len(y)) // 8
+        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=view_of)
+        >>> model.trials_["n_folds"]
+        array([2, 2, 2])
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)
-            classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, in_stream=False)
+            classes, samples = self._check(ambient_of(manifold), X, y, sample_weight, groups=groups, in_stream=False)
             progress, origin = new_or_resumed(self, resume, classes, samples)
             rng, validation = np.random.default_rng(origin.seed), None
             if stopping := resolve_early_stopping(self.early_stopping):
@@ -516,6 +550,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         weights: Any,
         classes: Array | None = None,
         *,
+        groups: Any = None,
         more: bool = False,
         in_stream: bool = True,
     ) -> tuple[Array, Samples]:
@@ -528,7 +563,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         found, targets = check_labels(y, len(codes), classes, more=more)
         given, is_open = check_weights(weights, len(codes)), in_stream and (more or classes is None)
         weighed = weigh_classes(self.class_weight, found, targets, given, in_stream=in_stream, is_open=is_open)
-        return found, Samples(codes, targets, weighed).canonical(shares=not in_stream)
+        samples = Samples(codes, targets, weighed, number_groups(groups, len(codes)))
+        return found, samples.canonical(shares=not in_stream)
 
     def _initializer(
         self, classes: Array, samples: Samples, met: Array | None = None, few: bool = False

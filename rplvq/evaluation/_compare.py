@@ -55,8 +55,10 @@ def compare(
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
-        Subjects or sessions that must not be split, passed to the splitter, and to the methods of the estimators that
-        request them in scikit-learn's metadata routing.
+        Subjects or sessions that must not be split. They are passed to the splitter, and to each ``fit`` that has a
+        parameter of this name, such as that of :class:`rplvq.RiemannianLVQ`, if its samples are of several groups.
+        Where scikit-learn's metadata routing is enabled, they are passed to the methods that request them instead,
+        also within pipelines.
     test : {"corrected_t", "wilcoxon"}, default="corrected_t"
         The test of the differences, see :meth:`Comparison.p_values`.
     n_jobs : int or None, default=None

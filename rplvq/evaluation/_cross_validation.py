@@ -15,6 +15,7 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import has_fit_parameter
 
 from rplvq.arrays import check_soft_labels, hard_targets, one_type, single_blas_thread, unmasked
 from rplvq.evaluation._candidates import short_name
@@ -162,10 +163,10 @@ def run_fold(
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
             model.set_params(**dict.fromkeys(params, seed))
-        X_train, y_train, given = take_rows(X, train), y[train], _requested(model, groups, train)
+        X_train, y_train, given = take_rows(X, train), y[train], _for_fit(model, groups, train)
         began = time.perf_counter()
         with interrupts_raised():
-            model.fit(X_train, y_train, **given.get("fit", {}))
+            model.fit(X_train, y_train, **given)
         fit_seconds = time.perf_counter() - began
     with single_blas_thread(), _errors_named(name, number, test):
         X_test = take_rows(X, test)
@@ -179,6 +180,19 @@ def run_fold(
         found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
         sigma2 = float(model.sigma2_) if hasattr(model, "sigma2_") else np.nan
         return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2]
+
+
+def _for_fit(model: Any, groups: Array | None, rows: Array) -> Any:
+    """Return what ``fit`` is given beside X and y: the groups of its samples, if it asks for them.
+
+    Without metadata routing, a method asks by a parameter named ``groups``. It is then given several groups or none,
+    because one group says nothing.
+    """
+    if get_config()["enable_metadata_routing"]:
+        return _requested(model, groups, rows).get("fit", {})
+    if groups is None or len(np.unique(groups[rows])) == 1 or not has_fit_parameter(model, "groups"):
+        return {}
+    return {"groups": groups[rows]}
 
 
 def _requested(model: Any, groups: Array | None, rows: Array) -> Any:

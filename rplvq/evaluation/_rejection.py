@@ -48,7 +48,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
         classes and be none of them.
     cv : int, default=5
-        Number of folds for ``coverage``, of which each holds every class. The samples are not shuffled.
+        Number of folds for ``coverage``, of which each holds every class. The samples are not shuffled, and groups are
+        not kept together.
 
     Attributes
     ----------

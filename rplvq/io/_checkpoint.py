@@ -196,7 +196,8 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
     if found["data"] != wanted["data"]:
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
-        raise ValueError(f"{name} was written by a fit on other samples, labels or weights{why}: pass the same")
+        what = "other samples, labels or weights, or with other groups"
+        raise ValueError(f"{name} was written by a fit on {what}{why}: pass the same")
 
 
 def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
@@ -209,7 +210,8 @@ def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Ma
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:
     """Return the seed, the digest of the data, and one text per parameter."""
-    data = [origin.samples.codes, origin.samples.targets, origin.samples.weights]
+    samples = origin.samples
+    data = [samples.codes, samples.targets, samples.weights, *([] if samples.groups is None else [samples.groups])]
     return {
         "seed": origin.seed,
         "data": digest_of([repr(origin.classes.tolist()), *data]),

@@ -44,7 +44,8 @@ class HeldOut:
 
     1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
        one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
-       folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs.
+       folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs. If ``fit``
+       is given groups, whole groups are dealt in place of samples.
     2. The trials are short: those of one sigma2 value visit at most 0.35 times as many samples as ``max_epochs`` epochs
        of the fit do. (A trial has at least one epoch.) With few epochs the default step size is larger, up to a cap, so
        that prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes,
@@ -87,9 +88,12 @@ class HeldOut:
     a few held-out samples that happen to be classified correctly would make all probabilities 1.
 
     The standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the
-    sample weights, and t may be soft labels. All trials draw their random numbers from a copy of the generator of the
-    fit. Up to the epoch at which it ends, the fit therefore moves its prototypes, bit for bit, as a fit does that is
-    given the chosen sigma2 and step size, and the planned number of epochs, ``trainer_.max_epochs``.
+    sample weights, and t may be soft labels. With groups, the standard error by which training has to beat the initial
+    prototypes is that of the sums within each group, because samples of one group count as correlated.
+
+    All trials draw their random numbers from a copy of the generator of the fit. Up to the epoch at which it ends, the
+    fit therefore moves its prototypes, bit for bit, as a fit does that is given the chosen sigma2 and step size, and
+    the planned number of epochs, ``trainer_.max_epochs``.
 
     Examples
     --------

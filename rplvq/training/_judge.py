@@ -159,7 +159,8 @@ class Judge:
         """The held-out samples of all folds (M,), without their codes."""
         targets = np.concatenate([fold.held.targets for fold in self.folds])
         weights = np.concatenate([fold.held.filled_weights for fold in self.folds])
-        return Samples(np.empty(len(targets)), targets, weights)
+        groups = None if self.samples.groups is None else np.concatenate([fold.held.groups for fold in self.folds])
+        return Samples(np.empty(len(targets)), targets, weights, groups)
 
     @property
     def decides(self) -> bool:
@@ -217,18 +218,32 @@ class Judge:
         start = partial(fit.start, *fold.first, self.samples, fold.n_classes)
         return start(share=plan.share, n_samples=self.n_samples).step_size
 
-    def standard_error(self, values: Array, others: Array) -> float:
-        """Return the standard error of the mean difference between two values of the same held-out samples."""
+    def standard_error(self, values: Array, others: Array, *, by_group: bool = False) -> float:
+        """Return the standard error of the mean difference between two values of the same held-out samples.
+
+        With ``by_group``, the samples of a group count as correlated, if there are groups.
+        """
         if not (np.isfinite(values).all() and np.isfinite(others).all()):
             return 0.0
+        weights = self.held.filled_weights[: len(values)]
         difference = values - others
-        variance = self.mean((difference - self.mean(difference)) ** 2)
-        return float(np.sqrt(variance / self.held.filled_weights[: len(values)].sum()))
+        rest = weights * (difference - self.mean(difference))
+        error = float(np.sqrt(np.sum(rest**2 / weights) / weights.sum() ** 2))
+        if not by_group or self.held.groups is None:
+            return error
+        groups, numbers = np.unique(self.held.groups[: len(values)], return_inverse=True)
+        if len(groups) < 2:
+            return error
+        spread = np.linalg.norm(np.bincount(numbers, rest)) * np.sqrt(len(groups) / (len(groups) - 1))
+        return max(error, float(spread / weights.sum()))
 
     def margin(self, one: Judged, other: Judged) -> float:
-        """Return the standard error of the difference of two losses, on the samples that both were judged by."""
-        n_held = min(len(one.losses), len(other.losses))
-        return self.standard_error(one.losses[:n_held], other.losses[:n_held])
+        """Return the standard error of the difference of two losses, on the samples that both were judged by.
+
+        Whether to train is decided by the standard error between groups, if there are groups.
+        """
+        n_held, by_group = min(len(one.losses), len(other.losses)), one.trains != other.trains
+        return self.standard_error(one.losses[:n_held], other.losses[:n_held], by_group=by_group)
 
     def is_close(self, one: Judged, other: Judged, times: float) -> bool:
         """Whether the first loss is at most so many standard errors above the second one."""
@@ -279,7 +294,7 @@ class Judge:
 
     def _helps(self, trained: Judged, untrained: Judged) -> bool:
         """Whether training clearly lowered the loss, and the number of errors by more than a standard error."""
-        fewer = self.standard_error(trained.wrong, untrained.wrong)
+        fewer = self.standard_error(trained.wrong, untrained.wrong, by_group=True)
         return not self.is_close(untrained, trained, N_CLEAR) and trained.error + fewer < untrained.error
 
 

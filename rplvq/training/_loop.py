@@ -33,7 +33,7 @@ class EarlyStopping:
     ----------
     fraction : float, default=0.1
         Share of the distinct samples of each class that the estimator holds out, at least one. A class keeps one more
-        than it has prototypes.
+        than it has prototypes. If ``fit`` is given groups, whole groups are held out, at most half of the samples.
     patience : int, default=10
         Number of epochs to wait for a lower validation cost.
     tol : float, default=1e-4

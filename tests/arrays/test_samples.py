@@ -251,3 +251,13 @@ def test_the_samples_of_a_stream_are_appended_and_cut_to_the_latest():
     assert content(both.latest(5)) == content(both)
     soft = Samples(np.array([[7.0]]), np.array([[0.2, 0.8]]))
     assert first.followed_by(soft) is soft  # labels and class probabilities cannot be stored together
+
+
+def test_a_sample_in_several_groups_belongs_to_the_first_whatever_the_order():
+    codes, targets = np.array([[1.0], [1.0], [1.0], [2.0], [2.0]]), np.array([0, 0, 1, 0, 0])
+    weights, groups = np.array([1.0, 2.0, 1.0, 0.0, 1.0]), np.array([3, 1, 0, 0, 2])
+    for order in (np.arange(5), np.arange(5)[::-1], np.array([3, 0, 4, 1, 2])):
+        found = Samples(codes[order], targets[order], weights[order], groups[order]).canonical()
+        rows = {(int(found.codes[i][0]), int(found.targets[i])): i for i in range(len(found))}
+        assert [found.groups[rows[key]] for key in ((1, 0), (1, 1), (2, 0))] == [1, 0, 2]
+        assert found.subset(np.array([2])).groups.tolist() == found.at([2]).groups.tolist() == [found.groups[2]]

@@ -368,3 +368,23 @@ def test_a_worker_killed_during_fit_changes_nothing():
     assert len(killed) == 1
     np.testing.assert_array_equal(found.prototypes_, wanted.prototypes_)
     np.testing.assert_array_equal(found.history_["cost"], wanted.history_["cost"])
+
+
+def test_trials_hold_out_whole_groups():
+    """Views of objects: held-out views of objects that train say that training helps, other objects do not."""
+    rng = np.random.default_rng(0)
+    y, group = np.repeat([0, 1], 64), np.repeat(np.arange(16), 8)
+    centers = rng.normal(size=(16, 10)) + np.where(np.arange(16) < 8, -1.0, 1.0)[:, None] * np.eye(10)[0]
+    X = centers[group] + 0.3 * rng.normal(size=(128, 10))
+    model = RiemannianLVQ("euclidean_vectors", batch_size=None, random_state=0)
+    samples = da.from_array(X, chunks=(30, 10))
+    plain, grouped = (DistributedLVQ(model).fit(samples, y, groups=own) for own in (None, da.from_array(group)))
+    assert grouped.trials_["loss"].min() > 2 * plain.trials_["loss"].min()
+    names = [f"object {one:02}" for one in group]
+    assert_same_trials(DistributedLVQ(model).fit(samples, y, groups=names), grouped)
+    with pytest.raises(ValueError, match=r"groups must have shape \(128,\)"):
+        DistributedLVQ(model).fit(samples, y, groups=group[:5])
+
+
+def assert_same_trials(model, other):
+    assert model.trials_["loss"].tolist() == other.trials_["loss"].tolist()

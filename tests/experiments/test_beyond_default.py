@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from examples.beyond import alternatives, default, home
+from examples.beyond import alternatives, default, groups, home
 from examples.paper import runner
+from examples.paper.data import is_available
 from rplvq import HeldOut, RiemannianLVQ
 from rplvq.datasets import load_digits_covariances, make_syn2
 
@@ -14,7 +15,7 @@ pytest.importorskip("pyriemann")
 pytestmark = pytest.mark.slow  # trains small experiments
 
 
-@pytest.mark.parametrize("module", [default, alternatives, home], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [default, alternatives, home, groups], ids=lambda module: module.__name__)
 def test_smoke_runs_through_the_runner(module, tmp_path):
     jobs = module.smoke()
     results = [record["result"] for record in runner.run(jobs, folder=tmp_path, verbose=0)]
@@ -34,6 +35,20 @@ def test_splits_share_no_sample_and_have_the_size_they_are_named_by():
     assert len(np.unique(both, axis=0)) == len(np.unique(X.reshape(len(y), -1), axis=0))
     (split,) = default.splits("syn2", 30, 0)
     assert (np.bincount(split.y_train.astype(int))[-4:] == 30).all()
+
+
+@pytest.mark.parametrize(("data", "n_groups"), [("airsar", 20), ("eegmmi", 10), ("bci2a", 6), ("mask256", 48)])
+def test_no_group_of_the_training_samples_is_tested(data, n_groups):
+    if not is_available(groups.FILES[data]):
+        pytest.skip(f"no {groups.FILES[data]}")
+    split, own = next(groups.splits(data, 0))
+    assert len(own) == len(split.y_train)
+    assert len(np.unique(own)) >= n_groups
+    if data == "mask256":
+        assert np.unique(split.y_train, return_counts=True)[1].tolist() == [6 * 41] * 8
+        assert {*np.unique(own, return_counts=True)[1]} == {41}
+    both = np.concatenate([split.X_train, split.X_test])
+    assert len(np.unique(both.reshape(len(both), -1), axis=0)) == len(both)
 
 
 def test_the_calibration_error_of_known_probabilities():
