@@ -226,15 +226,15 @@ class Judge:
         if not (np.isfinite(values).all() and np.isfinite(others).all()):
             return 0.0
         weights = self.held.filled_weights[: len(values)]
-        difference = values - others
-        rest = weights * (difference - self.mean(difference))
-        error = float(np.sqrt(np.sum(rest**2 / weights) / weights.sum() ** 2))
+        rest = values - others
+        rest = rest - self.mean(rest)
+        error = float(np.sqrt(self.mean(rest**2) / weights.sum()))
         if not by_group or self.held.groups is None:
             return error
         groups, numbers = np.unique(self.held.groups[: len(values)], return_inverse=True)
         if len(groups) < 2:
             return error
-        spread = np.linalg.norm(np.bincount(numbers, rest)) * np.sqrt(len(groups) / (len(groups) - 1))
+        spread = np.linalg.norm(np.bincount(numbers, weights * rest)) * np.sqrt(len(groups) / (len(groups) - 1))
         return max(error, float(spread / weights.sum()))
 
     def margin(self, one: Judged, other: Judged) -> float:

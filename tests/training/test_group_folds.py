@@ -131,19 +131,20 @@ def test_losses_that_are_alike_within_a_group_give_a_larger_standard_error():
         groups = np.repeat(np.arange(8), 20)
         losses = 0.1 * rng.normal(size=len(groups)) + rng.normal(size=8)[groups]
         samples = Samples(np.empty(len(groups)), groups % 2, None, groups)
-        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, len(samples))
+        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, len(samples), 1)
         assert_array_equal(judge.held.groups, groups)
         tried.append(losses.mean())
-        narrow.append(judge.margin(losses, np.zeros(len(groups))))
-        wide.append(judge.margin(losses, np.zeros(len(groups)), groups))
+        narrow.append(judge.standard_error(losses, np.zeros(len(groups))))
+        wide.append(judge.standard_error(losses, np.zeros(len(groups)), by_group=True))
     assert np.mean(wide) == pytest.approx(np.std(tried), rel=0.1)
     assert np.mean(narrow) < 0.4 * np.std(tried)
 
 
 def test_the_standard_error_of_groups_is_at_least_that_of_samples():
     losses, zeros = np.array([0.0, 2.0, 0.0, 2.0]), np.zeros(4)
-    groups = np.array([0, 0, 1, 1])  # with the same mean
-    samples = Samples(zeros, groups, np.array([1.0, 1.0, 2.0, 2.0]), groups)
-    judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, 6.0)
-    assert judge.margin(losses, zeros, groups) == judge.margin(losses, zeros) == pytest.approx(1 / np.sqrt(6))
-    assert judge.margin(losses, zeros, np.zeros(4, dtype=int)) == judge.margin(losses, zeros)
+    weights = np.array([1.0, 1.0, 2.0, 2.0])
+    for groups in (np.array([0, 0, 1, 1]), np.zeros(4, dtype=int)):  # groups with the same mean, and one group only
+        samples = Samples(zeros, np.array([0, 0, 1, 1]), weights, groups)
+        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, 6.0, 1)
+        plain = judge.standard_error(losses, zeros)
+        assert judge.standard_error(losses, zeros, by_group=True) == plain == pytest.approx(1 / np.sqrt(6))
