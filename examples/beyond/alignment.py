@@ -17,7 +17,7 @@ from pyriemann.tangentspace import TangentSpace
 from sklearn.metrics import cohen_kappa_score
 from sklearn.pipeline import make_pipeline
 
-from examples.paper.data import load_bci2a
+from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import Job, Record
 from examples.paper.tssm import shrinkage_lda
 from rplvq import Recenter, Rescale, RiemannianLVQ, Rotate
@@ -28,7 +28,7 @@ __all__ = ["PROTOCOLS", "VIEWS", "align", "jobs", "smoke"]
 PROTOCOLS = ("session 2", "new subject")
 VIEWS = ("Recenter", "Recenter, Rescale", "Recenter, Rotate", "Recenter, Rescale, Rotate")
 LABELS = (0, 5, 20)
-MODELS = ("prototypes", "tangent LDA")
+MODELS = {"session 2": ("prototypes", "tangent LDA"), "new subject": ("class means", "tangent LDA")}
 KEPT = 20
 """The first trials per class of session 2 that are not tested."""
 
@@ -53,11 +53,14 @@ def model(name: str, seed: int, max_epochs: int) -> Any:
     """Return a classifier, not fitted."""
     if name == "tangent LDA":
         return make_pipeline(TangentSpace(metric="logeuclid"), shrinkage_lda())
+    if name == "class means":
+        return RiemannianLVQ("log_euclidean", max_epochs=0)
     return RiemannianLVQ(sigma2=4.0, step_size="paper", max_epochs=max_epochs, random_state=seed)
 
 
-def kappa(protocol: str, subject: int, labels: int, view: str, classifier: Any) -> float:
-    """Return the kappa of a classifier on session 2 of a subject."""
+@lru_cache(maxsize=36)
+def prepared(protocol: str, subject: int, labels: int, view: str) -> Split:
+    """Return the aligned training trials, and the tested trials of session 2 of a subject."""
     sources = [subject] if protocol == "session 2" else [other for other in range(1, 10) if other != subject]
     target = session(subject, 2 if protocol == "session 2" else 1)
     parts = [*(session(other, 1) for other in sources), target]
@@ -73,7 +76,7 @@ def kappa(protocol: str, subject: int, labels: int, view: str, classifier: Any) 
     X, y, groups = X[used], y[used], groups[used]
     if "Rotate" in view:
         X = Rotate("target").fit_transform(X, y, groups=groups)
-    return float(cohen_kappa_score(truth[tested], classifier.fit(X, y).predict(T[tested])))
+    return Split(X, y, T[tested], truth[tested])
 
 
 def align(
@@ -95,18 +98,22 @@ def align(
         kappa (a list over the subjects) and mean_kappa.
     """
     del method
-    kappas = [kappa(protocol, s, labels, view, model(classifier, repetition, max_epochs)) for s in subjects]
+    kappas = []
+    for subject in subjects:
+        data = prepared(protocol, subject, labels, view)
+        fitted = model(classifier, repetition, max_epochs).fit(data.X_train, data.y_train)
+        kappas.append(float(cohen_kappa_score(data.y_test, fitted.predict(data.X_test))))
     return {"kappa": kappas, "mean_kappa": float(np.mean(kappas))}
 
 
 def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs: one seed, because the order of samples matters little beside the subjects."""
     found = []
-    for protocol, labels, classifier, view in product(PROTOCOLS, LABELS, MODELS, VIEWS):
+    for protocol, labels, number, view in product(PROTOCOLS, LABELS, range(2), VIEWS):
         if labels or "Rotate" not in view:
+            classifier = MODELS[protocol][number]
             options: dict[str, Any] = {"protocol": protocol, "labels": labels, "view": view, "classifier": classifier}
-            epochs = 1 if quick else 10 if protocol == "session 2" else 2
-            options |= {"subjects": list(range(1, 10)), "max_epochs": epochs}
+            options |= {"subjects": list(range(1, 10)), "max_epochs": 1 if quick else 10}
             found.append(Job("alignment", f"{protocol}, {labels} labels, {classifier}, {view}", 0, options, align))
     return found
 

@@ -2,7 +2,8 @@
 
 "products-eth80" are the splits of ETH-80 with C = 8 and 6 prototypes per class under the Log-Euclidean metric. The
 factors are the covariance matrices of the whole image, of the mask, and "noise": those of the whole images of other
-samples, drawn at random. "products-eegmmi" are folds of whole runs of one subject, with four classes.
+samples, drawn at random. "products-eegmmi" are folds of whole runs of one subject, with four classes. "products-own"
+are random matrices of three classes and three parts, where each class can be told by a part of its own.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from examples.paper import eth80
 from examples.paper.data import Split, is_available, load_arrays
 from examples.paper.runner import Job, Record
 from rplvq import AffineInvariant, GeometricDecay, LogEuclidean, Product, RiemannianLVQ, TangentSpace
+from rplvq.arrays import expm, sqrtm
 from rplvq.features import augmented_covariances, filter_bank_covariances, trial_covariances
 from rplvq.protocols import Array
 
-__all__ = ["BANDS", "EEG", "OBJECTS", "jobs", "score_eeg", "score_objects", "smoke"]
+__all__ = ["BANDS", "EEG", "OBJECTS", "OWN", "jobs", "score_eeg", "score_objects", "score_own", "smoke"]
 
 OBJECTS = {
     "whole image": ("whole",),
@@ -44,6 +46,8 @@ EEG = (
     "filter bank, learned",
 )
 """Methods of the EEG recording; "tangent space" is that with logistic regression, others are rplvq's defaults."""
+OWN = {"equal": None, "one set": "learned", "one set per prototype": "local"}
+"""Relevances by method, for the classes with parts of their own."""
 STEP = 4.8  # the first step of the paper, 0.3 for 5 x 5 matrices and 6 prototypes per class, for batches of 16
 
 
@@ -127,10 +131,40 @@ def score_eeg(*, repetition: int, method: str, max_epochs: int = 100) -> Record:
     return {"accuracy": float(np.mean(np.concatenate(right))), **extra}
 
 
+def own_parts(seed: int, per_class: int) -> tuple[Array, Array]:
+    """Return samples (N, 3, 3, 3) and classes (N,); class c is near a center in part c, and spread out elsewhere."""
+
+    def around_the_identity(rng: np.random.Generator, count: int, spread: float) -> Array:
+        noise = rng.normal(size=(count, 3, 3))
+        return expm(0.5 * spread * (noise + noise.swapaxes(1, 2)))
+
+    roots = sqrtm(around_the_identity(np.random.default_rng(0), 3, 0.7))
+    rng = np.random.default_rng([1, seed])
+    y = rng.permutation(np.repeat(np.arange(3), per_class))
+    X = np.stack([around_the_identity(rng, len(y), 0.8) for _ in range(3)], axis=1)
+    X[np.arange(len(y)), y] = roots[y] @ around_the_identity(rng, len(y), 0.25) @ roots[y]
+    return 0.5 * (X + X.swapaxes(-1, -2)), y
+
+
+def score_own(*, repetition: int, method: str, max_epochs: int = 30) -> Record:
+    """Fit one method to 60 samples per class, and score it on 300.
+
+    Returns
+    -------
+    dict
+        accuracy, and the relevances (3,), or (3, 3) with one row per class.
+    """
+    product = Product([LogEuclidean()] * 3, relevances=OWN[method])
+    model = RiemannianLVQ(product, sigma2=1.0, step_size=0.3, max_epochs=max_epochs, random_state=repetition)
+    model.fit(*own_parts(2 * repetition, 60))
+    relevances = product.relevances_of(model.state_.prototypes).tolist()
+    return {"accuracy": model.score(*own_parts(2 * repetition + 1, 300)), "relevances": relevances}
+
+
 def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs, the first repetition of each first; ``quick`` has one of 3 epochs."""
     settings = {"max_epochs": 3} if quick else {}
-    found = []
+    found = [Job("products-own", name, i, settings, score_own) for i in range(1 if quick else 6) for name in OWN]
     if is_available("eth80_cov5.npz"):
         count = 1 if quick else 20
         found += [Job("products-eth80", name, i, settings, score_objects) for i in range(count) for name in OBJECTS]

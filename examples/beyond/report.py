@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from examples.beyond import (
+    report_alignment,
     report_default,
     report_parts,
     report_products,
@@ -43,11 +44,13 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "geometries": report_parts.geometries(folder),
         "reduction": report_parts.reduction(folder),
         "products-eth80": report_products.objects(folder),
+        "products-own": report_products.own(folder),
         "products-eegmmi": report_products.eeg(folder),
         **report_products.means(folder),
         "soft": report_soft.scores(folder),
         "soft-tests": report_soft.tests(folder),
         "recentering": recentering(folder),
+        "alignment": report_alignment.alignment(folder),
         "stream": report_stream.stream(folder),
         "stream_late": report_stream.late(folder),
         "rejection": rejection(folder),

@@ -10,7 +10,7 @@ from examples.beyond import products as runs
 from examples.paper.report import by_method, paired, spread, table
 from examples.paper.runner import load
 
-__all__ = ["eeg", "means", "objects"]
+__all__ = ["eeg", "means", "objects", "own"]
 
 BANDS = [f"{low:g}-{high:g} Hz" for low, high in runs.BANDS]
 
@@ -39,6 +39,21 @@ def eeg(folder: pathlib.Path) -> str:
         mean = np.mean(list(relevances.values()), axis=0)
         shown["filter bank, learned"] = dict(zip(BANDS, mean, strict=True))
     return _table(folder, "products-eegmmi", runs.EEG, "one band", shown)
+
+
+def own(folder: pathlib.Path) -> str:
+    """Return the table of classes with parts of their own; relevances of prototypes are those of each class's part."""
+    shown = {}
+    for name, values in by_method(load(folder, "products-own"), "relevances").items():
+        mean = np.mean(list(values.values()), axis=0)
+        if mean.ndim == 2:
+            shown[name] = {
+                "own part": float(np.diag(mean).mean()),
+                "others": float(np.mean(mean[~np.eye(3, dtype=bool)])),
+            }
+        elif name != "equal":
+            shown[name] = {f"part {i}": value for i, value in enumerate(mean)}
+    return _table(folder, "products-own", tuple(runs.OWN), "one set", shown)
 
 
 def _table(

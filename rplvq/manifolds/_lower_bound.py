@@ -173,23 +173,24 @@ def nearest_of_sum(
 ) -> tuple[Array, Array]:
     """Find the prototype with the smallest sum of squared distances, or another one of its group.
 
-    ``ends`` are F manifolds, each with its K prototypes and B samples, and ``weighted`` (F,) the weights of their
-    squared distances. Those without a method ``bounds`` contribute their distances. Return as
+    ``ends`` are F manifolds, each with its K prototypes and B samples, and ``weighted``, (F,) or (K, F), the weights of
+    their squared distances. Those without a method ``bounds`` contribute their distances. Return as
     :func:`nearest_by_bound`.
     """
     shape = len(ends[0][2]), len(ends[0][1])
     known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
-    for r, (manifold, prototypes, samples) in zip(weighted, ends, strict=True):
+    columns = np.broadcast_to(weighted, (shape[1], len(ends))).T
+    for r, (manifold, prototypes, samples) in zip(columns, ends, strict=True):
         if hasattr(manifold, "bounds"):
             found = manifold.bounds(prototypes, samples)
             lower += r * np.square(np.maximum(found.lower, 0.0))
-            slack += r * np.square(found.slack)
+            slack += r.max() * np.square(found.slack)
             bounded.append((r, found.lengths_of))
         else:
             known += r * manifold.sqdist(prototypes, samples)
 
     def lengths_of(rows: Array, columns: Array) -> Array:
-        squares = [r * np.square(exact(rows, columns)) for r, exact in bounded]
+        squares = [r[columns] * np.square(exact(rows, columns)) for r, exact in bounded]
         return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
 
     lower += known

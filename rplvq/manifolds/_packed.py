@@ -52,7 +52,7 @@ class ProductPrototypes:
 
 @library_part
 class RelevancePrototypes:
-    """Prototypes of a product that share learned state, which includes the relevances (F,) times the scale."""
+    """Prototypes of a product with learned state, which includes the relevances, (F,) or (K, F), times the scale."""
 
     __slots__ = ("parts", "shapes", "weighted")
 
@@ -67,7 +67,18 @@ class RelevancePrototypes:
         return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
 
     def with_codes(self, codes: Array) -> RelevancePrototypes:
-        """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state."""
+        """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state.
+
+        Codes that are those of a prototype have its local relevances, and others have the geometric mean of all.
+        """
         parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
         found = tuple(old.with_codes(new) if hasattr(old, "with_codes") else new for old, new in parts)
-        return RelevancePrototypes(found, self.shapes, self.weighted)
+        return RelevancePrototypes(found, self.shapes, self._weighted_of(codes))
+
+    def _weighted_of(self, codes: Array) -> Array:
+        """Return the scaled relevances of codes (M, F, ...) or (M, d), of which some are those of prototypes."""
+        if self.weighted.ndim == 1:
+            return self.weighted
+        same = np.all(np.asarray(codes)[:, None] == np.asarray(self), axis=tuple(range(2, codes.ndim + 1)))  # (M, K)
+        mean = np.exp(np.log(self.weighted).mean(axis=0))
+        return np.asarray(np.where(same.any(axis=1)[:, None], self.weighted[same.argmax(axis=1)], mean))

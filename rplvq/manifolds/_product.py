@@ -15,7 +15,7 @@ from rplvq.capabilities import Components
 from rplvq.exceptions import PointError
 from rplvq.manifolds._lower_bound import nearest_of_sum
 from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
-from rplvq.manifolds._relevances import as_relevances, log_step, require_relevances, shortened, weighted_sum
+from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, require_relevances, shortened, weighted_sum
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Prototypes
 
@@ -28,7 +28,7 @@ class ProductGeodesics(NamedTuple):
 
     sqdist: Array  # (B, K)
     parts: tuple[Any, ...]
-    weighted: Array  # (F,)
+    weighted: Array  # (F,) or (K, F)
 
 
 def _as_shapes(value: Any) -> Shapes:
@@ -38,7 +38,7 @@ def _as_shapes(value: Any) -> Shapes:
 def _all_additive(product: Any) -> bool:
     """Whether tangents of batches add up: all factors offer ``pull`` and ``exp``, and no relevance is learned."""
     offers = all(hasattr(factor, "pull") and hasattr(factor, "exp") for factor in product.factors)
-    return offers and product.relevances != "learned"
+    return offers and product.relevances not in LEARNED
 
 
 def _any_offers(method: str) -> Callable[[Any], bool]:
@@ -61,9 +61,10 @@ class Product:
         The metric of each part, of any kind.
     shapes : sequence of F tuple of int, optional
         Shape of a point of each factor, such as ``[(5, 5), (3,)]``, if X is packed. By default X is stacked.
-    relevances : sequence of F float, "learned" or None, default=None
+    relevances : sequence of F float, "learned", "local" or None, default=None
         Relevances, which are scaled to the mean 1; None stands for equal ones. "learned" starts with equal ones, and
-        learns them together with the prototypes.
+        learns them together with the prototypes. "local" learns one set for each prototype, for classes that different
+        factors tell apart.
     rate : float, default=3
         Step size of the logarithms of learned relevances, in units of the steps of prototypes. With 0 they stay equal.
     penalty : float, default=1e-3
@@ -86,7 +87,9 @@ class Product:
     The gradient of a penalty, ``penalty t_i sum_bk |w_bk| d^2(x_b, w_k)``, is added to it. t moves by ``-rate / 2``
     times the sum, divided by the mean squared distance of the batch, so that the unit of distances does not matter. No
     logarithm moves by more than 0.1 in a step. Relevances are one set for all prototypes (generalised relevance LVQ,
-    Hammer and Villmann 2002, doi:10.1016/S0893-6080(02)00079-5, has one per feature of a vector).
+    Hammer and Villmann 2002, doi:10.1016/S0893-6080(02)00079-5, has one per feature of a vector). Local relevances are
+    one set per prototype, with sums over b alone, and all sets share one scale (local relevance determination, Hammer,
+    Schleif and Villmann 2005). Prototypes that :class:`rplvq.Grow` adds start with the mean of all sets.
 
     With learned relevances, `move` also changes the metric, and training is not distributed. Codes of each factor must
     have the shape of its points.
@@ -119,7 +122,9 @@ class Product:
 
     factors: tuple[Any, ...] = attrs.field(converter=tuple)
     shapes: Shapes = attrs.field(default=None, converter=_as_shapes)
-    relevances: tuple[float, ...] | Literal["learned"] | None = attrs.field(default=None, converter=as_relevances)
+    relevances: tuple[float, ...] | Literal["learned", "local"] | None = attrs.field(
+        default=None, converter=as_relevances
+    )
     rate: float = attrs.field(default=3.0, validator=number_in(closed=True, finite=True))
     penalty: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
@@ -170,12 +175,13 @@ class Product:
         return join(arrays, self.shapes)
 
     def relevances_of(self, prototypes: Prototypes = None) -> Array:
-        """Return the relevances (F,), of mean 1: those that trained prototypes store, else those given or equal ones.
+        """Return the relevances, of mean 1: those that trained prototypes store, else those given or equal ones.
 
-        Those of a fitted model are ``product.relevances_of(model.state_.prototypes)``.
+        They have the shape (F,), or (K, F) if they are local. Those of a fitted model are
+        ``product.relevances_of(model.state_.prototypes)``.
         """
         weighted = self._weights_of(prototypes)
-        return np.asarray(weighted * (len(weighted) / weighted.sum()))
+        return np.asarray(weighted / weighted.mean(axis=-1, keepdims=True))
 
     @property
     def max_step_length(self) -> float:
@@ -211,9 +217,12 @@ class Product:
             factor.move(part, shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
-        if self.relevances == "learned" and self.rate > 0 and len(moved) > 1:
-            pulls = np.array([np.vdot(weights, part.sqdist) for part in geodesics.parts])
-            weighted = log_step(weighted, pulls, geodesics.sqdist, weights, self.rate, self.penalty)
+        if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:
+            pulls = np.stack([np.sum(weights * part.sqdist, axis=0) for part in geodesics.parts], axis=1)  # (K, F)
+            strength = np.sum(np.abs(weights) * geodesics.sqdist, axis=0)[:, None]
+            if self.relevances == "learned":
+                pulls, strength = pulls.sum(axis=0), strength.sum()
+            weighted = log_step(weighted, pulls, geodesics.sqdist, strength, self.rate, self.penalty)
         return self._carried(moved, weighted)
 
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
@@ -294,7 +303,10 @@ class Product:
         return result
 
     def _weights_of(self, prototypes: Prototypes) -> Array:
-        """Return the weights (F,) of the squared distances: the relevances, times the scale if they are learned."""
+        """Return the weights of the squared distances: the relevances, times the scale if they are learned.
+
+        They have the shape (F,), or (K, F) if relevances are local and trained.
+        """
         if isinstance(prototypes, RelevancePrototypes):
             return prototypes.weighted
         if self.relevances is None or isinstance(self.relevances, str):
@@ -304,7 +316,7 @@ class Product:
 
     def _carried(self, parts: tuple[Prototypes, ...], weighted: Array) -> Prototypes:
         """Return prototypes, which store relevances only if these or the state of a factor are learned."""
-        if self.relevances == "learned" or any(hasattr(part, "with_codes") for part in parts):
+        if self.relevances in LEARNED or any(hasattr(part, "with_codes") for part in parts):
             return RelevancePrototypes(parts, self.shapes, weighted)
         return ProductPrototypes(parts, self.shapes)
 

@@ -7,6 +7,8 @@ import numpy as np
 
 from rplvq.protocols import Array
 
+LEARNED = ("learned", "local")
+"""The rules by which relevances are learned: one set for all prototypes, or one for each prototype."""
 LONGEST = 0.1
 """Largest change of the logarithm of a relevance in one step."""
 LARGEST = 50.0
@@ -21,11 +23,11 @@ def as_relevances(value: Any) -> Any:
 
 
 def require_relevances(value: Any, n_factors: int) -> None:
-    """Raise ValueError unless ``value`` is None, "learned" or numbers for F factors, not negative and not all 0."""
-    if value is None or value == "learned":
+    """Raise ValueError unless ``value`` is None, a rule or numbers for F factors, not negative and not all 0."""
+    if value is None or value in LEARNED:
         return
     if isinstance(value, str):
-        raise ValueError(f"relevances must be 'learned', a sequence of numbers or None, got {value!r}")
+        raise ValueError(f"relevances must be 'learned', 'local', a sequence of numbers or None, got {value!r}")
     if len(value) != n_factors:
         raise ValueError(f"relevances has {len(value)} entries for {n_factors} factors")
     for index, number in enumerate(value):
@@ -35,33 +37,38 @@ def require_relevances(value: Any, n_factors: int) -> None:
         raise ValueError("relevances are all 0: at least one must be positive")
 
 
-def log_step(weighted: Array, pulls: Array, sqdist: Array, weights: Array, rate: float, penalty: float) -> Array:
-    """Return the scaled relevances (F,) after one step, as :class:`rplvq.manifolds.Product` defines it.
+def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: float, penalty: float) -> Array:
+    """Return the scaled relevances after one step, as :class:`rplvq.manifolds.Product` defines it.
 
-    ``weighted`` are the relevances times the scale, ``pulls`` (F,) the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, and
-    the squared distances and the weights (B, K) are those of the product.
+    ``weighted`` are the relevances times the scale, and ``pulls`` the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, both
+    (F,), or (K, F) with sums over b alone. ``sqdist`` (B, K) are the squared distances of the product, and ``strength``
+    is their sum weighted by the absolute weights, a number or (K, 1). Of (K, F), all sets are scaled to the geometric
+    mean of their means, so that they share one scale.
 
     Examples
     --------
-    >>> one, two = np.ones((1, 2)), np.array([[0.5, -0.5]])
-    >>> log_step(np.array([1.0, 1.0]), np.array([0.2, -0.2]), one, two, rate=1.0, penalty=0.0).round(3)
+    >>> one = np.ones((1, 2))
+    >>> log_step(np.array([1.0, 1.0]), np.array([0.2, -0.2]), one, 1.0, rate=1.0, penalty=0.0).round(3)
     array([0.905, 1.105])
     """
     unit = float(sqdist.mean())
     if not unit > 0:
         return weighted
     logs = np.log(weighted)
-    change = weighted * pulls + penalty * np.vdot(np.abs(weights), sqdist) * logs
-    change *= -0.5 * rate / unit
-    change *= LONGEST / max(np.abs(change).max(), LONGEST)
-    return np.asarray(np.exp(np.clip(logs + change, -LARGEST, LARGEST)))
+    change = -0.5 * rate / unit * (weighted * pulls + penalty * strength * logs)
+    change *= LONGEST / np.maximum(np.abs(change).max(axis=-1, keepdims=True), LONGEST)
+    result = np.exp(np.clip(logs + change, -LARGEST, LARGEST))
+    if result.ndim == 2:
+        means = result.mean(axis=1, keepdims=True)
+        result *= np.exp(np.log(means).mean()) / means
+    return np.asarray(result)
 
 
 def weighted_sum(weighted: Array, sqdist: Sequence[Array]) -> Array:
-    """Return the sum of the squared distances (B, K) of the factors, times their weights (F,)."""
-    total = weighted[0] * sqdist[0]
-    for r, part in zip(weighted[1:], sqdist[1:], strict=True):
-        total += r * part
+    """Return the sum of the squared distances (B, K) of the factors, times their weights (F,) or (K, F)."""
+    total = weighted[..., 0] * sqdist[0]
+    for i, part in enumerate(sqdist[1:], start=1):
+        total += weighted[..., i] * part
     return np.asarray(total)
 
 

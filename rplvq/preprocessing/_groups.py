@@ -16,6 +16,11 @@ from rplvq.protocols import Array
 class GroupTransformer(TransformerMixin, BaseEstimator):
     """A transformer of positive definite matrices (N, n, n) that takes the group of each sample as metadata."""
 
+    # Pipelines pass groups on to these methods without a call of set_fit_request and set_transform_request.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__transform = {"groups": True}  # noqa: RUF012
+
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
         """Fit, then transform the same samples.
 

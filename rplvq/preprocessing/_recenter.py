@@ -74,7 +74,8 @@ class Recenter(GroupTransformer):
     groups : array-like of shape (N,), optional
         Session or subject of each sample, of any sortable type. By default all samples are one group.
 
-    Groups are metadata: in a pipeline they are passed on by scikit-learn's metadata routing.
+    Groups are metadata: in a pipeline they are passed on by scikit-learn's metadata routing, which fit and transform
+    request by default.
 
     Examples
     --------
@@ -94,8 +95,7 @@ class Recenter(GroupTransformer):
     In a pipeline, with a new session at the end:
 
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     recenter = Recenter().set_fit_request(groups=True).set_transform_request(groups=True)
-    ...     pipeline = make_pipeline(recenter, RiemannianLVQ(max_epochs=2, random_state=0))
+    ...     pipeline = make_pipeline(Recenter(), RiemannianLVQ(max_epochs=2, random_state=0))
     ...     labels = pipeline.fit(X, y, groups=session).predict(2.0 * X, groups=np.full(len(X), "wednesday"))
     >>> labels.shape
     (20,)

@@ -91,10 +91,7 @@ class Rescale(GroupTransformer):
     In a pipeline, with a new session at the end:
 
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     steps = [
-    ...         step.set_fit_request(groups=True).set_transform_request(groups=True) for step in (Recenter(), Rescale())
-    ...     ]
-    ...     pipeline = make_pipeline(*steps, RiemannianLVQ(max_epochs=2, random_state=0))
+    ...     pipeline = make_pipeline(Recenter(), Rescale(), RiemannianLVQ(max_epochs=2, random_state=0))
     ...     labels = pipeline.fit(X, y, groups=session).predict(2.0 * X, groups=np.full(len(X), "wednesday"))
     >>> labels.shape
     (20,)

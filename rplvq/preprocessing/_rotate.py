@@ -287,4 +287,4 @@ def _phases(values: Array) -> Array:
 
 
 def _mean(codes: Array, rows: Array) -> Array:
-    return riemannian_mean(AffineInvariant(), subset(codes, rows)).code
+    return riemannian_mean(AffineInvariant(), subset(codes, rows), tol=1e-6).code

@@ -84,6 +84,10 @@ RUNS = {
     "Bures-Wasserstein": ({"manifold": "bures_wasserstein"}, (X, Y)),
     "learned Log-Euclidean": ({"manifold": "learned_log_euclidean"}, (X, Y)),
     "product, learned": ({"manifold": PAIR, "sigma2": 1.0}, (np.stack([X, X[::-1]], axis=1), Y)),
+    "product, local": (
+        {"manifold": attrs.evolve(PAIR, relevances="local"), "sigma2": 1.0},
+        (np.stack([X, X[::-1]], axis=1), Y),
+    ),
     "projected": ({"manifold": "euclidean", "step_size": 0.1}, (X, Y)),
     "vectors": ({"manifold": "euclidean_vectors"}, vector_classes()),
     "sphere": ({"manifold": Sphere(3)}, sphere_classes()),

@@ -86,6 +86,7 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "learned-log-euclidean": ({"manifold": LearnedLogEuclidean(rate=0.5, rank=6)}, SPD, CLASS),
     "learned-log-euclidean-hermitian": ({"manifold": "learned_log_euclidean", "batch_size": 3}, HERMITIAN, CLASS),
     "product": ({"manifold": Product([LogEuclidean(), AffineInvariant()], relevances=[1, 2])}, PAIRS, CLASS),
+    "product-local": ({"manifold": Product([LogEuclidean()] * 2, relevances="local"), "sigma2": 1.0}, PAIRS, CLASS),
     "product-learned": ({"manifold": Product([LogEuclidean()] * 2, relevances="learned"), "sigma2": 1.0}, PAIRS, CLASS),
     "product-packed": ({"manifold": PACKED, "batch_size": 5}, PACKED.pack([HERMITIAN, VECTORS]), CLASS),
     "projected": ({"manifold": ProjectedEuclidean(tau=1e-3)}, SPD, CLASS),

@@ -19,22 +19,24 @@ from rplvq import (
     AffineInvariant,
     BuresWasserstein,
     EuclideanVectors,
+    Grow,
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
     Product,
     ProjectedEuclidean,
+    Prune,
     RiemannianLVQ,
     TangentSpace,
     explain,
 )
-from rplvq.arrays import LazyRows
+from rplvq.arrays import LazyRows, sqrtm
 from rplvq.datasets import load_digits_covariances, make_syn2
 from rplvq.manifolds import _affine_invariant, is_additive
 from rplvq.manifolds._packed import RelevancePrototypes
 from rplvq.manifolds._relevances import log_step
 from rplvq.testing import check_manifold
-from tests.problems import FEW, spd, spd_classes, vector_classes
+from tests.problems import FEW, spd, spd_classes, vector_classes, wrapped_normal
 
 AI, LE = AffineInvariant(compiled=False), LogEuclidean()
 X, Y = spd_classes(per_class=12)
@@ -53,10 +55,10 @@ def useful_and_noise(seed=0, per_class=40, n_classes=3):
     ids=lambda factor: type(factor).__name__,
 )
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 5}, {"batch_size": None}, {"early_stopping": True}], ids=str)
-@pytest.mark.parametrize("relevances", [None, [3.0], "learned"])
+@pytest.mark.parametrize("relevances", [None, [3.0], "learned", "local"])
 def test_a_product_of_one_factor_trains_as_this_factor(factor, settings, relevances):
     common = {"max_epochs": 12, "sigma2": 1.0, "random_state": 0} | settings
-    if relevances == "learned":
+    if relevances in ("learned", "local"):
         common["step_size"] = 0.05  # training with a learned metric is not ended early
     weights = np.random.default_rng(0).uniform(0, 2, len(Y))
     alone = RiemannianLVQ(factor, **common).fit(X, Y, weights)
@@ -76,14 +78,14 @@ def test_a_product_of_one_factor_chooses_sigma2_and_settles_as_this_factor():
     assert_allclose(same.prototypes_[:, 0], alone.prototypes_, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("relevances", [[3.0, 1.0, 2.0], "learned"])
+@pytest.mark.parametrize("relevances", [[3.0, 1.0, 2.0], "learned", "local"])
 def test_the_order_of_factors_does_not_matter(relevances):
     rng = np.random.default_rng(1)
     parts = [X, spd(rng, len(Y), 3), rng.normal(size=(len(Y), 2))]
     factors, order = [AI, LE, EuclideanVectors()], [2, 0, 1]
     fitted = []
     for places in ([0, 1, 2], order):
-        given_ = relevances if relevances == "learned" else [relevances[i] for i in places]
+        given_ = relevances if isinstance(relevances, str) else [relevances[i] for i in places]
         shapes = [parts[i].shape[1:] for i in places]
         product = Product([factors[i] for i in places], shapes=shapes, relevances=given_)
         points = product.pack([parts[i] for i in places])
@@ -93,7 +95,7 @@ def test_the_order_of_factors_does_not_matter(relevances):
         fitted.append((model.decision_function(points), product.relevances_of(model.state_.prototypes)))
     (first, own), (second, other) = fitted
     assert_allclose(second, first, rtol=1e-8, atol=1e-10)
-    assert_allclose(other, own[order], rtol=1e-8)
+    assert_allclose(other, own[..., order], rtol=1e-8)
 
 
 def test_distances_add_up_generalised_eigenvalues():
@@ -154,10 +156,10 @@ def test_the_step_of_relevances_follows_the_gradient_of_the_loss(dtype):
 
 
 def test_the_penalty_pulls_relevances_to_equality():
-    weighted, weights = np.array([1.5, 0.5]), np.array([[0.1, -0.1]])
+    weighted = np.array([1.5, 0.5])
     for _ in range(200):
         before = weighted
-        weighted = log_step(weighted, np.zeros(2), np.ones((1, 2)), weights, 1.0, 1.0)
+        weighted = log_step(weighted, np.zeros(2), np.ones((1, 2)), 0.2, 1.0, 1.0)
         assert (np.abs(weighted - 1) < np.abs(before - 1)).all()
     assert_allclose(weighted, 1, atol=1e-3)
 
@@ -167,7 +169,7 @@ def test_relevances_stay_positive_with_mean_1(pulls, rate):
     product = Product([LE, LE, LE], relevances="learned")
     weighted = np.array([1.0, 2.0, 0.5])
     for _ in range(1000):
-        weighted = log_step(weighted, np.array(pulls), np.full((1, 2), 3.0), np.ones((1, 2)), rate, 0.0)
+        weighted = log_step(weighted, np.array(pulls), np.full((1, 2), 3.0), 6.0, rate, 0.0)
     relevances = product.relevances_of(RelevancePrototypes((X[:2],) * 3, None, weighted))
     assert (relevances > 0).all()
     assert relevances.mean() == pytest.approx(1, abs=1e-12)
@@ -202,6 +204,85 @@ def test_a_rate_of_0_changes_nothing():
     check_manifold(Product([AI, LE], relevances="learned", rate=0), both[:8])
 
 
+# --- relevances of each prototype
+
+
+def own_factors(seed, per_class):
+    """Class c of 3 is close to a centre in factor c, and spread out in the other factors: (N, 3, 3, 3), and classes."""
+    rng = np.random.default_rng(seed)
+    roots = sqrtm(wrapped_normal(np.random.default_rng(99), 3, 3, 0.7))
+    y = rng.permutation(np.repeat(np.arange(3), per_class))
+    points = np.stack([wrapped_normal(rng, len(y), 3, 0.8) for _ in range(3)], axis=1)
+    points[np.arange(len(y)), y] = roots[y] @ wrapped_normal(rng, len(y), 3, 0.25) @ roots[y]
+    return 0.5 * (points + points.swapaxes(-1, -2)), y
+
+
+def local_model(**settings):
+    common = {"sigma2": 1.0, "step_size": 0.3, "max_epochs": 30, "random_state": 0}
+    return RiemannianLVQ(Product([LE] * 3, relevances="local"), **common | settings)
+
+
+def test_classes_that_different_factors_tell_apart_need_local_relevances():
+    points, y = own_factors(0, 60)
+    unseen, truth = own_factors(100, 200)
+    scores = {}
+    for relevances in (None, "learned", "local"):
+        model = local_model().set_params(manifold__relevances=relevances).fit(points, y)
+        scores[relevances] = model.score(unseen, truth)
+    relevances = model.manifold.relevances_of(model.state_.prototypes)
+    assert_array_equal(relevances.argmax(axis=1), [0, 1, 2])
+    assert_allclose(relevances.mean(axis=1), 1, rtol=1e-12)
+    assert relevances.max(axis=1).min() > 2
+    assert scores["local"] > 0.96
+    assert scores["local"] > max(scores[None], scores["learned"]) + 0.05
+
+
+def test_local_relevances_follow_the_gradient_of_the_loss():
+    rng = np.random.default_rng(4)
+    points, labels, targets = (
+        np.stack([spd(rng, 9, 3) for _ in range(3)], axis=1),
+        np.array([0, 1, 1]),
+        rng.permutation(6) % 2,
+    )
+    product, cost, step = Product([AI, LE, AI], relevances="local", rate=1.0, penalty=0.0), RSLVQ(), 1e-3
+    codes, logs = product.encode(points), rng.normal(size=(3, 3)) * 0.2
+    logs -= np.log(np.exp(logs).mean(axis=1, keepdims=True))  # one scale for all sets
+
+    def at(logs):
+        return RelevancePrototypes(tuple(codes[:3, i] for i in range(3)), None, np.exp(logs))
+
+    def loss(logs):
+        return cost(product.sqdist(at(logs), codes[3:]), targets, labels, 0.8).loss.mean()
+
+    wanted = np.zeros((3, 3))
+    for place in np.ndindex(3, 3):
+        change = np.zeros((3, 3))
+        change[place] = 1e-5
+        wanted[place] = (loss(logs + change) - loss(logs - change)) / 2e-5
+    geodesics = product.connect(at(logs), codes[3:])
+    moved = product.move(geodesics, 2 * step * cost(geodesics.sqdist, targets, labels, 0.8).slope / 6)
+    free = np.exp(logs - step * wanted / geodesics.sqdist.mean())
+    means = free.mean(axis=1, keepdims=True)
+    assert_allclose(moved.weighted, free / means * np.exp(np.log(means).mean()), rtol=1e-8)
+
+
+def test_local_relevances_stay_with_their_prototypes():
+    points, y = own_factors(1, 20)
+    model = local_model(prototypes_per_class=2, max_epochs=5).fit(points, y)
+    old = model.state_.prototypes
+    codes = np.asarray(old)
+    chosen = old.with_codes(np.concatenate([codes[[4, 1]], codes[:1] + 1e-3]))
+    assert_array_equal(chosen.weighted[:2], old.weighted[[4, 1]])
+    assert_allclose(chosen.weighted[2], np.exp(np.log(old.weighted).mean(axis=0)), rtol=1e-12)
+    for rule in (Grow(at_most=3, every=2), Prune(every=2)):
+        model = local_model(prototypes_per_class=2, max_epochs=6, growth=(rule,)).fit(points, y)
+        assert len(model.state_.prototypes.weighted) == len(model.prototype_labels_)
+        assert model.score(points, y) > 0.9
+    late = local_model(max_epochs=5).fit(points[y < 2], y[y < 2])
+    late.partial_fit(points, y, classes=[0, 1, 2])
+    assert late.state_.prototypes.weighted.shape == (3, 3)
+
+
 # --- what travels with prototypes
 
 
@@ -222,6 +303,7 @@ def test_only_products_of_additive_factors_with_fixed_relevances_are_additive():
     assert is_additive(Product([AI, LE], relevances=[1, 2]))
     assert not is_additive(Product([AI, LearnedLogEuclidean()]))
     assert not is_additive(Product([AI, LE], relevances="learned"))
+    assert not is_additive(Product([AI, LE], relevances="local"))
     assert not hasattr(Product([AI]), "unit")
     weights = np.linspace(0.5, 1.5, len(Y))
     both, projected = np.stack([X, 3 * X], axis=1), ProjectedEuclidean(relative=True)
@@ -305,7 +387,7 @@ def test_lazy_rows_give_the_same_references():
     assert_array_equal(lazy_codes, codes)
 
 
-@pytest.mark.parametrize("relevances", [[1.0, 3.0], "learned"])
+@pytest.mark.parametrize("relevances", [[1.0, 3.0], "learned", "local"])
 def test_explanations_are_shares_of_the_factors(relevances):
     both, y = useful_and_noise(per_class=10)
     product = Product([AI, LE], relevances=relevances)
@@ -330,9 +412,11 @@ def test_the_nearest_is_that_of_all_distances(seed, count, kind):
     points = np.stack([spd(rng, 60, 3, rng.uniform(0.1, 3), dtype), spd(rng, 60, 3, 1.0, dtype)], axis=1)
     codes = product.encode(points)
     prototypes = product.move(product.connect(codes[:count], codes[-5:]), rng.uniform(-0.1, 0.2, (5, count)))
-    groups, wanted = rng.integers(3, size=count), product.sqdist(prototypes, codes).argmin(axis=1)
-    assert_array_equal(product.nearest(prototypes, codes), wanted)
-    assert_array_equal(groups[product.nearest(prototypes, codes, groups)], groups[wanted])
+    local = RelevancePrototypes(prototypes.parts, None, rng.uniform(0.01, 1, (count, 2)))
+    for case, found in ((product, prototypes), (Product([AI, second], relevances="local"), local)):
+        groups, wanted = rng.integers(3, size=count), case.sqdist(found, codes).argmin(axis=1)
+        assert_array_equal(case.nearest(found, codes), wanted)
+        assert_array_equal(groups[case.nearest(found, codes, groups)], groups[wanted])
 
 
 def test_the_search_computes_few_distances(monkeypatch):
@@ -377,7 +461,10 @@ def test_messages_name_the_factor():
         (([AI, LE], None, [1, -1]), r"relevances\[1\] must be a finite number of at least 0, got -1"),
         (([AI, LE], None, [1, np.nan]), r"relevances\[1\] must be a finite number"),
         (([AI, LE], None, [0, 0]), "at least one must be positive"),
-        (([AI, LE], None, "learn"), "relevances must be 'learned', a sequence of numbers or None, got 'learn'"),
+        (
+            ([AI, LE], None, "learn"),
+            "relevances must be 'learned', 'local', a sequence of numbers or None, got 'learn'",
+        ),
         (([AI, LE], None, None, -1), "rate must be a finite number of at least 0"),
         (([AI, LE], None, None, 1, np.inf), "penalty must be a finite number"),
     ],

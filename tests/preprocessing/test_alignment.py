@@ -39,13 +39,9 @@ def subjects(dtype=float, unit=1.0, per_class=10):
     return 0.5 * (X + X.conj().swapaxes(1, 2)), np.tile(y, 3), np.repeat(["anna", "ben", "new"], 3 * per_class)
 
 
-def asking(step):
-    return step.set_fit_request(groups=True).set_transform_request(groups=True)
-
-
 def aligned(online=False, prior_weight=1.0):
     steps = Recenter(online=online), Rescale(online=online), Rotate("new", prior_weight=prior_weight)
-    return make_pipeline(*map(asking, steps), RiemannianLVQ(max_epochs=0))
+    return make_pipeline(*steps, RiemannianLVQ(max_epochs=0))
 
 
 def labelled(y, groups, n=4):
@@ -94,7 +90,7 @@ def test_labels_of_test_samples_change_nothing(online):
 def test_online_a_sample_depends_on_no_later_one(name):
     X, y, groups = subjects()
     train = labelled(y, groups)
-    steps = make_pipeline(*(asking(step) for step in (Recenter(online=True), Rescale(online=True))))
+    steps = make_pipeline(Recenter(online=True), Rescale(online=True))
     steps.fit(X[train], y[train], groups=groups[train])
     T, days = X[~train], np.full((~train).sum(), name)
     whole = steps.transform(T, groups=days)

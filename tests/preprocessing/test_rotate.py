@@ -62,7 +62,7 @@ def test_turning_the_target_turns_the_sources_as_well():
 
 
 def _means(X, y):
-    return np.stack([riemannian_mean(AffineInvariant(), X[y == c]).code for c in np.unique(y)])
+    return np.stack([riemannian_mean(AffineInvariant(), X[y == c], tol=1e-6).code for c in np.unique(y)])
 
 
 def _loss(rotate, X, y, groups):
@@ -91,7 +91,7 @@ def test_it_fits_as_well_as_pyriemann(n, noise):
     ours = Rotate("t", prior_weight=0, tol=1e-8).fit(X, y, groups=groups)
     goal, own = (_means(X[groups == name], y[groups == name]) for name in "ts")
     loss = [np.sum((goal - Q @ own @ Q.T) ** 2) for Q in (theirs.rotations_["s"], ours.rotations_[0])]
-    assert loss[1] <= loss[0] * (1 + 1e-9)
+    assert loss[1] <= loss[0] * (1 + 1e-6) + 1e-9
     if n == 2 and noise == 0:
         assert_allclose(ours.transform(X, groups=groups), theirs.fit_transform(X, encoded), atol=1e-6)
 
