@@ -260,7 +260,7 @@ def test_names_of_features_output_and_requests_survive(path: pathlib.Path) -> No
     again = load_model(path)
     assert_array_equal(again.feature_names_in_, ["a", "b", "c"])
     pandas.testing.assert_frame_equal(again.transform(frame), model.transform(frame))
-    assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust", "resume": None}
+    assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust", "groups": True, "resume": None}
     with pytest.raises(ValueError, match="feature names"):
         again.predict(frame.rename(columns={"a": "z"}))
 
