@@ -9,7 +9,7 @@ import numpy as np
 
 from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.published import BCI, BCI_MEANS
-from examples.paper.report import by_method, spread, table
+from examples.paper.report import by_method, mean_of, spread, table
 from examples.paper.runner import load
 
 __all__ = ["parts", "selection_regret"]
@@ -50,16 +50,12 @@ def selected(folder: pathlib.Path) -> str:
     for method in ("PLRSQ-AN", "PLRSQ-Const"):
         runs = [[r["result"] for r in load(folder, "bci2a-selection", f"{method}, {subject}")] for subject in SUBJECTS]
         for title, name in SETTINGS if any(runs) else ():
-            rows.append([f"{title}, {method}", "", *(_mean([r["chosen"][name] for r in run]) for run in runs)])
+            rows.append([f"{title}, {method}", "", *(mean_of([r["chosen"] for r in run], name) for run in runs)])
         whole = zip(*([r["kappa"] for r in run] for run in runs), strict=False)  # seeds that all subjects have
         means = [float(np.mean(seed)) for seed in whole]
-        cells = (f"{np.mean([r['kappa'] for r in run]):.2f}" if run else "" for run in runs)
-        rows.append([f"kappa, {method}", spread(means, digits=3) if means else "not run", *cells])
+        cells = (mean_of(run, "kappa", ".2f") for run in runs)
+        rows.append([f"kappa, {method}", spread(means, digits=3, absent="not run"), *cells])
     return table(["chosen by 5 folds of session 1", "mean [seeds]", *SUBJECTS], rows)
-
-
-def _mean(values: list[float]) -> str:
-    return f"{np.mean(values):.3g}" if values else ""
 
 
 def selection_regret(folder: pathlib.Path) -> list[dict[str, Any]]:

@@ -12,14 +12,13 @@ from matplotlib.figure import Figure
 
 from examples.paper.report_bci2a import selection_regret
 from examples.paper.report_cifar10 import SIZES
+from examples.paper.report_overview import PLRSQ
+from examples.paper.report_synthetic import TITLES
 from examples.paper.runner import load
 from rplvq import Annealed
 from rplvq.datasets import make_syn1, make_syn2
 
 __all__ = ["draw"]
-
-TITLES = {"syn1": "SynI", "syn2": "SynII"}
-PLRSQ = ("PLRSQ-AN", "PLRSQ-Const")
 
 
 def profiles(_: pathlib.Path, axes: Any) -> None:
@@ -86,6 +85,8 @@ def eth80(folder: pathlib.Path, axes: Any) -> None:
                 _curve(ax, results[0][label], [r["accuracy"] for r in results], method)
         ax.set(xlabel=label.replace("_", " "), ylabel="test accuracy", title="ETH-80, C = 8")
         _legend(ax)
+    axes[0].set(xscale="log", xticks=(0.5, 1, 2, 5), xticklabels=("0.5", "1", "2", "5"))
+    axes[0].minorticks_off()
 
 
 def cifar10(folder: pathlib.Path, axes: Any) -> None:
@@ -121,7 +122,7 @@ def bci2a(folder: pathlib.Path, axes: Any) -> None:
     for ax, name in zip(axes, ("accuracy, 5 folds of session 1", "kappa on session 2"), strict=True):
         ax.set(xlabel="sigma2", ylabel=name)
     if sigma2:
-        axes[1].legend(ncols=3, fontsize="small")
+        axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
 
 def _curve(ax: Axes, x: Any, runs: list[Any], method: str) -> None:
@@ -134,7 +135,7 @@ def _curve(ax: Axes, x: Any, runs: list[Any], method: str) -> None:
 
 def _legend(ax: Axes) -> None:
     if ax.get_legend_handles_labels()[0]:
-        ax.legend()
+        ax.legend(fontsize="small")
 
 
 # The drawing, its rows and columns, and its size in inches, by the name of the file.
@@ -144,7 +145,7 @@ FIGURES: dict[str, tuple[Callable[[pathlib.Path, Any], None], tuple[int, int], t
     "convergence": (convergence, (2, 2), (9, 6.4)),
     "annealing": (annealing, (1, 2), (9, 3.6)),
     "eth80": (eth80, (1, 2), (9, 3.6)),
-    "cifar10": (cifar10, (1, 3), (12, 3.6)),
+    "cifar10": (cifar10, (1, 3), (10.5, 3.6)),
     "bci2a": (bci2a, (1, 2), (9, 3.6)),
 }
 
