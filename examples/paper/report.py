@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from examples.paper.runner import Record, load
 from rplvq.evaluation import wilcoxon_p_value
 
-__all__ = ["best_of_grids", "by_method", "fill", "mean_of", "paired", "score_of_folds", "spread", "table"]
+__all__ = ["best_of_grids", "by_method", "fill", "mean_of", "paired", "results", "spread", "table"]
+
+
+def results(folder: pathlib.Path, experiment: str, method: str | None = None) -> list[Record]:
+    """Return the results of an experiment, of one method or all, by method and repetition."""
+    return [record["result"] for record in load(folder, experiment, method)]
 
 
 def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict[int, Any]]:
@@ -42,13 +48,13 @@ def mean_of(results: Sequence[Mapping[str, Any]], name: str, form: str = ".3g") 
     return f"{np.mean([result[name] for result in results]):{form}}" if results else ""
 
 
-def score_of_folds(record: Mapping[str, Any]) -> float:
+def _score_of_folds(record: Mapping[str, Any]) -> float:
     """Return the best mean accuracy over the folds that a selection found."""
     return max(float(row[-1]) for row in record["result"]["tried"])
 
 
 def best_of_grids(
-    records: Iterable[Mapping[str, Any]], n_jobs: int, score: Callable[[Mapping[str, Any]], float] = score_of_folds
+    records: Iterable[Mapping[str, Any]], n_jobs: int, score: Callable[[Mapping[str, Any]], float] = _score_of_folds
 ) -> list[Mapping[str, Any]]:
     """Return the record with the highest score of each repetition whose grid is complete.
 

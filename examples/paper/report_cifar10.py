@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 
-from examples.paper.report import best_of_grids, by_method, mean_of, spread, table
+from examples.paper.report import best_of_grids, by_method, mean_of, results, spread, table
 from examples.paper.runner import load
 
 __all__ = ["SIZES", "parts"]
@@ -44,7 +44,7 @@ def times(folder: pathlib.Path) -> str:
     """Return the table of seconds per epoch, and of seconds for the 10000 test images."""
     rows: dict[str, list[str]] = {"seconds per epoch": [], "seconds for 10000 test images": []}
     for n in SIZES:
-        results = [record["result"] for record in load(folder, f"cifar10-times-N{n}")]
+        runs = results(folder, f"cifar10-times-N{n}")
         for cells, key in zip(rows.values(), ("seconds_per_epoch", "predict_cpu_seconds"), strict=True):
-            cells.append(f"{results[0][key]:.3f}" if results else "not run")
+            cells.append(f"{runs[0][key]:.3f}" if runs else "not run")
     return table(["PLRSQ-AN, one prototype per class", *HEAD[1:]], [[name, *cells] for name, cells in rows.items()])

@@ -22,7 +22,7 @@ from examples.paper.published import (
     SYNTHETIC_P,
     SYNTHETIC_SELECTED,
 )
-from examples.paper.report import by_method
+from examples.paper.report import by_method, results
 from examples.paper.report_cifar10 import SIZES
 from examples.paper.report_eth80 import chosen_by_folds
 from examples.paper.report_synthetic import chosen_by_validation
@@ -82,7 +82,7 @@ def parts(folder: pathlib.Path) -> dict[str, str]:
 def repetitions(folder: pathlib.Path) -> dict[str, str]:
     """Return how many repetitions all parts of a result have, and how many the paper has if that is known."""
     eth80 = [f"eth80-full256-C{c}" for c in ETH80_SELECTED]
-    results: dict[str, tuple[Sequence[str], Sequence[str], int | None]] = {
+    entries: dict[str, tuple[Sequence[str], Sequence[str], int | None]] = {
         "sigma2": (["syn1-grid", "syn2-grid"], [f"{method}, K=1, T=100" for method in PLRSQ], 30),
         "convergence": (["syn1-curves", "syn2-curves"], list(POWERS), 30),
         "eth80-curves": (["eth80-curves"], [f"{m}, {name}" for m in PLRSQ for name in ("sigma2", "prototypes")], 20),
@@ -90,16 +90,16 @@ def repetitions(folder: pathlib.Path) -> dict[str, str]:
         "bci2a-selection": (["bci2a-selection"], [f"PLRSQ-Const, S{subject}" for subject in range(1, 10)], None),
     }
     for problem in SYNTHETIC:
-        results[problem] = ([problem], list(SYNTHETIC[problem]), 30)
-        results[f"{problem}-rates"] = ([f"{problem}-step"], [f"PLRSQ-Const, {name}" for name in RATES[problem]], 30)
-        results[f"{problem}-selection"] = ([f"{problem}-selection"], list(PLRSQ), 30)
+        entries[problem] = ([problem], list(SYNTHETIC[problem]), 30)
+        entries[f"{problem}-rates"] = ([f"{problem}-step"], [f"PLRSQ-Const, {name}" for name in RATES[problem]], 30)
+        entries[f"{problem}-selection"] = ([f"{problem}-selection"], list(PLRSQ), 30)
     for method in ETH80:
-        results[f"eth80-{method}"] = (eth80, [OURS.get(method, method)], 20 if method in ETH80_DEVIATIONS else None)
+        entries[f"eth80-{method}"] = (eth80, [OURS.get(method, method)], 20 if method in ETH80_DEVIATIONS else None)
     for method in BCI_TABLE:
-        results[f"bci2a-{method}"] = (["bci2a"], [OURS.get(method, method)], None)
+        entries[f"bci2a-{method}"] = (["bci2a"], [OURS.get(method, method)], None)
     counted = {
         name: (min(len(load(folder, experiment, method)) for experiment in experiments for method in methods), paper)
-        for name, (experiments, methods, paper) in results.items()
+        for name, (experiments, methods, paper) in entries.items()
     }
     counted["eth80-selection"] = (min(len(chosen_by_folds(folder, c)) for c in ETH80_SELECTED), 20)
     return {name: f"{ours} of {paper}" if paper else f"{ours}" for name, (ours, paper) in counted.items()}
@@ -129,12 +129,12 @@ def shown(claims: Sequence[bool]) -> str:
     return ("in order only" if all(claims) else "not reproduced") if claims else "not run"
 
 
-def _highest_at(records: Sequence[Record], name: str, low: float, high: float) -> list[bool]:
+def _highest_at(found: Sequence[Record], name: str, low: float, high: float) -> list[bool]:
     """Return whether the accuracy where ``name`` is in an interval is at most one deviation below the highest."""
-    if not records:
+    if not found:
         return []
-    x = np.array(records[0]["result"][name])
-    runs = np.array([record["result"]["accuracy"] for record in records])
+    x = np.array(found[0][name])
+    runs = np.array([result["accuracy"] for result in found])
     mean, deviation = runs.mean(axis=0), runs.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(len(x))
     best = int(mean.argmax())
     return [bool(mean[(x >= low) & (x <= high)].max() >= mean[best] - deviation[best])]
@@ -142,7 +142,7 @@ def _highest_at(records: Sequence[Record], name: str, low: float, high: float) -
 
 def _sigma2(folder: pathlib.Path) -> list[bool]:
     """Return for each curve whether it is highest at the values that the paper selects."""
-    curves = [(problem, load(folder, f"{problem}-grid", f"{m}, K=1, T=100")) for problem in SYNTHETIC for m in PLRSQ]
+    curves = [(problem, results(folder, f"{problem}-grid", f"{m}, K=1, T=100")) for problem in SYNTHETIC for m in PLRSQ]
     return [claim for problem, runs in curves for claim in _highest_at(runs, "sigma2", *SYNTHETIC_SELECTED[problem])]
 
 
@@ -150,7 +150,7 @@ def _convergence(folder: pathlib.Path) -> list[bool]:
     """Return for each curve whether the cost, and whether the training error ends below its value before training."""
     claims = []
     for problem, method, name in product(SYNTHETIC, POWERS, ("cost", "training_error")):
-        curves = [record["result"][name] for record in load(folder, f"{problem}-curves", method)]
+        curves = [run[name] for run in results(folder, f"{problem}-curves", method)]
         if curves:
             mean = np.mean(curves, axis=0)
             claims.append(bool(mean[-1] < mean[0]))
@@ -160,7 +160,7 @@ def _convergence(folder: pathlib.Path) -> list[bool]:
 def _eth80_curves(folder: pathlib.Path) -> list[bool]:
     """Return whether PLRSQ-AN on eight classes is highest at the sigma2 and the K that the paper selects."""
     count, sigma2 = ETH80_SELECTED[8]
-    by_sigma2, by_count = (load(folder, "eth80-curves", f"PLRSQ-AN, {name}") for name in ("sigma2", "prototypes"))
+    by_sigma2, by_count = (results(folder, "eth80-curves", f"PLRSQ-AN, {name}") for name in ("sigma2", "prototypes"))
     return [
         *_highest_at(by_sigma2, "sigma2", sigma2, sigma2),
         *_highest_at(by_count, "prototypes_per_class", np.floor(count), np.ceil(count)),
@@ -225,7 +225,7 @@ def _rates(folder: pathlib.Path, problem: str) -> list[Comparison]:
 def _selection(folder: pathlib.Path, problem: str) -> str:
     low, high = SYNTHETIC_SELECTED[problem]
     whole = [row["sigma2"] for row in chosen_by_validation(load(folder, f"{problem}-grid"), "PLRSQ-AN")]
-    searched = [r["result"]["chosen"]["sigma2"] for r in load(folder, f"{problem}-selection", "PLRSQ-AN")]
+    searched = [run["chosen"]["sigma2"] for run in results(folder, f"{problem}-selection", "PLRSQ-AN")]
     values = whole if len(whole) > len(searched) else searched
     if len(values) < 2:
         return "not run"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from examples.paper.published import RATES, SYNTHETIC, SYNTHETIC_P
-from examples.paper.report import best_of_grids, by_method, mean_of, paired, spread, table
+from examples.paper.report import best_of_grids, by_method, mean_of, paired, results, spread, table
 from examples.paper.runner import load
 
 __all__ = ["TITLES", "chosen_by_validation", "parts"]
@@ -70,7 +70,7 @@ def selected(folder: pathlib.Path) -> str:
     rows = []
     for problem, title in TITLES.items():
         for method in PLRSQ:
-            searched = [record["result"] for record in load(folder, f"{problem}-selection", method)]
+            searched = results(folder, f"{problem}-selection", method)
             whole = chosen_by_validation(load(folder, f"{problem}-grid"), method)
             for name, chosen in (
                 ("one setting at a time", [result["chosen"] | {"accuracy": result["accuracy"]} for result in searched]),
