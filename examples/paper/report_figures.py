@@ -55,12 +55,12 @@ def convergence(folder: pathlib.Path, axes: Any) -> None:
                 continue
             color, epochs = f"C{number}", runs[0]["epoch"]
             mean = {name: np.mean([r[name] for r in runs], axis=0) for name in ("cost", "training_error", "test_error")}
-            row[0].plot(epochs, mean["cost"], color=color, label=f"{method} [{len(runs)}]")
+            row[0].plot(epochs, mean["cost"], color=color)
             row[1].plot(epochs, mean["training_error"], color=color, linestyle="--")
-            row[1].plot(epochs, mean["test_error"], color=color)
+            row[1].plot(epochs, mean["test_error"], color=color, label=f"{method} [{len(runs)}]")
         row[0].set(yscale="log", xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
         row[1].set(xlabel="epoch", ylabel="error rate", title="test (solid), training (dashed)")
-        _legend(row[0])
+        _legend(row[1])
 
 
 def annealing(_: pathlib.Path, axes: Any) -> None:
