@@ -82,7 +82,7 @@ class Experiments:
             prog=f"python -m {self.package}",
             description="Run experiments, or write their page from the recorded results.",
         )
-        groups = [group for names, _ in self.modules.values() for group in names]
+        groups = list(dict.fromkeys(group for names, _ in self.modules.values() for group in names))
         add = parser.add_argument
         add(
             "command",

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from examples.paper.data import Split, load_arrays
-from examples.paper.eth80_images import load_folder
 from examples.paper.evaluate import fit_and_score, select_and_score
 from examples.paper.kernel_kmeans import median_gamma
 from examples.paper.kernels import (
@@ -30,7 +29,7 @@ from rplvq import ClassMeans, RiemannianLVQ
 from rplvq.presets import plrsq_annealed, plrsq_const
 from rplvq.protocols import Array
 
-__all__ = ["BASELINES", "CLUSTERINGS", "PLRSQ", "classify", "cluster", "jobs", "load_folder", "select", "split"]
+__all__ = ["BASELINES", "CLUSTERINGS", "PLRSQ", "classify", "cluster", "jobs", "select", "split"]
 
 N_TRAIN = 21
 N_CLASSES = (8, 7, 6, 5, 4, 3)
@@ -40,7 +39,6 @@ DESCRIPTORS = ("full256", "mask256")
 PROTOTYPES = {3: 4, 4: 5, 5: 5, 6: 6, 7: 6, 8: 6}
 SIGMA2 = 0.5
 SIGMA2_CURVE = [0.45, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0]
-COARSE = {"sigma2": [0.45, 0.5, 1.0], "prototypes_per_class": [4, 5, 6]}
 SELECTION = {"sigma2": [0.45, 0.5, 1.0, 2.0], "prototypes_per_class": [1, 2, 3, 4, 5, 6]}
 GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 
@@ -214,22 +212,11 @@ def jobs(quick: bool = False) -> list[Job]:
     if quick:
         tables = [*_row("full256", 3, 0, 10), *_row("full256", 8, 0, 5), *_row("mask256", 3, 0, 5)]
         return [*tables, *_curves(range(1), 3, 5), *_selection(range(1), (3,), (1, 2), 5)]
-    cells = product(DESCRIPTORS, N_CLASSES, range(20))
-    table = [job for descriptor, n_classes, repetition in cells for job in _row(descriptor, n_classes, repetition)]
+    cells = product(DESCRIPTORS, range(20), N_CLASSES)
+    table = [job for descriptor, repetition, n_classes in cells for job in _row(descriptor, n_classes, repetition)]
     curves = _curves(range(20), 8, 100)
     selection = _selection(range(5), N_CLASSES[::-1], SELECTION["prototypes_per_class"], 100)
-    coarse = COARSE | {"descriptor": "full256", "n_classes": 8, "max_epochs": 50, "n_folds": 3}
-    searches = [Job("eth80-selection", "PLRSQ-AN, selected", repetition, coarse, select) for repetition in range(2)]
-    return [*sorted(table, key=_urgency), *searches, *curves, *selection]
-
-
-def _urgency(job: Job) -> tuple[int, int]:
-    """Return the sort key of a job, so that an interrupted run has some results of every kind."""
-    whole = job.settings["descriptor"] == "full256"
-    if whole and (job.settings["n_classes"] == 8 or job.repetition < 5):
-        waves = {"MDRM": 0, "LE-MDM": 0, "PLRSQ-AN": 1, "PLRSQ-Const": 2, "PLRSQ-AN, wide start": 3}
-        return waves.get(job.method, 3 if job.repetition < 5 else 4), job.repetition
-    return (0 if job.method in ("MDRM", "LE-MDM") else 4 if whole else 5), job.repetition
+    return [*table, *curves, *selection]
 
 
 def smoke() -> list[Job]:

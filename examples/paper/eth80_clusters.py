@@ -12,15 +12,13 @@ from itertools import product
 
 import numpy as np
 
-from examples.paper.eth80 import split
+from examples.paper.eth80 import GAMMA_FACTORS, split
 from examples.paper.kernel_kmeans import median_gamma
 from examples.paper.kernels import clustering_accuracy, le_kernel_kmeans, le_kmeans, log_vectors, majority_labels
 from examples.paper.runner import Job, Record
 from rplvq.protocols import Array
 
 __all__ = ["cluster_reading", "jobs", "smoke", "unit_variances"]
-
-GAMMA_FACTORS = (0.25, 1.0, 4.0, 16.0)
 
 
 def unit_variances(X: Array) -> Array:

@@ -19,7 +19,12 @@ from rplvq.arrays import Samples
 from rplvq.protocols import Array
 from rplvq.training import Score, State, measure
 
-__all__ = ["fit_and_score", "score_before_training", "select_and_score"]
+__all__ = ["accuracy_and_kappa", "fit_and_score", "score_before_training", "select_and_score"]
+
+
+def accuracy_and_kappa(y: Array, predicted: Array) -> Record:
+    """Return the accuracy and Cohen's kappa of predicted labels (N,)."""
+    return {"accuracy": float(np.mean(predicted == y)), "kappa": float(cohen_kappa_score(y, predicted))}
 
 
 def fit_and_score(model: Any, split: Split) -> Record:
@@ -47,8 +52,7 @@ def fit_and_score(model: Any, split: Split) -> Record:
     predicted = model.predict(split.X_test)
     done, done_cpu = time.perf_counter(), time.process_time()
     result: Record = {
-        "accuracy": float(np.mean(predicted == split.y_test)),
-        "kappa": float(cohen_kappa_score(split.y_test, predicted)),
+        **accuracy_and_kappa(split.y_test, predicted),
         "train_accuracy": float(model.score(split.X_train, split.y_train)),
         "fit_seconds": round(fitted - began, 3),
         "fit_cpu_seconds": round(fitted_cpu - began_cpu, 3),

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from examples.paper.data import unpack_symmetric
 from rplvq import ClassMeans, ProjectedEuclidean
 from rplvq.arrays import check_labels, from_spectrum
 from rplvq.protocols import Array
@@ -39,10 +40,7 @@ def half_vectors(matrices: Array) -> Array:
 def matrices_of(vectors: Array, n: int) -> Array:
     """Symmetric matrices (..., n, n) of the vectors (..., n (n + 1) / 2) of :func:`half_vectors`."""
     rows, columns = np.triu_indices(n)
-    matrices = np.empty((*vectors.shape[:-1], n, n))
-    matrices[..., rows, columns] = vectors / np.where(rows == columns, 1.0, np.sqrt(2.0))
-    matrices[..., columns, rows] = matrices[..., rows, columns]
-    return matrices
+    return unpack_symmetric(vectors / np.where(rows == columns, 1.0, np.sqrt(2.0)), n)
 
 
 def raise_eigenvalues(matrices: Array, tau: float) -> Array:

@@ -12,7 +12,7 @@ __all__ = ["PAGES", "write"]
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 TEMPLATES = pathlib.Path(__file__).parent / "templates"
 PAGES = {
-    "reproduction.md": report_overview.verdicts,
+    "reproduction.md": report_overview.parts,
     "reproduction/synthetic.md": report_synthetic.parts,
     "reproduction/eth80.md": report_eth80.parts,
     "reproduction/cifar10.md": report_cifar10.parts,

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from examples.paper.runner import Record, load
 from rplvq.evaluation import wilcoxon_p_value
 
-__all__ = ["by_method", "fill", "paired", "spread", "table"]
+__all__ = ["best_of_grids", "by_method", "fill", "mean_of", "paired", "results", "spread", "table"]
+
+
+def results(folder: pathlib.Path, experiment: str, method: str | None = None) -> list[Record]:
+    """Return the results of an experiment, of one method or all, by method and repetition."""
+    return [record["result"] for record in load(folder, experiment, method)]
 
 
 def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict[int, Any]]:
@@ -28,11 +34,49 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def spread(values: Sequence[float], factor: float = 1.0, digits: int = 4) -> str:
-    """Return mean and sample standard deviation, with the number of values in brackets."""
-    array = np.asarray(values) * factor
+def spread(values: Iterable[float], factor: float = 1.0, digits: int = 4, absent: str = "") -> str:
+    """Return mean and sample standard deviation, with the number of values in brackets; ``absent`` without values."""
+    array = np.array(list(values)) * factor
+    if not len(array):
+        return absent
     deviation = f" ± {array.std(ddof=1):.{digits}f}" if len(array) > 1 else ""
     return f"{array.mean():.{digits}f}{deviation} [{len(array)}]"
+
+
+def mean_of(results: Sequence[Mapping[str, Any]], name: str, form: str = ".3g") -> str:
+    """Return the mean of one entry of all results, or nothing without results."""
+    return f"{np.mean([result[name] for result in results]):{form}}" if results else ""
+
+
+def _score_of_folds(record: Mapping[str, Any]) -> float:
+    """Return the best mean accuracy over the folds that a selection found."""
+    return max(float(row[-1]) for row in record["result"]["tried"])
+
+
+def best_of_grids(
+    records: Iterable[Mapping[str, Any]], n_jobs: int, score: Callable[[Mapping[str, Any]], float] = _score_of_folds
+) -> list[Mapping[str, Any]]:
+    """Return the record with the highest score of each repetition whose grid is complete.
+
+    Parameters
+    ----------
+    records : iterable of dict
+        Each one is a part of the grid of its repetition. The first one wins among equal scores.
+    n_jobs : int
+        How many records the complete grid of one repetition has.
+    score : callable, optional
+        ``score(record)`` is maximized.
+
+    Examples
+    --------
+    >>> parts = [{"repetition": 0, "n": 1}, {"repetition": 0, "n": 2}, {"repetition": 1, "n": 3}]
+    >>> best_of_grids(parts, 2, lambda record: record["n"])
+    [{'repetition': 0, 'n': 2}]
+    """
+    grids: dict[int, list[Mapping[str, Any]]] = {}
+    for record in records:
+        grids.setdefault(record["repetition"], []).append(record)
+    return [max(grids[repetition], key=score) for repetition in sorted(grids) if len(grids[repetition]) == n_jobs]
 
 
 def paired(

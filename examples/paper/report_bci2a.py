@@ -9,7 +9,7 @@ import numpy as np
 
 from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.published import BCI, BCI_MEANS
-from examples.paper.report import by_method, spread, table
+from examples.paper.report import by_method, mean_of, results, spread, table
 from examples.paper.runner import load
 
 __all__ = ["parts", "selection_regret"]
@@ -48,18 +48,14 @@ def selected(folder: pathlib.Path) -> str:
         ["epochs, paper", "", *(f"{row[2]:g}" for row in PAPER_SETTINGS)],
     ]
     for method in ("PLRSQ-AN", "PLRSQ-Const"):
-        runs = [[r["result"] for r in load(folder, "bci2a-selection", f"{method}, {subject}")] for subject in SUBJECTS]
+        runs = [results(folder, "bci2a-selection", f"{method}, {subject}") for subject in SUBJECTS]
         for title, name in SETTINGS if any(runs) else ():
-            rows.append([f"{title}, {method}", "", *(_mean([r["chosen"][name] for r in run]) for run in runs)])
+            rows.append([f"{title}, {method}", "", *(mean_of([r["chosen"] for r in run], name) for run in runs)])
         whole = zip(*([r["kappa"] for r in run] for run in runs), strict=False)  # seeds that all subjects have
         means = [float(np.mean(seed)) for seed in whole]
-        cells = (f"{np.mean([r['kappa'] for r in run]):.2f}" if run else "" for run in runs)
-        rows.append([f"kappa, {method}", spread(means, digits=3) if means else "not run", *cells])
+        cells = (mean_of(run, "kappa", ".2f") for run in runs)
+        rows.append([f"kappa, {method}", spread(means, digits=3, absent="not run"), *cells])
     return table(["chosen by 5 folds of session 1", "mean [seeds]", *SUBJECTS], rows)
-
-
-def _mean(values: list[float]) -> str:
-    return f"{np.mean(values):.3g}" if values else ""
 
 
 def selection_regret(folder: pathlib.Path) -> list[dict[str, Any]]:
@@ -73,10 +69,10 @@ def selection_regret(folder: pathlib.Path) -> list[dict[str, Any]]:
         One per subject: accuracies on session 1 by 5 folds, kappas on session 2 (mean over seeds), the kappa at the
         value that session 1 chose, and the best kappa.
     """
-    lines = [record["result"] for record in load(folder, "bci2a-sigma2", "PLRSQ-Const")]
+    lines = results(folder, "bci2a-sigma2", "PLRSQ-Const")
     found = []
     for number, subject in enumerate(SUBJECTS):
-        selections = [r["result"]["tried"] for r in load(folder, "bci2a-selection", f"PLRSQ-Const, {subject}")]
+        selections = [run["tried"] for run in results(folder, "bci2a-selection", f"PLRSQ-Const, {subject}")]
         if not (lines and selections):
             continue
         sigma2 = lines[0]["sigma2"]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from typing import Any
 
-import numpy as np
-
-from examples.paper.report import by_method, spread, table
+from examples.paper.report import best_of_grids, by_method, mean_of, results, spread, table
 from examples.paper.runner import load
 
 __all__ = ["SIZES", "parts"]
@@ -26,10 +23,7 @@ def accuracies(folder: pathlib.Path) -> str:
     found = {n: by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES}
     names = sorted({name for methods in found.values() for name in methods})
     rows = [
-        [
-            name.replace(" a class", " per class"),
-            *(spread(list(found[n][name].values()), digits=3) if name in found[n] else "" for n in SIZES),
-        ]
+        [name.replace(" a class", " per class"), *(spread(found[n].get(name, {}).values(), digits=3) for n in SIZES)]
         for name in names
     ]
     return table(HEAD, rows)
@@ -39,17 +33,10 @@ def selected(folder: pathlib.Path) -> str:
     """Return the table of what cross-validation chose for PLRSQ-AN; a draw counts if all numbers of prototypes ran."""
     rows: dict[str, list[str]] = {name: [] for name in ("mean sigma2", "mean K", "test accuracy")}
     for n in SIZES:
-        grids: dict[int, list[dict[str, Any]]] = {}
-        for record in load(folder, f"cifar10-selection-N{n}"):
-            grids.setdefault(record["repetition"], []).append(record["result"])
-        best = [
-            max(grid, key=lambda result: max(row[-1] for row in result["tried"]))
-            for grid in grids.values()
-            if len(grid) == 3
-        ]
+        best = [record["result"] for record in best_of_grids(load(folder, f"cifar10-selection-N{n}"), 3)]
         for name, key in (("mean sigma2", "sigma2"), ("mean K", "prototypes_per_class")):
-            rows[name].append(f"{np.mean([result['chosen'][key] for result in best]):.3g}" if best else "")
-        rows["test accuracy"].append(spread([r["accuracy"] for r in best], digits=3) if best else "not run")
+            rows[name].append(mean_of([result["chosen"] for result in best], key))
+        rows["test accuracy"].append(spread([r["accuracy"] for r in best], digits=3, absent="not run"))
     return table(["PLRSQ-AN", *HEAD[1:]], [[name, *cells] for name, cells in rows.items()])
 
 
@@ -57,7 +44,7 @@ def times(folder: pathlib.Path) -> str:
     """Return the table of seconds per epoch, and of seconds for the 10000 test images."""
     rows: dict[str, list[str]] = {"seconds per epoch": [], "seconds for 10000 test images": []}
     for n in SIZES:
-        results = [record["result"] for record in load(folder, f"cifar10-times-N{n}")]
+        runs = results(folder, f"cifar10-times-N{n}")
         for cells, key in zip(rows.values(), ("seconds_per_epoch", "predict_cpu_seconds"), strict=True):
-            cells.append(f"{results[0][key]:.3f}" if results else "not run")
+            cells.append(f"{runs[0][key]:.3f}" if runs else "not run")
     return table(["PLRSQ-AN, one prototype per class", *HEAD[1:]], [[name, *cells] for name, cells in rows.items()])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import pathlib
 from typing import Any
 
-import numpy as np
-
 from examples.paper.published import ETH80, ETH80_SELECTED
-from examples.paper.report import by_method, spread, table
+from examples.paper.report import best_of_grids, by_method, mean_of, spread, table
 from examples.paper.runner import load
 
-__all__ = ["parts"]
+__all__ = ["chosen_by_folds", "parts"]
 
 CLASSES = range(3, 9)
 HEAD = ["method", *(f"C = {c}" for c in CLASSES)]
@@ -40,40 +38,24 @@ def scores(folder: pathlib.Path, descriptor: str) -> dict[str, list[str]]:
         posterior = by_method(records, "posterior_accuracy")
         found[c] = by_method(records, "accuracy") | {f"{name}, posterior": runs for name, runs in posterior.items()}
     names = sorted({name for methods in found.values() for name in methods})
-    return {
-        name: [spread(list(found[c][name].values()), 100, 1) if name in found[c] else "" for c in CLASSES]
-        for name in names
-    }
+    return {name: [spread(found[c].get(name, {}).values(), 100, 1) for c in CLASSES] for name in names}
 
 
 def selected(folder: pathlib.Path) -> str:
     """Return the table of what cross-validation chose, over the splits that have all six numbers of prototypes."""
-    coarse = [record["result"] for record in load(folder, "eth80-selection")]
-    rows = [_selection(8, coarse, ", coarse grid")]
+    rows = []
     for c in CLASSES:
-        grids: dict[int, list[dict[str, Any]]] = {}
-        for record in load(folder, f"eth80-selection-C{c}"):
-            grids.setdefault(record["repetition"], []).append(record["result"])
-        rows.append(_selection(c, [max(grid, key=_score_of_folds) for grid in grids.values() if len(grid) == 6]))
+        results = chosen_by_folds(folder, c)
+        means = [mean_of([r["chosen"] for r in results], name, ".2f") for name in ("prototypes_per_class", "sigma2")]
+        published = [f"{value:.2f}" for value in (*ETH80_SELECTED[c], ETH80["PLRSQ"][c])]
+        rows.append([str(c), *published, *means, spread([r["accuracy"] for r in results], 100, 1, "not run")])
     head = ["C", "K, paper", "sigma2, paper", "PLRSQ, paper", "K, ours", "sigma2, ours", "PLRSQ-AN, ours [splits]"]
-    return table(head, sorted(rows))
+    return table(head, rows)
 
 
-def _selection(c: int, results: list[dict[str, Any]], remark: str = "") -> list[str]:
-    """Return a row: what the paper selected for C classes and its accuracy, and the same of our splits."""
-    names = ("prototypes_per_class", "sigma2")
-    means = [f"{np.mean([r['chosen'][name] for r in results]):.2f}" if results else "" for name in names]
-    published = [f"{value:.2f}" for value in (*ETH80_SELECTED[c], ETH80["PLRSQ"][c])]
-    return [
-        f"{c}{remark}",
-        *published,
-        *means,
-        spread([r["accuracy"] for r in results], 100, 1) if results else "not run",
-    ]
-
-
-def _score_of_folds(result: dict[str, Any]) -> float:
-    return max(float(row[-1]) for row in result["tried"])
+def chosen_by_folds(folder: pathlib.Path, c: int) -> list[dict[str, Any]]:
+    """Return the results of the splits whose grid is complete, for C classes, at the settings that the folds chose."""
+    return [record["result"] for record in best_of_grids(load(folder, f"eth80-selection-C{c}"), 6)]
 
 
 def clusters(folder: pathlib.Path) -> str:
@@ -81,12 +63,12 @@ def clusters(folder: pathlib.Path) -> str:
     records = load(folder, "eth80-clusters")
     accuracy, purity = by_method(records, "accuracy"), by_method(records, "purity")
     rows = [
-        [name, *(spread(list(runs[name].values()), 100, 1) for runs in (accuracy, purity))]
+        [name, *(spread(runs[name].values(), 100, 1) for runs in (accuracy, purity))]
         for name in sorted(accuracy, key=lambda name: ("kernel" in name, name))
         if " 1 C" in name or "kernel" in name
     ]
     rows += [
-        [name, "", spread(list(purity[name].values()), 100, 1)]
+        [name, "", spread(purity[name].values(), 100, 1)]
         for name in sorted(accuracy)
         if " 2 C" in name or " 4 C" in name
     ]

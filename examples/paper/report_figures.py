@@ -10,16 +10,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from examples.paper.report import by_method, results
 from examples.paper.report_bci2a import selection_regret
 from examples.paper.report_cifar10 import SIZES
-from examples.paper.runner import load
+from examples.paper.report_overview import PLRSQ
+from examples.paper.report_synthetic import TITLES
+from examples.paper.runner import Record, load
 from rplvq import Annealed
 from rplvq.datasets import make_syn1, make_syn2
 
 __all__ = ["draw"]
-
-TITLES = {"syn1": "SynI", "syn2": "SynII"}
-PLRSQ = ("PLRSQ-AN", "PLRSQ-Const")
 
 
 def profiles(_: pathlib.Path, axes: Any) -> None:
@@ -41,9 +41,7 @@ def sigma2_sensitivity(folder: pathlib.Path, axes: Any) -> None:
     """Draw test accuracy against sigma2 for one prototype per class and 100 epochs."""
     for ax, problem in zip(axes, TITLES, strict=True):
         for method in PLRSQ:
-            results = [r["result"] for r in load(folder, f"{problem}-grid", f"{method}, K=1, T=100")]
-            if results:
-                _curve(ax, results[0]["sigma2"], [r["accuracy"] for r in results], method)
+            _curve(ax, results(folder, f"{problem}-grid", f"{method}, K=1, T=100"), "sigma2", method)
         ax.set(xscale="log", xlabel="sigma2 (squared distance)", ylabel="test accuracy", title=TITLES[problem])
         _legend(ax)
 
@@ -52,19 +50,17 @@ def convergence(folder: pathlib.Path, axes: Any) -> None:
     """Draw cost, training error and test error against the epoch, as means over the recorded repetitions."""
     for problem, row in zip(TITLES, axes, strict=True):
         for number, method in enumerate(("PLRSQ-AN", "PLRSQ-AN, beta fixed", "PLRSQ-Const")):
-            results = [record["result"] for record in load(folder, f"{problem}-curves", method)]
-            if not results:
+            runs = results(folder, f"{problem}-curves", method)
+            if not runs:
                 continue
-            color, epochs = f"C{number}", results[0]["epoch"]
-            mean = {
-                name: np.mean([r[name] for r in results], axis=0) for name in ("cost", "training_error", "test_error")
-            }
-            row[0].plot(epochs, mean["cost"], color=color, label=f"{method} [{len(results)}]")
+            color, epochs = f"C{number}", runs[0]["epoch"]
+            mean = {name: np.mean([r[name] for r in runs], axis=0) for name in ("cost", "training_error", "test_error")}
+            row[0].plot(epochs, mean["cost"], color=color)
             row[1].plot(epochs, mean["training_error"], color=color, linestyle="--")
-            row[1].plot(epochs, mean["test_error"], color=color)
+            row[1].plot(epochs, mean["test_error"], color=color, label=f"{method} [{len(runs)}]")
         row[0].set(yscale="log", xlabel="epoch", ylabel="cost (summed loss)", title=TITLES[problem])
         row[1].set(xlabel="epoch", ylabel="error rate", title="test (solid), training (dashed)")
-        _legend(row[0])
+        _legend(row[1])
 
 
 def annealing(_: pathlib.Path, axes: Any) -> None:
@@ -81,32 +77,29 @@ def eth80(folder: pathlib.Path, axes: Any) -> None:
     """Draw accuracy against sigma2 and against the number of prototypes per class, for eight classes."""
     for ax, (name, label) in zip(axes, (("sigma2", "sigma2"), ("prototypes", "prototypes_per_class")), strict=True):
         for method in PLRSQ:
-            results = [record["result"] for record in load(folder, "eth80-curves", f"{method}, {name}")]
-            if results:
-                _curve(ax, results[0][label], [r["accuracy"] for r in results], method)
+            _curve(ax, results(folder, "eth80-curves", f"{method}, {name}"), label, method)
         ax.set(xlabel=label.replace("_", " "), ylabel="test accuracy", title="ETH-80, C = 8")
         _legend(ax)
+    axes[0].set(xscale="log", xticks=(0.5, 1, 2, 5), xticklabels=("0.5", "1", "2", "5"))
+    axes[0].minorticks_off()
 
 
 def cifar10(folder: pathlib.Path, axes: Any) -> None:
     """Draw accuracy, seconds per epoch and seconds for the test images against the number of training images."""
-    found: dict[str, dict[int, list[float]]] = {}
-    for size in SIZES:
-        for record in load(folder, f"cifar10-N{size}"):
-            found.setdefault(record["method"], {}).setdefault(size, []).append(record["result"]["accuracy"])
-    for method, points in sorted(found.items()):
+    found = {n: by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES}
+    for method in sorted({name for methods in found.values() for name in methods}):
+        points = {n: np.mean(list(found[n][method].values())) for n in SIZES if method in found[n]}
         if len(points) > 2:
-            axes[0].plot(list(points), [np.mean(values) for values in points.values()], marker="o", label=method)
+            axes[0].plot(list(points), list(points.values()), marker="o", label=method)
     axes[0].set(xscale="log", ylabel="test accuracy")
     _legend(axes[0])
-    timed = {n: load(folder, f"cifar10-times-N{n}") for n in SIZES}
-    timed = {n: records[0]["result"] for n, records in timed.items() if records}
+    timed = {n: runs[0] for n in SIZES if (runs := results(folder, f"cifar10-times-N{n}"))}
     for ax, key, title, scale in (
         (axes[1], "seconds_per_epoch", "seconds per epoch", {"yscale": "log"}),
         (axes[2], "predict_cpu_seconds", "seconds for the test images", {"ylim": (0, None)}),
     ):
         if timed:
-            ax.plot(list(timed), [result[key] for result in timed.values()], marker="o")
+            ax.plot(list(timed), [run[key] for run in timed.values()], marker="o")
         ax.set(xscale="log", ylabel=title, **scale)
     for ax in axes:
         ax.set(xlabel="training images")
@@ -114,17 +107,21 @@ def cifar10(folder: pathlib.Path, axes: Any) -> None:
 
 def bci2a(folder: pathlib.Path, axes: Any) -> None:
     """Draw what session 1 says about sigma2 beside what session 2 says, one line per subject."""
-    sigma2 = [r["result"]["sigma2"] for r in load(folder, "bci2a-sigma2", "PLRSQ-Const")]
+    sigma2 = [line["sigma2"] for line in results(folder, "bci2a-sigma2", "PLRSQ-Const")]
     for number, subject in enumerate(selection_regret(folder)):
         for ax, name in zip(axes, ("folds", "kappa"), strict=True):
             ax.plot(sigma2[0], subject[name], marker="o", markersize=3, label=f"S{number + 1}")
     for ax, name in zip(axes, ("accuracy, 5 folds of session 1", "kappa on session 2"), strict=True):
         ax.set(xlabel="sigma2", ylabel=name)
     if sigma2:
-        axes[1].legend(ncols=3, fontsize="small")
+        axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
 
-def _curve(ax: Axes, x: Any, runs: list[Any], method: str) -> None:
+def _curve(ax: Axes, found: list[Record], x_name: str, method: str) -> None:
+    """Draw the mean accuracy against one setting, and its deviation over the repetitions if there are several."""
+    if not found:
+        return
+    x, runs = found[0][x_name], [result["accuracy"] for result in found]
     mean = np.mean(runs, axis=0)
     (line,) = ax.plot(x, mean, marker="o", markersize=3, label=f"{method} [{len(runs)}]")
     if len(runs) > 1:
@@ -134,7 +131,7 @@ def _curve(ax: Axes, x: Any, runs: list[Any], method: str) -> None:
 
 def _legend(ax: Axes) -> None:
     if ax.get_legend_handles_labels()[0]:
-        ax.legend()
+        ax.legend(fontsize="small")
 
 
 # The drawing, its rows and columns, and its size in inches, by the name of the file.
@@ -144,7 +141,7 @@ FIGURES: dict[str, tuple[Callable[[pathlib.Path, Any], None], tuple[int, int], t
     "convergence": (convergence, (2, 2), (9, 6.4)),
     "annealing": (annealing, (1, 2), (9, 3.6)),
     "eth80": (eth80, (1, 2), (9, 3.6)),
-    "cifar10": (cifar10, (1, 3), (12, 3.6)),
+    "cifar10": (cifar10, (1, 3), (10.5, 3.6)),
     "bci2a": (bci2a, (1, 2), (9, 3.6)),
 }
 

@@ -1,25 +1,42 @@
 """The table at the head of the reproduction: every table and figure of the paper, with a verdict from the records.
 
-The verdict compares numbers. What was found, and the reason if a result is not reproduced, is text of the template.
+A verdict compares numbers, or it tests whether a figure without printed numbers shows what the paper's text says. The
+number of repetitions is counted. What was found, and the reason if a result is not reproduced, is text of the template.
 """
 
 from __future__ import annotations
 
 import pathlib
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
-from examples.paper.published import BCI, ETH80, ETH80_DEVIATIONS, RATES, SYNTHETIC, SYNTHETIC_P, SYNTHETIC_SELECTED
-from examples.paper.report import by_method
+from examples.paper.published import (
+    BCI,
+    ETH80,
+    ETH80_DEVIATIONS,
+    ETH80_SELECTED,
+    RATES,
+    SYNTHETIC,
+    SYNTHETIC_P,
+    SYNTHETIC_SELECTED,
+)
+from examples.paper.report import by_method, results
+from examples.paper.report_cifar10 import SIZES
+from examples.paper.report_eth80 import chosen_by_folds
 from examples.paper.report_synthetic import chosen_by_validation
-from examples.paper.runner import load
+from examples.paper.runner import Record, load
+from examples.paper.synthetic_curves import POWERS
 from rplvq.evaluation import wilcoxon_p_value
 
-__all__ = ["Comparison", "verdict", "verdicts"]
+__all__ = ["PLRSQ", "Comparison", "parts", "repetitions", "verdict", "verdicts"]
 
 Comparison = tuple[float, float, float]  # the paper's number, a standard deviation, our number
-OURS = {"PLRSQ": "PLRSQ-AN"}  # rows of the paper that have another name in our records
+# Rows of the paper that have another name in our records.
+OURS = {"PLRSQ": "PLRSQ-AN", "KM": "LE k-means", "KKM": "LE kernel k-means"}
+PLRSQ = ("PLRSQ-AN", "PLRSQ-Const")
+BCI_TABLE = ("PLRSQ", "TSSM+LDA", "TSLDA", "MDRM")
 
 
 def verdict(cells: Sequence[Comparison], groups: Sequence[Sequence[Comparison]] | None = None) -> str:
@@ -56,21 +73,119 @@ def verdict(cells: Sequence[Comparison], groups: Sequence[Sequence[Comparison]] 
     return "in order only" if pairs and all(a[2] > b[2] for a, b in pairs) else "not reproduced"
 
 
+def parts(folder: pathlib.Path) -> dict[str, str]:
+    """Return the verdicts and the numbers of repetitions by the names that the template gives them."""
+    named = {"verdict": verdicts(folder), "runs": repetitions(folder)}
+    return {f"{kind}-{name}": text for kind, texts in named.items() for name, text in texts.items()}
+
+
+def repetitions(folder: pathlib.Path) -> dict[str, str]:
+    """Return how many repetitions all parts of a result have, and how many the paper has if that is known."""
+    eth80 = [f"eth80-full256-C{c}" for c in ETH80_SELECTED]
+    entries: dict[str, tuple[Sequence[str], Sequence[str], int | None]] = {
+        "sigma2": (["syn1-grid", "syn2-grid"], [f"{method}, K=1, T=100" for method in PLRSQ], 30),
+        "convergence": (["syn1-curves", "syn2-curves"], list(POWERS), 30),
+        "eth80-curves": (["eth80-curves"], [f"{m}, {name}" for m in PLRSQ for name in ("sigma2", "prototypes")], 20),
+        "cifar10": ([f"cifar10-N{n}" for n in SIZES], ["PLRSQ-AN", "MDRM"], 5),
+        "bci2a-selection": (["bci2a-selection"], [f"PLRSQ-Const, S{subject}" for subject in range(1, 10)], None),
+    }
+    for problem in SYNTHETIC:
+        entries[problem] = ([problem], list(SYNTHETIC[problem]), 30)
+        entries[f"{problem}-rates"] = ([f"{problem}-step"], [f"PLRSQ-Const, {name}" for name in RATES[problem]], 30)
+        entries[f"{problem}-selection"] = ([f"{problem}-selection"], list(PLRSQ), 30)
+    for method in ETH80:
+        entries[f"eth80-{method}"] = (eth80, [OURS.get(method, method)], 20 if method in ETH80_DEVIATIONS else None)
+    for method in BCI_TABLE:
+        entries[f"bci2a-{method}"] = (["bci2a"], [OURS.get(method, method)], None)
+    counted = {
+        name: (min(len(load(folder, experiment, method)) for experiment in experiments for method in methods), paper)
+        for name, (experiments, methods, paper) in entries.items()
+    }
+    counted["eth80-selection"] = (min(len(chosen_by_folds(folder, c)) for c in ETH80_SELECTED), 20)
+    return {name: f"{ours} of {paper}" if paper else f"{ours}" for name, (ours, paper) in counted.items()}
+
+
 def verdicts(folder: pathlib.Path) -> dict[str, str]:
     """Return the verdicts that numbers decide, by their name in the template."""
     found: dict[str, str] = {}
     for problem in SYNTHETIC:
-        found[f"verdict-{problem}"] = verdict(_accuracies(folder, problem))
-        found[f"verdict-{problem}-tests"] = _tests(folder, problem)
-        found[f"verdict-{problem}-rates"] = verdict(_rates(folder, problem))
-        found[f"verdict-{problem}-selection"] = _selection(folder, problem)
+        found[problem] = verdict(_accuracies(folder, problem))
+        found[f"{problem}-tests"] = _tests(folder, problem)
+        found[f"{problem}-rates"] = verdict(_rates(folder, problem))
+        found[f"{problem}-selection"] = _selection(folder, problem)
     own = [_eth80(folder, method) for method in ("MDRM", "PLRSQ")]
     for method in ("MDRM", "PLRSQ", "KM", "KKM"):
         cells = _eth80(folder, method)
-        found[f"verdict-eth80-{method}"] = verdict(cells, list(zip(cells, *own, strict=False)))
-    for method in ("PLRSQ", "TSSM+LDA", "TSLDA", "MDRM"):
-        found[f"verdict-bci2a-{method}"] = verdict(_bci2a(folder, method))
-    return found
+        found[f"eth80-{method}"] = verdict(cells, list(zip(cells, *own, strict=False)))
+    for method in BCI_TABLE:
+        found[f"bci2a-{method}"] = verdict(_bci2a(folder, method))
+    found["eth80-selection"] = _eth80_selection(folder)
+    figures = {"sigma2": _sigma2, "convergence": _convergence, "eth80-curves": _eth80_curves, "cifar10": _cifar10}
+    return found | {name: shown(test(folder)) for name, test in figures.items()}
+
+
+def shown(claims: Sequence[bool]) -> str:
+    """Judge a figure without printed numbers by whether ours shows each claim about it."""
+    return ("in order only" if all(claims) else "not reproduced") if claims else "not run"
+
+
+def _highest_at(found: Sequence[Record], name: str, low: float, high: float) -> list[bool]:
+    """Return whether the accuracy where ``name`` is in an interval is at most one deviation below the highest."""
+    if not found:
+        return []
+    x = np.array(found[0][name])
+    runs = np.array([result["accuracy"] for result in found])
+    mean, deviation = runs.mean(axis=0), runs.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(len(x))
+    best = int(mean.argmax())
+    return [bool(mean[(x >= low) & (x <= high)].max() >= mean[best] - deviation[best])]
+
+
+def _sigma2(folder: pathlib.Path) -> list[bool]:
+    """Return for each curve whether it is highest at the values that the paper selects."""
+    curves = [(problem, results(folder, f"{problem}-grid", f"{m}, K=1, T=100")) for problem in SYNTHETIC for m in PLRSQ]
+    return [claim for problem, runs in curves for claim in _highest_at(runs, "sigma2", *SYNTHETIC_SELECTED[problem])]
+
+
+def _convergence(folder: pathlib.Path) -> list[bool]:
+    """Return for each curve whether the cost, and whether the training error ends below its value before training."""
+    claims = []
+    for problem, method, name in product(SYNTHETIC, POWERS, ("cost", "training_error")):
+        curves = [run[name] for run in results(folder, f"{problem}-curves", method)]
+        if curves:
+            mean = np.mean(curves, axis=0)
+            claims.append(bool(mean[-1] < mean[0]))
+    return claims
+
+
+def _eth80_curves(folder: pathlib.Path) -> list[bool]:
+    """Return whether PLRSQ-AN on eight classes is highest at the sigma2 and the K that the paper selects."""
+    count, sigma2 = ETH80_SELECTED[8]
+    by_sigma2, by_count = (results(folder, "eth80-curves", f"PLRSQ-AN, {name}") for name in ("sigma2", "prototypes"))
+    return [
+        *_highest_at(by_sigma2, "sigma2", sigma2, sigma2),
+        *_highest_at(by_count, "prototypes_per_class", np.floor(count), np.ceil(count)),
+    ]
+
+
+def _cifar10(folder: pathlib.Path) -> list[bool]:
+    """Return for each number of images whether PLRSQ is ahead of MDRM in the mean."""
+    found = [by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES]
+    both = [[runs[name] for name in ("PLRSQ-AN", "MDRM")] for runs in found if {"PLRSQ-AN", "MDRM"} <= set(runs)]
+    return [bool(np.mean(list(a.values())) > np.mean(list(b.values()))) for a, b in both]
+
+
+def _eth80_selection(folder: pathlib.Path) -> str:
+    """Compare the mean K and the mean sigma2 of each number of classes, with deviations pooled over these numbers."""
+    splits = {c: [result["chosen"] for result in chosen_by_folds(folder, c)] for c in ETH80_SELECTED}
+    if not all(splits.values()) or max(map(len, splits.values())) < 2:
+        return "not run"
+    groups = []
+    for position, name in enumerate(("prototypes_per_class", "sigma2")):
+        values = {c: np.array([row[name] for row in rows]) for c, rows in splits.items()}
+        within = np.concatenate([array - array.mean() for array in values.values()])
+        deviation = float(np.sqrt(np.sum(within**2) / (len(within) - len(values))))
+        groups.append([(ETH80_SELECTED[c][position], deviation, float(array.mean())) for c, array in values.items()])
+    return verdict([*groups[0], *groups[1]], groups)
 
 
 def _accuracies(folder: pathlib.Path, problem: str) -> list[Comparison]:
@@ -110,7 +225,7 @@ def _rates(folder: pathlib.Path, problem: str) -> list[Comparison]:
 def _selection(folder: pathlib.Path, problem: str) -> str:
     low, high = SYNTHETIC_SELECTED[problem]
     whole = [row["sigma2"] for row in chosen_by_validation(load(folder, f"{problem}-grid"), "PLRSQ-AN")]
-    searched = [r["result"]["chosen"]["sigma2"] for r in load(folder, f"{problem}-selection", "PLRSQ-AN")]
+    searched = [run["chosen"]["sigma2"] for run in results(folder, f"{problem}-selection", "PLRSQ-AN")]
     values = whole if len(whole) > len(searched) else searched
     if len(values) < 2:
         return "not run"
@@ -118,10 +233,9 @@ def _selection(folder: pathlib.Path, problem: str) -> str:
 
 
 def _eth80(folder: pathlib.Path, method: str) -> list[Comparison]:
-    ours = {"KM": "LE k-means", "KKM": "LE kernel k-means"} | OURS
     cells = []
     for number, c in enumerate(range(3, 9)):
-        runs = by_method(load(folder, f"eth80-full256-C{c}"), "accuracy").get(ours.get(method, method), {})
+        runs = by_method(load(folder, f"eth80-full256-C{c}"), "accuracy").get(OURS.get(method, method), {})
         if len(runs) > 1:
             values = 100 * np.array(list(runs.values()))
             deviation = ETH80_DEVIATIONS[method][number] if method in ETH80_DEVIATIONS else values.std(ddof=1)

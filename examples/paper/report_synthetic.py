@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from examples.paper.published import RATES, SYNTHETIC, SYNTHETIC_P
-from examples.paper.report import by_method, paired, spread, table
+from examples.paper.report import best_of_grids, by_method, mean_of, paired, results, spread, table
 from examples.paper.runner import load
 
-__all__ = ["chosen_by_validation", "parts"]
+__all__ = ["TITLES", "chosen_by_validation", "parts"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII"}
 PLRSQ = ("PLRSQ-Const", "PLRSQ-AN")
@@ -33,7 +33,7 @@ def accuracies(folder: pathlib.Path, problem: str) -> str:
         [
             name,
             f"{published[name][0]:.4f} ± {published[name][1]:.4f}" if name in published else "",
-            spread(list(found[name].values())),
+            spread(found[name].values()),
         ]
         for name in order
         if name in found
@@ -60,10 +60,7 @@ def learning_rates(folder: pathlib.Path) -> str:
     for problem, title in TITLES.items():
         found = by_method(load(folder, f"{problem}-step"), "accuracy")
         published = [f"{RATES[problem][name]:.2f}" if RATES[problem][name] else "" for name in columns]
-        cells = [
-            spread(list(found[m].values()), 100, 2) if (m := f"PLRSQ-Const, {name}") in found else ""
-            for name in columns
-        ]
+        cells = [spread(found.get(f"PLRSQ-Const, {name}", {}).values(), 100, 2) for name in columns]
         rows += [[f"{title}, paper", *published], [f"{title}, ours", *cells]]
     return table(["start of the step size", *columns], rows)
 
@@ -73,15 +70,14 @@ def selected(folder: pathlib.Path) -> str:
     rows = []
     for problem, title in TITLES.items():
         for method in PLRSQ:
-            searched = [record["result"] for record in load(folder, f"{problem}-selection", method)]
+            searched = results(folder, f"{problem}-selection", method)
             whole = chosen_by_validation(load(folder, f"{problem}-grid"), method)
             for name, chosen in (
                 ("one setting at a time", [result["chosen"] | {"accuracy": result["accuracy"]} for result in searched]),
                 ("whole grid", whole),
             ):
-                keys = ("sigma2", "prototypes_per_class", "max_epochs")
-                means = [f"{np.mean([row[key] for row in chosen]):.3g}" if chosen else "" for key in keys]
-                accuracy = spread([row["accuracy"] for row in chosen]) if chosen else "not run"
+                means = [mean_of(chosen, key) for key in ("sigma2", "prototypes_per_class", "max_epochs")]
+                accuracy = spread([row["accuracy"] for row in chosen], absent="not run")
                 rows.append([f"{title}, {method}, {name}", *means, accuracy])
     return table(["method", "mean sigma2", "mean K", "mean epochs", "test accuracy [repetitions]"], rows)
 
@@ -91,24 +87,21 @@ def chosen_by_validation(records: Sequence[Mapping[str, Any]], method: str) -> l
 
     Of equal validation accuracies, the first in the order of prototypes, epochs and sigma2 is taken.
     """
-    cells: dict[int, list[dict[str, float]]] = {}
-    curves: dict[int, int] = {}
-    for record in sorted(records, key=lambda r: (r["settings"]["prototypes_per_class"], r["settings"]["max_epochs"])):
-        if record["method"].split(",")[0] != method:
-            continue
-        settings, result, repetition = record["settings"], record["result"], record["repetition"]
-        curves[repetition] = curves.get(repetition, 0) + 1
-        for values in zip(result["sigma2"], result["validation_accuracy"], result["accuracy"], strict=True):
-            cell = dict(zip(("sigma2", "validation_accuracy", "accuracy"), values, strict=True))
-            cell |= {key: settings[key] for key in ("prototypes_per_class", "max_epochs")}
-            cells.setdefault(repetition, []).append(cell)
-    complete = [repetition for repetition, count in curves.items() if count == 9]
-    return [max(cells[repetition], key=lambda cell: cell["validation_accuracy"]) for repetition in sorted(complete)]
+    keys = ("prototypes_per_class", "max_epochs")
+    curves = [record for record in records if record["method"].split(",")[0] == method]
+    curves.sort(key=lambda record: [record["settings"][key] for key in keys])
+    chosen = []
+    for record in best_of_grids(curves, 9, lambda curve: max(curve["result"]["validation_accuracy"])):
+        result, settings = record["result"], record["settings"]
+        best = int(np.argmax(result["validation_accuracy"]))
+        cell = {name: result[name][best] for name in ("sigma2", "validation_accuracy", "accuracy")}
+        chosen.append(cell | {key: settings[key] for key in keys})
+    return chosen
 
 
 def readings(folder: pathlib.Path) -> str:
     """Return the table of MDRM on SynII under other readings of the description."""
     found = by_method(load(folder, "syn2-readings"), "accuracy")
-    rows = [[name, spread(list(runs.values()), digits=3)] for name, runs in found.items()]
+    rows = [[name, spread(runs.values(), digits=3)] for name, runs in found.items()]
     rows.sort(key=lambda row: (row[0] != "as described", row[1]))
     return table(["reading", "accuracy of MDRM [repetitions]"], [["the paper's figure", "0.907 ± 0.009"], *rows])

@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import cohen_kappa_score
 
+from examples.paper.evaluate import accuracy_and_kappa
 from examples.paper.runner import Job, Record
 from examples.paper.selection import coordinate_search
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
@@ -78,8 +78,7 @@ def table_entry(
     model.fit(X, y)
     predicted = model.predict(data.X_test)
     return {
-        "accuracy": float(np.mean(predicted == data.y_test)),
-        "kappa": float(cohen_kappa_score(data.y_test, predicted)),
+        **accuracy_and_kappa(data.y_test, predicted),
         "train_accuracy": float(model.score(data.X, data.y)),
         "validation_accuracy": float(model.score(data.X_validation, data.y_validation)),
     }
@@ -124,8 +123,7 @@ def select(
     return {
         "chosen": choice.chosen,
         "validation_accuracy": choice.score,
-        "accuracy": float(np.mean(predicted == data.y_test)),
-        "kappa": float(cohen_kappa_score(data.y_test, predicted)),
+        **accuracy_and_kappa(data.y_test, predicted),
         "tried": choice.tried,
     }
 

@@ -29,18 +29,9 @@ EUCLIDEAN_VARIANCE = {"syn1": 0.5, "syn2": 1.0}  # in squared Frobenius distance
 PROTOTYPES = {"GMLVQ": 3}  # the other methods have 2
 
 
-def log_euclidean(*values: Any, **other: Any) -> RiemannianLVQ:
-    """PLRSQ-Const with another metric and no other change."""
-    model = plrsq_const(*values, **other)
-    model.set_params(manifold="log_euclidean")
-    return model
-
-
-def log_euclidean_annealed(*values: Any, **other: Any) -> RiemannianLVQ:
-    """PLRSQ-AN with another metric and no other change."""
-    model = plrsq_annealed(*values, **other)
-    model.set_params(manifold="log_euclidean")
-    return model
+def log_euclidean(make: Callable[..., RiemannianLVQ]) -> Callable[..., RiemannianLVQ]:
+    """Return a preset with another metric and no other change."""
+    return lambda *values, **other: make(*values, **other).set_params(manifold="log_euclidean")
 
 
 def gmlvq(**settings: Any) -> Any:
@@ -55,8 +46,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "LE-MDM": lambda **_: RiemannianLVQ("log_euclidean", max_epochs=0),
     "PLRSQ-Const": plrsq_const,
     "PLRSQ-AN": plrsq_annealed,
-    "Log-Euclidean PLRSQ": log_euclidean,
-    "Log-Euclidean PLRSQ-AN": log_euclidean_annealed,
+    "Log-Euclidean PLRSQ": log_euclidean(plrsq_const),
+    "Log-Euclidean PLRSQ-AN": log_euclidean(plrsq_annealed),
     "RSLVQ": rslvq_projected,
     "GMLVQ": gmlvq,
     **RELATIVES,
