@@ -87,7 +87,7 @@ def test_folds_take_their_part_of_the_groups(routing, as_given):
 def test_what_nobody_requests_is_refused(routing):
     with pytest.raises(TypeError, match=r"fit got unexpected argument\(s\) \{'sessions'\}"):
         RejectOption(pipeline(), coverage=0.7).fit(X, Y, sessions=SESSIONS)
-    unset = make_pipeline(Recenter().set_fit_request(groups=None), model())
+    unset = make_pipeline(Recenter().set_fit_request(groups=None).set_transform_request(groups=None), model())
     with pytest.raises(UnsetMetadataPassedError, match="groups"):
         RejectOption(unset, coverage=0.7).fit(X, Y, groups=SESSIONS)
     with pytest.raises(ValueError, match=r"estimator 'Pipeline' failed in fold 0: .*groups.* not explicitly set"):
