@@ -2,8 +2,9 @@
 
 "session 2" is one subject: session 1 is the source, session 2 the target, of which the first trials of each class have
 labels. "new subject" leaves one subject out: session 1 of the other eight are the sources, session 1 of the new subject
-is the target, and its session 2 is tested. All rows train on the sources and the labelled trials. Session 2 is tested
-without the first 20 trials per class. Recenter and Rescale take all trials of a session together, without labels.
+is the target, and its session 2 is tested. All rows train on the sources and the labelled trials, or on these alone,
+re-centred ("target alone"). Session 2 is tested without the first 20 trials per class. Recenter and Rescale take all
+trials of a session together, without labels.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from rplvq.protocols import Array
 __all__ = ["PROTOCOLS", "VIEWS", "align", "jobs", "smoke"]
 
 PROTOCOLS = ("session 2", "new subject")
-VIEWS = ("Recenter", "Recenter, Rescale", "Recenter, Rotate", "Recenter, Rescale, Rotate")
+ALONE = "target alone"
+VIEWS = ("Recenter", "Recenter, Rescale", "Recenter, Rotate", "Recenter, Rescale, Rotate", ALONE)
 LABELS = (0, 5, 20)
 MODELS = {"session 2": ("prototypes", "tangent LDA"), "new subject": ("class means", "tangent LDA")}
 KEPT = 20
@@ -68,6 +70,8 @@ def prepared(protocol: str, subject: int, labels: int, view: str) -> Split:
     groups = np.repeat([*(f"source {other}" for other in sources), "target"], [len(part[1]) for part in parts])
     used = groups != "target"
     used[~used] = first(target[1], labels)
+    if view == ALONE:
+        used &= groups == "target"
     T, truth = session(subject, 2)
     tested = ~first(truth, KEPT)
     if "Rescale" in view:
@@ -110,7 +114,7 @@ def jobs(quick: bool = False) -> list[Job]:
     """Return all jobs: one seed, because the order of samples matters little beside the subjects."""
     found = []
     for protocol, labels, number, view in product(PROTOCOLS, LABELS, range(2), VIEWS):
-        if labels or "Rotate" not in view:
+        if labels or ("Rotate" not in view and view != ALONE):
             classifier = MODELS[protocol][number]
             options: dict[str, Any] = {"protocol": protocol, "labels": labels, "view": view, "classifier": classifier}
             options |= {"subjects": list(range(1, 10)), "max_epochs": 1 if quick else 10}

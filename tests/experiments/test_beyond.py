@@ -32,7 +32,8 @@ def test_views_of_the_second_session_differ_and_are_kept(tmp_path):
 def test_aligned_sessions_are_scored(tmp_path):
     records = {record["method"]: record["result"] for record in run(alignment.smoke(), folder=tmp_path, verbose=0)}
     assert list(records) == list(alignment.VIEWS)
-    assert min(record["mean_kappa"] for record in records.values()) > 0.6
+    alone = records.pop(alignment.ALONE)["mean_kappa"]
+    assert min(record["mean_kappa"] for record in records.values()) > max(0.6, alone)
     assert len({record["mean_kappa"] for record in records.values()}) > 1
     data = alignment.prepared("session 2", 3, 5, "Recenter")
     assert len(data.y_train) == 288 + 4 * 5
