@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from rplvq import AffineInvariant, Recenter, Rotate
 from rplvq.arrays import sqrtm
 from rplvq.manifolds import riemannian_mean
-from rplvq.preprocessing._rotate import nearest_rotation
+from rplvq.preprocessing._procrustes import nearest_rotation
 from tests.problems import spd_classes, wrapped_normal
 
 KINDS = [pytest.param(dtype, id=dtype.__name__) for dtype in (float, complex)]
