@@ -19,7 +19,7 @@ from examples.paper.runner import Job, Record
 from rplvq import LogEuclidean, Recenter, RiemannianLVQ, TransferClassifier
 from rplvq.protocols import Array
 
-__all__ = ["COUNTS", "FEW", "NONE", "classify", "jobs", "smoke"]
+__all__ = ["COUNTS", "FEW", "NONE", "SUBJECTS", "classify", "jobs", "smoke"]
 
 SUBJECTS = tuple(range(1, 10))
 COUNTS = (5, 10, 20, 40, 72)
@@ -38,7 +38,7 @@ FEW = {
     "TransferClassifier": (),
     "TransferClassifier, and session 2 without labels": ("second",),
 }
-"""Methods with own labelled trials. The warm start learns from own trials, and begins with the prototypes of others."""
+"""Methods with own labelled trials. One learns from own trials, and starts from the prototypes of others."""
 
 
 def _model(seed: int, **settings: Any) -> RiemannianLVQ:
@@ -91,7 +91,7 @@ def _fitted(method: str, subject: int, count: int, seed: int) -> Any:
     domains = np.concatenate(
         [np.repeat(others, [len(_sessions(number).y_train) for number in others]), np.full(n_own, subject)]
     )
-    model = _model(seed, **({"max_epochs": 0} if method == "class means" else {}))
+    model = _model(seed, max_epochs=0) if method == "class means" else _model(seed)
     transfer = TransferClassifier(model, target=subject if n_own else None, unlabeled=-1)
     return transfer.fit(np.concatenate([X, own, *hidden]), np.concatenate([y, labels, marked]), groups=domains)
 

@@ -40,7 +40,7 @@ def blobs(rng, shift=0.0, n=40):
     """Two classes of vectors (n, 2) in turns, moved along the second axis."""
     y = np.arange(n) % 2
     X = rng.normal(size=(n, 2)) + np.where(y == 1, 1.0, -1.0)[:, None]
-    return X + [0.0, shift], y
+    return X + np.array([0.0, shift]), y
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_domains_that_do_not_beat_guessing_leave_own_samples_alone(domains):
 def test_held_out_samples_prefer_own_ones_to_a_misleading_domain():
     rng = np.random.default_rng(0)
     X, y = blobs(rng, n=200)
-    other, labels = X + [0.8, 0.8], y.copy()  # right about many, and wrong about those of the border
+    other, labels = X + 0.8, y.copy()  # right about many, and wrong about those of the border
     labels[(other.sum(axis=1) < 3.0)] = 0
     groups = np.repeat(["target", "other"], 200)
     model = TransferClassifier(LogisticRegression(), target="target", weights=(1000.0, 0.0))
@@ -406,7 +406,7 @@ def test_invalid_data_are_named(domains, change, match):
 
 
 def test_an_invalid_sample_is_named_by_its_row_in_the_data(subjects):
-    X, y, subject, first = subjects
+    X, y, subject, _ = subjects
     X = X.copy()
     X[7] = -X[7]
     assert subject[7] == "ben"
