@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Real
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -13,38 +13,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from rplvq.arrays import accuracy, check_labels, check_weights, same_type, split_domains, unmasked
+from rplvq.estimators._sources import (
+    SMALLEST_PROBABILITY,
+    Rows,
+    balanced,
+    combined,
+    qualities_of,
+    trial_columns,
+    with_mean_one,
+)
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.parts import require_count
 from rplvq.protocols import Array
 
-N_STANDARD_ERRORS = 2.0
-"""Number of standard errors by which a weight must beat the first one."""
 ROUNDS = 3
 """Number of fits in which samples without labels take part."""
 UNLABELED_SHARE = 0.25
 """Weight of all samples without labels, relative to the labelled ones."""
 SMALLEST_QUALITY = 0.01
 """Quality of a source that is not left out: a tenth of the way from guessing to perfect answers, squared."""
-SMALLEST_PROBABILITY = 1e-6
-"""Held-out losses are not larger than minus the logarithm of this."""
-
-
-class _Rows(NamedTuple):
-    """Rows (M,) of the data in fit, with their samples (M, ...), labels (M,), domains (M,) and weights (M,)."""
-
-    rows: Array
-    X: Array
-    y: Array
-    domains: Array
-    weights: Array
-
-    def take(self, which: Array) -> "_Rows":
-        """Return some of the rows."""
-        return _Rows(*(part[which] for part in self))
-
-    def joined(self, other: "_Rows") -> "_Rows":
-        """Return these rows, then those of another."""
-        return _Rows(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
 
 
 class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -95,7 +82,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
     from the other folds, too. A candidate replaces the first one if its mean loss is lower by more than two standard
     errors of the difference; among several, the one with the lowest loss wins. The first one is taken without trials if
-    a class has fewer than two own samples. Candidate 0 is dropped if the own samples lack a class.
+    a class has fewer than two own samples. If the own samples lack a class, candidate 0 is dropped, and no source is
+    left out.
 
     **Samples without labels.** A first fit ignores them. Then they take part in three more fits, with their likeliest
     class as label and its probability as weight. Before that, the class probabilities are scaled until the classes are
@@ -108,6 +96,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
     "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
     learned and predicted are the strings behind the last "/".
+
+    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``. It passes them on to an estimator that
+    requests them to predict, such as a pipeline with :class:`rplvq.Recenter`; without, they are not routed.
 
     Examples
     --------
@@ -133,6 +124,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> model.fit(X[seen], encoded[seen]).classes_
     array(['0', '1', '2', '3'], dtype='<U1')
     """
+
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     def __init__(
         self, estimator: Any, *, target: Any = None, weights: Any = (15.0, 0.0), unlabeled: Any = None, cv: int = 5
@@ -173,24 +166,28 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         own, sources, chance = data.take(is_own), data.take(~is_own), 1 / len(classes)
         complete = len(np.unique(own.y)) == len(classes)
         with interrupts_raised():
-            if not len(own.y):
-                weight, qualities, trials = np.inf, dict.fromkeys(np.unique(sources.domains).tolist(), 1.0), _columns()
-            else:
+            weight, trials = np.inf, trial_columns()
+            qualities = dict.fromkeys(np.unique(sources.domains).tolist(), 1.0)
+            if len(own.y):
                 right = self._source_answers(sources, own) if any(candidates) else {}
-                qualities = _qualities(right, own, chance)
+                qualities = qualities_of(right, own, chance)
                 if not complete:  # a source that is left out may be the only one with the missing class
                     qualities = {name: max(quality, SMALLEST_QUALITY) for name, quality in qualities.items()}
-                possible = [w for w in candidates if (w > 0 and any(qualities.values())) or (w == 0 and complete)]
-                possible = possible or [0.0]
-                trials = self._try(possible, own, sources, right, chance) if complete else _columns()
+                possible = [w for w in candidates if (w > 0 and any(qualities.values())) or (w == 0 and complete)] or [
+                    0.0
+                ]
+                if complete:
+                    trials = self._try(possible, own, sources, right, chance)
                 weight = float(trials["weight"][trials["chosen"]][0]) if len(trials["loss"]) else possible[0]
-            labelled = _combined(own, sources, qualities, weight * len(classes))
+            labelled = combined(own, sources, qualities, weight * len(classes))
             estimator = self._fitted(labelled, weighted=sample_weight is not None or 0 < weight < np.inf)
             if len(hidden.y):
-                unit = own.weights.mean() if len(own.y) else labelled.weights.sum() / (candidates[0] or 1) * chance
+                # Without own labels, the sources count as the first candidate says.
+                count = (candidates[0] or 1.0) * len(classes)
+                unit = own.weights.mean() if len(own.y) else labelled.weights.sum() / count
                 estimator = self._with_hidden(estimator, labelled, hidden, unit)
         self.estimator_, self.weight_, self.trials_ = estimator, weight, trials
-        self.source_weights_, self.classes_ = _with_mean_one(qualities), estimator.classes_
+        self.source_weights_, self.classes_ = with_mean_one(qualities), estimator.classes_
         self._encoded = groups is None
         return self
 
@@ -276,7 +273,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("weights is empty: give at least one number, such as 15.0")
         return [float(weight) for weight in given]
 
-    def _check_data(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[_Rows, _Rows, Array]:
+    def _check_data(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Rows, Rows, Array]:
         """Return the labelled rows, the rows without labels, and the classes (C,)."""
         samples, (labels, domains) = np.asarray(unmasked(X)), split_domains(y, groups)
         if labels.ndim != 1:
@@ -299,10 +296,10 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hidden.all():
             raise ValueError("y has no label: pass labelled samples of the target or of other domains")
         classes, _ = check_labels(labels[~hidden], int(np.count_nonzero(~hidden)))
-        data, used = _Rows(np.arange(len(labels)), samples, labels, domains, weights), weights > 0
+        data, used = Rows(np.arange(len(labels)), samples, labels, domains, weights), weights > 0
         return data.take(~hidden & used), data.take(hidden & used), classes
 
-    def _fitted(self, data: _Rows, *, weighted: bool = True) -> Any:
+    def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
         """Return a clone of the estimator, fitted on some rows, with their weights if ``weighted``."""
         given = self._groups("fit", data)
         if weighted:
@@ -318,14 +315,18 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         except PointError as error:
             raise PointError(int(data.rows[error.index]), error.reason, error.name) from error
 
-    def _groups(self, method: str, data: _Rows) -> dict[str, Any]:
-        """Return the domains as ``groups``, if a method of the estimator requests these in metadata routing."""
+    def _groups(self, method: str, data: Rows) -> dict[str, Any]:
+        """Return the domains as ``groups``, if the estimator requests these in metadata routing to predict.
+
+        A classifier that requests groups only in fit would hold out whole domains, and a source is a single one.
+        """
         if not get_config()["enable_metadata_routing"]:
             return {}
-        wanted = get_routing_for_object(self.estimator).consumes(method, ["groups"])
+        routing = get_routing_for_object(self.estimator)
+        wanted = routing.consumes("predict", ["groups"]) & routing.consumes(method, ["groups"])
         return dict.fromkeys(wanted, data.domains)
 
-    def _source_answers(self, sources: _Rows, own: _Rows) -> dict[Any, Array]:
+    def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array]:
         """Return for each source which own samples (M,) the estimator fitted on this source classifies correctly."""
         found = {}
         for name in np.unique(sources.domains).tolist():
@@ -339,29 +340,29 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return found
 
     def _try(
-        self, candidates: list[float], own: _Rows, sources: _Rows, right: Mapping[Any, Array], chance: float
+        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[Any, Array], chance: float
     ) -> dict[str, Array]:
         """Return the trials of all candidates on folds of the own samples, as columns."""
         names, y = np.unique(own.y, return_inverse=True)
         n_folds = min(self.cv, int(np.bincount(y).min()))
         if n_folds < 2 or len(candidates) < 2:
-            return _columns()
+            return trial_columns()
         from sklearn.model_selection import StratifiedKFold  # imported only where it is used, because it takes long
 
         losses, errors = np.empty((2, len(candidates), len(y)))
         for kept, held in StratifiedKFold(n_folds).split(y, y):
             train, test = own.take(kept), own.take(held)
-            qualities = _qualities({name: answers[kept] for name, answers in right.items()}, train, chance)
+            qualities = qualities_of({name: answers[kept] for name, answers in right.items()}, train, chance)
             for row, weight in enumerate(candidates):
-                model = self._fitted(_combined(train, sources, qualities, weight * len(names)))
+                model = self._fitted(combined(train, sources, qualities, weight * len(names)))
                 wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
                 errors[row, held] = losses[row, held] = wrong
                 if hasattr(model, "predict_proba"):
                     found = np.asarray(model.predict_proba(test.X, **self._groups("predict_proba", test)))
                     losses[row, held] = -np.log(found[np.arange(len(held)), y[held]].clip(SMALLEST_PROBABILITY))
-        return _columns(candidates, losses, errors, own.weights / own.weights.mean())
+        return trial_columns(candidates, losses, errors, own.weights / own.weights.mean())
 
-    def _with_hidden(self, model: Any, labelled: _Rows, hidden: _Rows, unit: float) -> Any:
+    def _with_hidden(self, model: Any, labelled: Rows, hidden: Rows, unit: float) -> Any:
         """Return the estimator after rounds in which the hidden rows have the labels that the one before predicts.
 
         ``unit`` is the weight of a labelled own sample.
@@ -372,60 +373,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         shares, total = np.bincount(y, labelled.weights), labelled.weights.sum()
         for _ in range(ROUNDS):
             found = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
-            found = _balanced(np.asarray(found), shares / shares.sum())
+            found = balanced(np.asarray(found), shares / shares.sum())
             sure = found.max(axis=1) * hidden.weights
             weights = sure * min(UNLABELED_SHARE * total / sure.sum(), unit)
             guessed = hidden._replace(y=names[found.argmax(axis=1)], weights=weights)
             model = self._fitted(labelled.joined(guessed))
         return model
-
-
-def _qualities(right: Mapping[Any, Array], own: _Rows, chance: float) -> dict[Any, float]:
-    """Return the quality of each source, from which own samples (M,) it classifies correctly."""
-    found = {}
-    for name, answers in right.items():
-        balanced = np.mean([np.average(answers[own.y == c], weights=own.weights[own.y == c]) for c in np.unique(own.y)])
-        found[name] = float(max(0.0, (balanced - chance) / (1 - chance)) ** 2)
-    return found
-
-
-def _with_mean_one(qualities: Mapping[Any, float]) -> dict[Any, float]:
-    """Return numbers scaled to mean 1, and zeros as they are."""
-    mean = sum(qualities.values()) / max(len(qualities), 1)
-    return {name: value / mean if mean else 0.0 for name, value in qualities.items()}
-
-
-def _combined(own: _Rows, sources: _Rows, qualities: Mapping[Any, float], count: float) -> _Rows:
-    """Return own rows and those of the sources, which together count as ``count`` own samples.
-
-    If ``count`` is infinite, there are no own rows, and the sources keep their weights.
-    """
-    if np.isinf(count):
-        return sources
-    weights = sources.weights * np.array([qualities.get(name, 0.0) for name in sources.domains.tolist()])
-    if count == 0 or not weights.any():
-        return own
-    weights *= count * own.weights.mean() / weights.sum()
-    return own.joined(sources._replace(weights=weights).take(weights > 0))
-
-
-def _balanced(probabilities: Array, shares: Array) -> Array:
-    """Scale class probabilities (M, C) until their mean has the given shares (C,) of the classes."""
-    found = probabilities.clip(SMALLEST_PROBABILITY)
-    for _ in range(20):  # the iterations of Sinkhorn
-        found = found * (shares * len(found) / found.sum(axis=0))
-        found /= found.sum(axis=1, keepdims=True)
-    return np.asarray(found)
-
-
-def _columns(candidates: Any = (), losses: Any = None, errors: Any = None, weights: Any = 1.0) -> dict[str, Array]:
-    """Return trials as columns, from the losses (T, M) and errors (T, M) of T candidates on M weighted samples."""
-    if losses is None:
-        losses = errors = np.empty((0, 1))
-    mean, difference = (losses * weights).mean(axis=1), (losses - losses[:1]) * weights
-    margin = difference.std(axis=1) / np.sqrt(max(difference.shape[1] - 1, 1))
-    better = difference.mean(axis=1) < -N_STANDARD_ERRORS * margin
-    best = int(np.argmin(np.where(better, mean, np.inf))) if better.any() else 0
-    chosen = np.arange(len(mean)) == best
-    columns = (np.asarray(candidates, dtype=float), mean, margin, (errors * weights).mean(axis=1), chosen)
-    return dict(zip(("weight", "loss", "margin", "error", "chosen"), columns, strict=True))

@@ -346,12 +346,12 @@ def test_groups_are_routed_through_a_pipeline(subjects):
     X = np.where((subject == "ben")[:, None, None], 9.0 * X, X)
     fit, test = (subject != "carla") | first, (subject == "carla") & ~first
     with sklearn.config_context(enable_metadata_routing=True):
-        transfer = TransferClassifier(lvq(), target="carla").set_fit_request(groups=True)
+        transfer = TransferClassifier(lvq(), target="carla")
         recenter = Recenter().set_fit_request(groups=True).set_transform_request(groups=True)
         pipeline = make_pipeline(recenter, transfer).fit(X[fit], y[fit], groups=subject[fit])
         assert pipeline.score(X[test], y[test], groups=subject[test]) > 0.9
         # Or inside, where each fit re-centres its own samples.
-        inner = make_pipeline(recenter, lvq().set_fit_request(sample_weight=True))
+        inner = make_pipeline(recenter, lvq().set_fit_request(sample_weight=True, groups=False))
         model = TransferClassifier(inner, target="carla").fit(X[fit], y[fit], groups=subject[fit])
         assert model.weight_ == 15.0
         assert model.score(X[test], y[test], groups=subject[test]) > 0.9
