@@ -3,7 +3,7 @@
 __version__ = "0.1.0"
 
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
-from rplvq.estimators import RiemannianLVQ
+from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import RejectOption, compare, explain
 from rplvq.initializers import ClassKMeans, ClassMeans
 from rplvq.io import Checkpoint, load_model
@@ -28,5 +28,5 @@ __all__ = [
     "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
     "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate", "SPDProjection",
-    "StepDecay", "StepSize", "TangentSpace", "Trainer", "compare", "explain", "load_model",
+    "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain", "load_model",
 ]  # fmt: skip

@@ -42,6 +42,7 @@ EXPERIMENTS = Experiments(
         "recentering": (("recentering",), (BCI,)),
         "alignment": (("alignment",), (BCI,)),
         "stream": (("stream",), (BCI,)),
+        "transfer": (("transfer",), (BCI,)),
         "rejection": (("rejection", "calibration"), (BCI, ETH)),
     },
     _report,

@@ -1,4 +1,4 @@
-"""The pages docs/beyond.md, docs/products.md and docs/experiments/*.md, made from their templates and the records."""
+"""The pages docs/{beyond,products,transfer}.md and docs/experiments/*.md, made from their templates and the records."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from examples.beyond import (
     report_steps,
     report_stream,
     report_summary,
+    report_transfer,
 )
 from examples.beyond import votes as votes_
 from examples.beyond.report_parts import NOTHING
@@ -49,6 +50,9 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         **report_products.means(folder),
         "soft": report_soft.scores(folder),
         "soft-tests": report_soft.tests(folder),
+        "transfer-few": report_transfer.few(folder),
+        "transfer-none": report_transfer.without(folder),
+        **report_transfer.means(folder),
         "recentering": recentering(folder),
         "alignment": report_alignment.alignment(folder),
         "stream": report_stream.stream(folder),

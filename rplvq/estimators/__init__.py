@@ -1,4 +1,4 @@
-"""The scikit-learn interface: the classifier, its predictions, its streams, and the names of its parts."""
+"""The scikit-learn interface: the classifier, its predictions and streams, transfer, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
 from rplvq.estimators._fitting import ambient_of, begin_training, make_trainer, new_or_resumed, referenced, store
@@ -12,9 +12,10 @@ from rplvq.estimators._names import (
     resolve_sigma2_rule,
     resolve_step_size,
 )
+from rplvq.estimators._transfer import TransferClassifier
 
 __all__ = [
-    "RiemannianLVQ", "ambient_of", "begin_training", "make_trainer", "manifold_of", "new_or_resumed", "referenced",
-    "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer", "resolve_manifold",
-    "resolve_sigma2_rule", "resolve_step_size", "store",
+    "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "make_trainer", "manifold_of",
+    "new_or_resumed", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer",
+    "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip

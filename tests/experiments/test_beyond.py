@@ -7,7 +7,17 @@ import importlib
 import numpy as np
 import pytest
 
-from examples.beyond import alignment, recentering, rejection, report, report_default, report_summary, stream, votes
+from examples.beyond import (
+    alignment,
+    recentering,
+    rejection,
+    report,
+    report_default,
+    report_summary,
+    stream,
+    transfer,
+    votes,
+)
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import load, pending, run
@@ -38,6 +48,18 @@ def test_aligned_sessions_are_scored(tmp_path):
     data = alignment.prepared("session 2", 3, 5, "Recenter")
     assert len(data.y_train) == 288 + 4 * 5
     assert len(data.y_test) == 288 - 4 * alignment.KEPT
+
+
+@needs_bci
+def test_transfer_runs_with_and_without_own_labels(tmp_path):
+    jobs = transfer.smoke()
+    records = {record["method"]: record["result"] for record in run(jobs, folder=tmp_path, verbose=0)}
+    assert list(records) == [*transfer.NONE, *(f"{name}, 5" for name in transfer.FEW)]
+    kappas = {name: record["mean_kappa"] for name, record in records.items()}
+    assert len(set(kappas.values())) > 5
+    assert kappas["TransferClassifier, 5"] > kappas["own trials alone, 5"] > 0.5
+    assert kappas["and own session 1 without labels"] > kappas["other subjects"]
+    assert records["TransferClassifier, 5"]["weight"] == [15.0]
 
 
 @needs_bci

@@ -1,0 +1,82 @@
+"""Rows of several domains: how much each source domain counts, and the trials of weights on held-out rows."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rplvq.protocols import Array
+
+N_STANDARD_ERRORS = 2.0
+"""Number of standard errors by which a weight must beat the first one."""
+SMALLEST_PROBABILITY = 1e-6
+"""Held-out losses are not larger than minus the logarithm of this."""
+
+
+class Rows(NamedTuple):
+    """Rows (M,) of the data in fit, with their samples (M, ...), labels (M,), domains (M,) and weights (M,)."""
+
+    rows: Array
+    X: Array
+    y: Array
+    domains: Array
+    weights: Array
+
+    def take(self, which: Array) -> "Rows":
+        """Return some of the rows."""
+        return Rows(*(part[which] for part in self))
+
+    def joined(self, other: "Rows") -> "Rows":
+        """Return these rows, then those of another."""
+        return Rows(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+def qualities_of(right: Mapping[Any, Array], own: Rows, chance: float) -> dict[Any, float]:
+    """Return the quality of each source, from which own samples (M,) it classifies correctly."""
+    found = {}
+    for name, answers in right.items():
+        balanced = np.mean([np.average(answers[own.y == c], weights=own.weights[own.y == c]) for c in np.unique(own.y)])
+        found[name] = float(max(0.0, (balanced - chance) / (1 - chance)) ** 2)
+    return found
+
+
+def with_mean_one(qualities: Mapping[Any, float]) -> dict[Any, float]:
+    """Return numbers scaled to mean 1, and zeros as they are."""
+    mean = sum(qualities.values()) / max(len(qualities), 1)
+    return {name: value / mean if mean else 0.0 for name, value in qualities.items()}
+
+
+def combined(own: Rows, sources: Rows, qualities: Mapping[Any, float], count: float) -> Rows:
+    """Return own rows and those of the sources, which together count as ``count`` own samples.
+
+    If ``count`` is infinite, there are no own rows, and the sources keep their weights.
+    """
+    if np.isinf(count):
+        return sources
+    weights = sources.weights * np.array([qualities.get(name, 0.0) for name in sources.domains.tolist()])
+    if count == 0 or not weights.any():
+        return own
+    weights *= count * own.weights.mean() / weights.sum()
+    return own.joined(sources._replace(weights=weights).take(weights > 0))
+
+
+def balanced(probabilities: Array, shares: Array) -> Array:
+    """Scale class probabilities (M, C) until their mean has the given shares (C,) of the classes."""
+    found = probabilities.clip(SMALLEST_PROBABILITY)
+    for _ in range(20):  # the iterations of Sinkhorn
+        found = found * (shares * len(found) / found.sum(axis=0))
+        found /= found.sum(axis=1, keepdims=True)
+    return np.asarray(found)
+
+
+def trial_columns(candidates: Any = (), losses: Any = None, errors: Any = None, weights: Any = 1.0) -> dict[str, Array]:
+    """Return trials as columns, from the losses (T, M) and errors (T, M) of T candidates on M weighted samples."""
+    if losses is None:
+        losses = errors = np.empty((0, 1))
+    mean, difference = (losses * weights).mean(axis=1), (losses - losses[:1]) * weights
+    margin = difference.std(axis=1) / np.sqrt(max(difference.shape[1] - 1, 1))
+    better = difference.mean(axis=1) < -N_STANDARD_ERRORS * margin
+    best = int(np.argmin(np.where(better, mean, np.inf))) if better.any() else 0
+    chosen = np.arange(len(mean)) == best
+    columns = (np.asarray(candidates, dtype=float), mean, margin, (errors * weights).mean(axis=1), chosen)
+    return dict(zip(("weight", "loss", "margin", "error", "chosen"), columns, strict=True))

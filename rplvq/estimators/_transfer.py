@@ -1,0 +1,381 @@
+"""TransferClassifier: learns from labelled samples of other domains, such as subjects, and from a few of the target."""
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_routing_for_object, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from rplvq.arrays import accuracy, check_labels, check_weights, same_type, split_domains, unmasked
+from rplvq.estimators._sources import (
+    SMALLEST_PROBABILITY,
+    Rows,
+    balanced,
+    combined,
+    qualities_of,
+    trial_columns,
+    with_mean_one,
+)
+from rplvq.exceptions import PointError, interrupts_raised
+from rplvq.parts import require_count
+from rplvq.protocols import Array
+
+ROUNDS = 3
+"""Number of fits in which samples without labels take part."""
+UNLABELED_SHARE = 0.25
+"""Weight of all samples without labels, relative to the labelled ones."""
+SMALLEST_QUALITY = 0.01
+"""Quality of a source that is not left out: a tenth of the way from guessing to perfect answers, squared."""
+
+
+class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier for one target domain that also learns from labelled samples of other domains.
+
+    A domain is a subject, a session or a device. The estimator is fitted on the target's own samples and on those of
+    the other domains, the sources. All sources together count as much as a few own samples. Sources that classify the
+    own samples well count more than others, and sources that do not beat guessing are left out. Held-out own samples
+    decide whether own samples alone are better. Bring the domains to a common place first, by
+    :class:`rplvq.Recenter`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        It is not changed; clones of it are fitted. It must accept ``sample_weight``.
+    target : object, optional
+        Name of the target domain, among ``groups``. None means that all domains are sources.
+    weights : sequence of float, default=(15, 0)
+        Candidates for the number of own samples per class that all sources together count as; 0 means own samples
+        alone. The first one is taken unless the held-out own samples show that another one is better.
+    unlabeled : object, optional
+        Label that marks samples of the target without a label, such as -1. By default all samples have labels.
+    cv : int, default=5
+        Largest number of folds of the own samples. The samples are not shuffled.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted. The methods that predict call it.
+    weight_ : float
+        The weight among ``weights`` that was chosen; infinite if there is no own labelled sample.
+    source_weights_ : dict of object to float
+        Weight of the samples of each source, with mean 1; 0 for a source that is left out. They are used if ``weight_``
+        is not 0.
+    trials_ : dict of str to ndarray
+        The candidates that were tried on held-out own samples, as columns: weight, loss (mean of ``-log p`` of the true
+        class, or of the errors if the estimator has no ``predict_proba``), margin (standard error of the difference to
+        the loss of the first candidate), error and chosen. The columns are empty if there was nothing to choose.
+    classes_ : ndarray of shape (C,)
+        Labels, sorted.
+
+    Notes
+    -----
+    **Sources.** The estimator is fitted on each source alone. Its balanced accuracy a on the own labelled samples gives
+    the source the weight ``max(0, (a - 1/C) / (1 - 1/C))^2``. These weights are then scaled to mean 1. If all are 0,
+    own samples alone are used.
+
+    **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
+    from the other folds, too. A candidate replaces the first one if its mean loss is lower by more than two standard
+    errors of the difference; among several, the one with the lowest loss wins. The first one is taken without trials if
+    a class has fewer than two own samples. If the own samples lack a class, candidate 0 is dropped, and no source is
+    left out.
+
+    **Samples without labels.** A first fit ignores them. Then they take part in three more fits, with their likeliest
+    class as label and its probability as weight. Before that, the class probabilities are scaled until the classes are
+    as frequent as among the labelled samples. Samples without labels together weigh a quarter of the labelled ones, and
+    none more than a labelled own sample.
+
+    **Leakage.** Labels come from the samples passed to fit only, the labels of marked samples are not there to be
+    seen, and held-out own samples take part in no fit that they judge. Methods that predict change nothing.
+
+    **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
+    "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
+    learned and predicted are the strings behind the last "/".
+
+    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``. It passes them on to an estimator that
+    requests them to predict, such as a pipeline with :class:`rplvq.Recenter`; without, they are not routed.
+
+    Examples
+    --------
+    Two subjects with many labelled samples help a third one, who has two per class:
+
+    >>> from rplvq import Recenter, RiemannianLVQ, TransferClassifier
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=30, random_state=0)
+    >>> subject = np.tile(["anna", "ben", "carla"], len(X) // 3)
+    >>> X[subject == "ben"] *= 4.0  # another gain
+    >>> seen = (subject != "carla") | (np.arange(len(X)) % 30 < 6)
+    >>> X = Recenter().fit_transform(X, groups=subject)
+    >>> model = TransferClassifier(RiemannianLVQ(max_epochs=2, random_state=0), target="carla")
+    >>> model = model.fit(X[seen], y[seen], groups=subject[seen])
+    >>> model.weight_, sorted(model.source_weights_)
+    (15.0, ['anna', 'ben'])
+    >>> bool(model.score(X[~seen], y[~seen]) > 0.9)
+    True
+
+    Labels as pyRiemann encodes them:
+
+    >>> encoded = np.array([f"{domain}/{label}" for domain, label in zip(subject, y)])
+    >>> model.fit(X[seen], encoded[seen]).classes_
+    array(['0', '1', '2', '3'], dtype='<U1')
+    """
+
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+
+    def __init__(
+        self, estimator: Any, *, target: Any = None, weights: Any = (15.0, 0.0), unlabeled: Any = None, cv: int = 5
+    ) -> None:
+        self.estimator = estimator
+        self.target = target
+        self.weights = weights
+        self.unlabeled = unlabeled
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Choose the weight of the sources, and fit the estimator on sources and own samples together.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples of all domains, as the estimator takes them.
+        y : array-like of shape (N,)
+            Labels; ``unlabeled`` for samples of the target without a label. Without groups, strings "domain/label".
+        groups : array-like of shape (N,), optional
+            Domain of each sample.
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples within their domains; samples of weight 0 are left out.
+
+        Returns
+        -------
+        self : TransferClassifier
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument is invalid, if the target is not among the domains, if a sample without a
+            label is of another domain, or if the estimator does not accept weights that are needed.
+        """
+        candidates = self._check_parameters()
+        data, hidden, classes = self._check_data(X, y, groups, sample_weight)
+        is_own = data.domains == self.target if self.target is not None else np.zeros(len(data.y), dtype=bool)
+        own, sources, chance = data.take(is_own), data.take(~is_own), 1 / len(classes)
+        complete = len(np.unique(own.y)) == len(classes)
+        with interrupts_raised():
+            weight, trials = np.inf, trial_columns()
+            qualities = dict.fromkeys(np.unique(sources.domains).tolist(), 1.0)
+            if len(own.y):
+                right = self._source_answers(sources, own) if any(candidates) else {}
+                qualities = qualities_of(right, own, chance)
+                if not complete:  # a source that is left out may be the only one with the missing class
+                    qualities = {name: max(quality, SMALLEST_QUALITY) for name, quality in qualities.items()}
+                possible = [w for w in candidates if (w > 0 and any(qualities.values())) or (w == 0 and complete)] or [
+                    0.0
+                ]
+                if complete:
+                    trials = self._try(possible, own, sources, right, chance)
+                weight = float(trials["weight"][trials["chosen"]][0]) if len(trials["loss"]) else possible[0]
+            labelled = combined(own, sources, qualities, weight * len(classes))
+            estimator = self._fitted(labelled, weighted=sample_weight is not None or 0 < weight < np.inf)
+            if len(hidden.y):
+                # Without own labels, the sources count as the first candidate says.
+                count = (candidates[0] or 1.0) * len(classes)
+                unit = own.weights.mean() if len(own.y) else labelled.weights.sum() / count
+                estimator = self._with_hidden(estimator, labelled, hidden, unit)
+        self.estimator_, self.weight_, self.trials_ = estimator, weight, trials
+        self.source_weights_, self.classes_ = with_mean_one(qualities), estimator.classes_
+        self._encoded = groups is None
+        return self
+
+    def predict(self, X: Any, **params: Any) -> Array:
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples of the target.
+        **params
+            Metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X, **process_routing(self, "predict", **params).estimator.predict))
+
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, **params: Any) -> Array:
+        """Compute the class probabilities of the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples of the target.
+        **params
+            As for predict.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+        """
+        check_is_fitted(self)
+        given = process_routing(self, "predict_proba", **params).estimator.predict_proba
+        return np.asarray(self.estimator_.predict_proba(X, **given))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """Return the accuracy; after a fit on labels "domain/label", ``y`` may have them, too.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples of the target.
+        y : array-like of shape (N,)
+            Their labels.
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples.
+        **params
+            As for predict.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X, **params)
+        if self._encoded and not np.isin(np.unique(y), self.classes_).all():
+            y = split_domains(y)[0]
+        return accuracy(predicted, y, self.classes_, sample_weight)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of scikit-learn's metadata routing: which methods call which ones of the estimator."""
+        mapping = MethodMapping().add(caller="predict_proba", callee="predict_proba")
+        mapping.add(caller="predict", callee="predict").add(caller="score", callee="predict")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _check_parameters(self) -> list[float]:
+        """Return the candidates for the weight of the sources; raise ValueError if a parameter is invalid."""
+        require_count("cv", self.cv, 2)
+        given = np.atleast_1d(np.asarray(self.weights, dtype=object)).tolist()
+        for index, weight in enumerate(given):
+            if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+                raise ValueError(f"weights[{index}] must be a finite number of at least 0, got {weight!r}")
+        if not given:
+            raise ValueError("weights is empty: give at least one number, such as 15.0")
+        return [float(weight) for weight in given]
+
+    def _check_data(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Rows, Rows, Array]:
+        """Return the labelled rows, the rows without labels, and the classes (C,)."""
+        samples, (labels, domains) = np.asarray(unmasked(X)), split_domains(y, groups)
+        if labels.ndim != 1:
+            raise ValueError(f"y must have one label per sample, shape (N,), got shape {labels.shape}")
+        if samples.ndim == 0 or len(samples) != len(labels):
+            raise ValueError(f"y has {len(labels)} labels for {len(np.atleast_1d(samples))} samples of X")
+        weights = check_weights(sample_weight, len(labels))
+        weights = np.ones(len(labels)) if weights is None else weights
+        hidden = np.zeros(len(labels), dtype=bool)
+        if self.target is not None and not (domains == self.target).any():
+            known = np.unique(domains).tolist()
+            raise ValueError(f"target={self.target!r} is not among the domains {known}: name one of them, or None")
+        if self.unlabeled is not None:
+            if not same_type(np.asarray([self.unlabeled]), labels):
+                raise ValueError(f"unlabeled={self.unlabeled!r} is of another type than the labels, as {labels[0]!r}")
+            hidden = labels == self.unlabeled
+            if (outside := np.flatnonzero(hidden & (domains != self.target))).size:
+                where = f"y[{outside[0]}] has no label, and is of the domain {domains.tolist()[outside[0]]!r}"
+                raise ValueError(f"{where}: only samples of the target, {self.target!r}, may have none")
+        if hidden.all():
+            raise ValueError("y has no label: pass labelled samples of the target or of other domains")
+        classes, _ = check_labels(labels[~hidden], int(np.count_nonzero(~hidden)))
+        data, used = Rows(np.arange(len(labels)), samples, labels, domains, weights), weights > 0
+        return data.take(~hidden & used), data.take(hidden & used), classes
+
+    def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
+        """Return a clone of the estimator, fitted on some rows, with their weights if ``weighted``."""
+        given = self._groups("fit", data)
+        if weighted:
+            routed = get_config()["enable_metadata_routing"]
+            if not routed and not has_fit_parameter(self.estimator, "sample_weight"):
+                raise ValueError(
+                    f"estimator {self.estimator!r} takes no sample_weight in fit, which tells it how much each source "
+                    "counts. A pipeline takes it with metadata routing enabled, if its last step requests sample_weight"
+                )
+            given["sample_weight"] = data.weights
+        try:
+            return clone(self.estimator).fit(data.X, data.y, **given)
+        except PointError as error:
+            raise PointError(int(data.rows[error.index]), error.reason, error.name) from error
+
+    def _groups(self, method: str, data: Rows) -> dict[str, Any]:
+        """Return the domains as ``groups``, if the estimator requests these in metadata routing to predict.
+
+        A classifier that requests groups only in fit would hold out whole domains, and a source is a single one.
+        """
+        if not get_config()["enable_metadata_routing"]:
+            return {}
+        routing = get_routing_for_object(self.estimator)
+        wanted = routing.consumes("predict", ["groups"]) & routing.consumes(method, ["groups"])
+        return dict.fromkeys(wanted, data.domains)
+
+    def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array]:
+        """Return for each source which own samples (M,) the estimator fitted on this source classifies correctly."""
+        found = {}
+        for name in np.unique(sources.domains).tolist():
+            source = sources.take(sources.domains == name)
+            if len(np.unique(source.y)) < 2:
+                raise ValueError(
+                    f"domain {name!r} has the class {source.y.tolist()[0]!r} only: leave it out, or join it to another"
+                )
+            model = self._fitted(source, weighted=bool(np.ptp(source.weights)))
+            found[name] = np.asarray(model.predict(own.X, **self._groups("predict", own))) == own.y
+        return found
+
+    def _try(
+        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[Any, Array], chance: float
+    ) -> dict[str, Array]:
+        """Return the trials of all candidates on folds of the own samples, as columns."""
+        names, y = np.unique(own.y, return_inverse=True)
+        n_folds = min(self.cv, int(np.bincount(y).min()))
+        if n_folds < 2 or len(candidates) < 2:
+            return trial_columns()
+        from sklearn.model_selection import StratifiedKFold  # imported only where it is used, because it takes long
+
+        losses, errors = np.empty((2, len(candidates), len(y)))
+        for kept, held in StratifiedKFold(n_folds).split(y, y):
+            train, test = own.take(kept), own.take(held)
+            qualities = qualities_of({name: answers[kept] for name, answers in right.items()}, train, chance)
+            for row, weight in enumerate(candidates):
+                model = self._fitted(combined(train, sources, qualities, weight * len(names)))
+                wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
+                errors[row, held] = losses[row, held] = wrong
+                if hasattr(model, "predict_proba"):
+                    found = np.asarray(model.predict_proba(test.X, **self._groups("predict_proba", test)))
+                    losses[row, held] = -np.log(found[np.arange(len(held)), y[held]].clip(SMALLEST_PROBABILITY))
+        return trial_columns(candidates, losses, errors, own.weights / own.weights.mean())
+
+    def _with_hidden(self, model: Any, labelled: Rows, hidden: Rows, unit: float) -> Any:
+        """Return the estimator after rounds in which the hidden rows have the labels that the one before predicts.
+
+        ``unit`` is the weight of a labelled own sample.
+        """
+        if not hasattr(model, "predict_proba"):
+            raise ValueError(f"unlabeled={self.unlabeled!r} needs predict_proba, which {self.estimator!r} has not")
+        names, y = np.unique(labelled.y, return_inverse=True)
+        shares, total = np.bincount(y, labelled.weights), labelled.weights.sum()
+        for _ in range(ROUNDS):
+            found = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
+            found = balanced(np.asarray(found), shares / shares.sum())
+            sure = found.max(axis=1) * hidden.weights
+            weights = sure * min(UNLABELED_SHARE * total / sure.sum(), unit)
+            guessed = hidden._replace(y=names[found.argmax(axis=1)], weights=weights)
+            model = self._fitted(labelled.joined(guessed))
+        return model
