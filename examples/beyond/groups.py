@@ -26,7 +26,7 @@ from rplvq.protocols import Array
 __all__ = ["METHODS", "REPETITIONS", "jobs", "score", "smoke", "splits"]
 
 METHODS = ("class means", "by samples", "by groups", "tangent space")
-REPETITIONS = {"airsar": 10, "eegmmi": 2, "bci2a": 1, "full256": 5, "mask256": 5}
+REPETITIONS = {"airsar": 10, "eegmmi": 2, "bci2a": 1, "full256": 3, "mask256": 3}
 FILES = {
     "airsar": "polsar_sf_airsar_T3.npz",
     "eegmmi": "eegmmi_s001_raw.npz",
