@@ -117,10 +117,10 @@ def classify(*, repetition: int, method: str, count: int, subjects: list[int]) -
 
 
 def jobs(quick: bool = False) -> list[Job]:
-    """Return all jobs: five draws of the own trials, which are also the seeds; ``quick`` has one."""
+    """Return all jobs: three draws of the own trials, which are also the seeds; ``quick`` has one."""
     every: dict[str, Any] = {"subjects": list(SUBJECTS)}
     found = []
-    for draw in range(1 if quick else 5):
+    for draw in range(1 if quick else 3):
         found += [Job("transfer", name, draw, every | {"count": 0}, classify) for name in NONE]
         for count in COUNTS:
             found += [Job("transfer", f"{name}, {count}", draw, every | {"count": count}, classify) for name in FEW]
