@@ -235,7 +235,6 @@ def calibrated_loss(
     >>> round(loss, 3), round(sigma2, 2)
     (0.412, 0.5)
     """
-    targets = as_soft(targets, int(labels.max()) + 1)
     weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
     total = weights.sum()
 

@@ -351,13 +351,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             trainer = make_trainer(self, manifold, initializer)
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes))
-            if progress is None:
-                first = trainer.first_prototypes(samples, len(classes), rng)
-            else:
-                first = progress.state.prototypes, progress.state.labels
-            trainer, interrupted = planned(self, trainer, samples, first[0]), False
+            trainer, interrupted = planned(self, trainer, samples), False
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
+                    first = trainer.first_prototypes(samples, len(classes), rng)
                     progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
                 try:
                     for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):

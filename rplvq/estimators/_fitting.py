@@ -15,6 +15,7 @@ from rplvq.arrays import Samples
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
+from rplvq.manifolds import is_additive
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
@@ -42,18 +43,16 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
     )
 
 
-def planned(model: Any, trainer: Trainer, samples: Samples, prototypes: Prototypes) -> Trainer:
+def planned(model: Any, trainer: Trainer, samples: Samples) -> Trainer:
     """Return the trainer with as many epochs as these samples need, see :func:`rplvq.training.enough_epochs`.
 
     The number is only reduced if held-out samples choose the step size, and if nothing else depends on the number: not
-    for mini-batches, growth, early stopping, schedules of sigma2 or a learned metric.
+    for mini-batches, growth, early stopping, schedules of sigma2, or a learned metric, whose tangents do not add up.
     """
     rule = resolve_sigma2_rule(model.sigma2)
     is_simple = trainer.batch_size == 1 and not trainer.growth and trainer.early_stopping is None
-    if rule is None or any(map(callable, rule.candidates)) or not (is_simple and trainer.has_default_step):
-        return trainer
-    geodesics = trainer.manifold.connect(prototypes, samples.codes[:1])
-    if hasattr(trainer.manifold.move(geodesics, np.zeros((1, len(prototypes)))), "with_codes"):  # a learned metric
+    is_simple = is_simple and trainer.has_default_step and is_additive(trainer.manifold)
+    if rule is None or any(map(callable, rule.candidates)) or not is_simple:
         return trainer
     return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, samples.n_visits))
 

@@ -134,8 +134,8 @@ class PrototypeStack(PymanoptManifold):  # type: ignore[misc]
 
     def dist(self, point_a: Prototypes, point_b: Prototypes) -> float:
         """Return the root of the summed squared distances of the prototypes."""
-        starts, ends, sqdist = np.asarray(point_a), np.asarray(point_b), self.geometry.sqdist
-        return float(np.sqrt(sum(sqdist(starts[k : k + 1], ends[k : k + 1])[0, 0] for k in range(len(starts)))))
+        # All pairs, from the internal representation: near the edge of the manifold, codes can be singular by rounding.
+        return float(np.sqrt(self.geometry.sqdist(point_a, np.asarray(point_b)).trace()))
 
     def transport(self, point_a: Prototypes, point_b: Prototypes, tangent_vector_a: Array) -> Array:
         """Transport a tangent (K, ...) from one point to another, along the geodesics between them."""
