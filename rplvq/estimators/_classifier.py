@@ -137,10 +137,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, an object, or K points with their labels.
     max_epochs : int, default=100
-        Largest number of sweeps over the data. If held-out samples choose the step size, a fit of fewer than 1200
-        samples plans fewer, see :class:`rplvq.HeldOut`. With a default step size and without growth, training ends
-        earlier once the remaining steps cannot be expected to move a prototype by more than 1 % of the distance between
-        classes, see :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes all epochs.
+        Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size may
+        take fewer. First, if held-out samples choose the step size, fewer epochs are planned for fewer than 1200
+        samples, see :class:`rplvq.HeldOut`. Second, without growth, training ends once the remaining steps cannot be
+        expected to move a prototype by more than 1 % of the distance between classes, see
+        :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes all epochs.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
         batches of B samples, up to some dozens, multiply a ``step_size`` of your own by B to learn as much per epoch.
@@ -284,9 +285,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         sample_weight : array-like of shape (N,), optional
             Weight w counts as w copies of the sample: an epoch visits it ceil(w) times, with steps scaled by
             ``w / ceil(w)``. The model depends on the distinct samples and the sums of their weights only, so that a
-            sample of weight 2 is the same as two equal samples, and one of weight 0 the same as none. These sums are no
-            counts, and are scaled to the mean 1, if all are below 1, as AdaBoost passes them, or if their mean is above
-            100: huge weights do not make an epoch long.
+            sample of weight 2 is the same as two equal samples, and one of weight 0 the same as none. There are two
+            exceptions. If all sums are below 1, as AdaBoost passes them, or if their mean is above 100, they are scaled
+            to the mean 1, so that no epoch is very long.
         groups : array-like of shape (N,), optional
             Group of each sample, such as its session, run, object or image region. The trials of
             ``sigma2="auto"`` and :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the
@@ -332,8 +333,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> from rplvq import RiemannianLVQ
         >>> from rplvq.datasets import make_syn1
         >>> X, y = make_syn1(n_per_class=32, random_state=0)
-        >>> view_of = np.arange(len(y)) // 8
-        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=view_of)
+        >>> object_of = np.arange(len(y)) // 8
+        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=object_of)
         >>> model.trials_["n_folds"]
         array([2, 2, 2])
         """

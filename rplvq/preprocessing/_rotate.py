@@ -29,7 +29,7 @@ Members = dict[Any, dict[int, Array]]
 class Rotate(GroupTransformer):
     """Transformer ``X -> Q X Q^H``, where Q brings the class means of the group of X near to those of a target group.
 
-    Recentred samples of different subjects may still be turned against each other. This is the third step of
+    Recentred samples of different subjects may still differ by a rotation. This is the third step of
     Riemannian Procrustes analysis (Rodrigues, Jutten and Congedo 2019, doi:10.1109/TBME.2018.2889705), after
     :class:`Recenter` and :class:`Rescale`. It needs a few labelled samples of the target in fit, beside those of the
     other groups, the sources. Sources are turned to the target, so that samples of the target stay as they are.
@@ -62,7 +62,7 @@ class Rotate(GroupTransformer):
     ``Q = argmin sum_c ||M_c - Q S_c Q^H||_F^2 + w / (m n) sum_c ||S_c - I||_F^2 ||Q - I||_F^2``
 
     over all unitary matrices (orthogonal ones, reflections included, for real samples), where w is ``prior_weight``,
-    and m the mean number of samples of the target per class. Up to constants this is the maximum of a convex function f
+    and m the mean number of samples of the target per class. Minimising this loss means maximising a convex function f
     of Q. Therefore ``Q <- polar(grad f(Q))``, the unitary factor of the polar decomposition, raises f. The gradient is
     extrapolated by Nesterov's momentum, which starts again from 0 where f would fall. The first Q is the identity or
     turns the eigenvectors of one S_c to those of M_c (Bhatia and Congedo 2019, doi:10.1016/j.laa.2018.11.008), where

@@ -54,16 +54,17 @@ class HeldOut:
        preferred; the smaller step comes before the larger one. The fit uses it if its loss is more than one standard
        error below that of the initial prototypes, and if it makes fewer errors on the held-out samples. Otherwise the
        fit does not train.
-    4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, that is a candidate whose
-       loss is not below that of an earlier one, or three standard errors above that of a later one. From two folds with
-       100 samples on, the two step sizes are decided by the difference that is to be expected on all folds. The trials
-       end if training lowers the loss by three standard errors, and the number of errors by one. The column "n_folds"
-       of ``trials_`` says how many folds each candidate was tried on.
+    4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, a candidate is given up if
+       an earlier one has a loss at least as low, or if a later one has a loss that is lower by three standard errors.
+       From two folds with 100 samples on, the two step sizes are decided by the difference that is to be expected on
+       all folds. All trials end, and the fit trains, as soon as training lowers the loss of the initial prototypes by
+       three standard errors, and the number of their errors by one standard error. The column "n_folds" of ``trials_``
+       says how many folds each candidate was tried on.
 
     A fit whose step size is chosen in this way plans fewer epochs for few samples: ``max_epochs`` times N / 1200 for N
-    samples, at least 25. With the larger default step of fewer epochs, accuracies were the same within .003 in the
-    mean over the data sets that were tried. Fits with mini-batches, growth, early stopping, a schedule of sigma2 or a
-    learned metric keep all epochs.
+    samples, but at least 25, and never more than ``max_epochs``. The default step is larger with fewer epochs. On 15
+    problems under two metrics, accuracies changed by less than .001 in the mean, and by at most .006 on one problem.
+    Fits with mini-batches, growth, early stopping, a schedule of sigma2 or a learned metric keep all epochs.
 
     With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a
     candidate, and else the first candidate. A single candidate is used without trials.
