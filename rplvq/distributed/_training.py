@@ -25,6 +25,7 @@ from rplvq.training import (
     diverged,
     follow,
     history_row,
+    hooks_of,
     measure,
     require_finite,
     run_epochs,
@@ -116,5 +117,5 @@ class DistributedTrainer:
             state, score, n_capped = self.sweep(state, rng)
             return state, history_row(state, score, n_capped, time.perf_counter() - began)
 
-        hooks = self.trainer.hooks(progress, self.score, origin=origin, settles=True)
+        hooks = hooks_of(self.trainer, progress, self.score, origin=origin, settles=True)
         return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

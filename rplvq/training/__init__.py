@@ -8,7 +8,7 @@ from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require
 from rplvq.training._folds import split_classes
 from rplvq.training._growth import Grow, Growth, Prune
 from rplvq.training._judge import Trial
-from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, run_epochs
+from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, hooks_of, run_epochs
 from rplvq.training._resize import Window, with_prototypes, without_prototypes
 from rplvq.training._selection import Choice, choose_sigma2
 from rplvq.training._settling import Settling, enough_epochs
@@ -35,7 +35,7 @@ __all__ = [
     "Callback", "Choice", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth",
     "Hook", "Meter", "Origin", "Progress", "Prune", "Result", "Score", "Settling", "State", "Step", "Trainer", "Trial",
     "Window", "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged",
-    "edge_trouble", "enough_epochs", "follow", "history_row", "if_possible", "measure", "one_decision", "pair_weights",
-    "require_finite", "run_epochs", "split_classes", "step_trouble", "untrained_history", "warn_of", "with_prototypes",
-    "without_prototypes",
+    "edge_trouble", "enough_epochs", "follow", "history_row", "hooks_of", "if_possible", "measure", "one_decision",
+    "pair_weights", "require_finite", "run_epochs", "split_classes", "step_trouble", "untrained_history", "warn_of",
+    "with_prototypes", "without_prototypes",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ The trainer sees codes, class indices and the two (B, K) arrays between them. It
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,9 +31,8 @@ from rplvq.schedules import (
 )
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
-from rplvq.training._loop import Callback, EarlyStopping, Hook, calling, run_epochs
+from rplvq.training._loop import Callback, EarlyStopping, hooks_of, run_epochs
 from rplvq.training._resize import Window, new_codes
-from rplvq.training._settling import Settling
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper
 from rplvq.training.compiled import Decision, one_decision
@@ -350,35 +349,8 @@ class Trainer:
         def score(state: State) -> Score:
             return measure(self.manifold, self.cost, state, samples).score()
 
-        hooks = self.hooks(progress, score, validation, origin, settles=settles)
+        hooks = hooks_of(self, progress, score, validation, origin, settles=settles)
         return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
-
-    def hooks(
-        self,
-        progress: Progress,
-        score: Callable[[State], Score],
-        validation: Samples | None = None,
-        origin: Origin | None = None,
-        *,
-        settles: bool = False,
-    ) -> list[Hook]:
-        """Return what runs after each epoch: early stopping, the end of settled training, and the callbacks.
-
-        Parameters
-        ----------
-        progress : Progress
-            The run before the next epoch.
-        score : callable
-            Measures a state on the training samples.
-        validation, origin, settles
-            As for :meth:`epochs`.
-        """
-        hooks: list[Hook] = [calling(callback, self.max_epochs, score, origin) for callback in self.callbacks]
-        if settles and self.has_default_step and not self.growth:
-            hooks.insert(0, Settling(self.manifold, self.max_epochs, progress.state.prototypes))
-        if self.early_stopping is not None and validation is not None:
-            hooks.insert(0, self.early_stopping)
-        return hooks
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
         """Return the state after the rules of growth have added and removed prototypes.
