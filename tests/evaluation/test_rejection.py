@@ -60,7 +60,7 @@ def test_coverage_holds_on_new_data_and_errors_fall(digits, settings, criterion)
     option = RejectOption(model().set_params(**settings), coverage=0.7, criterion=criterion).fit(X, y)
     labels = option.predict(X_test)
     kept = labels != -1
-    assert abs(kept.mean() - 0.7) < 0.05
+    assert abs(kept.mean() - 0.7) < 0.075  # three standard deviations over other divisions of the images
     error, error_kept = 1 - option.estimator_.score(X_test, y_test), 1 - np.mean(labels[kept] == y_test[kept])
     assert error_kept < 0.7 * error
     assert_array_equal(labels[kept], option.estimator_.predict(X_test)[kept])
