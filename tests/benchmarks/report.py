@@ -55,10 +55,9 @@ def goals() -> str:
     """Return the table of all goals."""
     rows = []
     for row in load("goals")["rows"]:
-        limit = f"{'at most' if row['at_most'] else 'at least'} {row['limit']:g}"
-        figure = f"{row['figure']:.2f}"
-        rows.append([row["topic"], row["what"], row["unit"], limit, figure, "yes" if row["met"] else "no"])
-    return table(["topic", "what", "unit", "goal", "figure", "met"], rows)
+        limit = f"{'at most' if row['at_most'] else 'at least'} {row['limit']:g} {row['unit']}"
+        rows.append([f"{row['topic']}: {row['what']}", limit, f"{row['figure']:.2f}", "yes" if row["met"] else "no"])
+    return table(["what", "goal", "figure", "met"], rows)
 
 
 def training() -> str:
