@@ -1,6 +1,6 @@
 """What Recenter, Rescale and Rotate share: samples by group, running statistics, and how scikit-learn sees them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import check_groups, encoded, subset
+from rplvq.arrays import check_groups, encoded, parts_of, subset
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array
 
@@ -82,12 +82,73 @@ def require_online(online: Any, prior_weight: Any) -> None:
     """Raise ValueError unless ``online`` is a bool and ``prior_weight`` a finite number of at least 0."""
     if not isinstance(online, (bool, np.bool_)):
         raise ValueError(f"online must be True or False, got {online!r}")
-    if isinstance(prior_weight, (bool, str)) or not 0 <= prior_weight < np.inf:
-        raise ValueError(f"prior_weight must be a finite number of at least 0, got {prior_weight!r}")
+    require_prior_weight(prior_weight)
+
+
+def require_prior_weight(value: Any) -> None:
+    """Raise ValueError unless ``prior_weight`` is a finite number of at least 0."""
+    if isinstance(value, (bool, str)) or not 0 <= value < np.inf:
+        raise ValueError(f"prior_weight must be a finite number of at least 0, got {value!r}")
+
+
+def require_max_iter(value: Any) -> None:
+    """Raise ValueError unless ``max_iter`` is a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"max_iter must be a positive integer, got {value!r}")
 
 
 Advance = Callable[..., tuple[Any, int]]
 """``advance(statistic, count, sample)`` returns a running statistic and its count after one more sample (n, n)."""
+Action = Callable[[Any], Callable[[Array], Array]]
+"""``action(statistic)`` returns the function that transforms samples (..., n, n) of a group with this statistic."""
+
+
+def transformed(
+    estimator: Any,
+    X: Any,
+    groups: Any,
+    statistics: Iterable[Any],
+    measure: Callable[[Array, Any], Any],
+    action: Action,
+    advance: Advance | None = None,
+    like: Sequence[Array] = (),
+) -> Array:
+    """Return samples (N, n, n), each transformed by the statistic of its group.
+
+    Parameters
+    ----------
+    estimator : GroupTransformer
+        Fitted.
+    X, groups
+        As for ``transform``.
+    statistics : iterable of length G
+        Those of the groups in fit.
+    measure : callable
+        ``measure(samples, name)`` returns the statistic of a group that fit did not meet, from its samples (M, n, n).
+    action : callable
+        See :data:`Action`.
+    advance : callable, optional
+        See :data:`Advance`. With it and ``online``, a group that fit did not meet is transformed in the order of its
+        samples, each by the running statistic before it.
+    like : sequence of ndarray
+        Arrays that determine the type of the result, beside the samples.
+    """
+    codes, found = read(estimator, X, groups)
+    require_groups(groups, estimator.groups_)
+    known = dict(zip(estimator.groups_.tolist(), statistics, strict=True))
+    result = np.empty(codes.shape, dtype=np.result_type(codes, *like))
+    for name, rows in found.items():
+        members = subset(codes, rows)
+        if name not in known and advance is not None and estimator.online:
+            statistic, count = estimator.running_.get(name, (estimator.start_, 0))
+            for row, code in zip(rows, members, strict=True):
+                result[row] = action(statistic)(code)
+                statistic, count = advance(statistic, count, code)
+            continue
+        act = action(known[name] if name in known else measure(members, name))
+        for part in parts_of(members):
+            result[rows[part]] = act(members[part])
+    return result
 
 
 def run_on(estimator: Any, X: Any, groups: Any, advance: Advance) -> dict[Any, tuple[Any, int]]:

@@ -1,14 +1,15 @@
 """Recenter: moves the Riemannian mean of each group of samples, such as a session, to the identity."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
+from rplvq.arrays import congruence, invsqrtm, matrix_size, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.preprocessing._groups import GroupTransformer, read, require_groups, require_online, run_on
+from rplvq.preprocessing._groups import GroupTransformer, read, require_max_iter, require_online, run_on, transformed
 from rplvq.protocols import Array
 
 
@@ -159,33 +160,14 @@ class Recenter(GroupTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes, found = read(self, X, groups)
-            require_groups(groups, self.groups_)
-            known = dict(zip(self.groups_.tolist(), self.means_, strict=True))
-            running = [mean for mean, _ in getattr(self, "running_", {}).values()]
-            result = np.empty(codes.shape, dtype=np.result_type(codes, self.means_, *running))
-            for name, rows in found.items():
-                members = subset(codes, rows)
-                if name not in known and self.online:
-                    self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
-                    continue
-                whitening = invsqrtm(known[name] if name in known else self._mean(members, name))
-                for part in parts_of(members):
-                    result[rows[part]] = congruence(members[part], whitening)
-        return result
+            like = [self.means_, *(mean for mean, _ in getattr(self, "running_", {}).values())]
+            return transformed(self, X, groups, self.means_, self._mean, _whitening, self._next, like)
 
     def _check_parameters(self) -> None:
         if not 0 < self.tol < np.inf:
             raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+        require_max_iter(self.max_iter)
         require_online(self.online, self.prior_weight)
-
-    def _run_through(self, codes: Array, mean: Array, count: int, result: Array, rows: Array) -> None:
-        """Re-centre samples (M, n, n) in order, each at the running mean before it, into ``result[rows]``."""
-        for row, code in zip(rows, codes, strict=True):
-            result[row] = congruence(code, invsqrtm(mean))
-            mean, count = self._next(mean, count, code)
 
     def _next(self, mean: Array, count: int, code: Array) -> tuple[Array, int]:
         """Return the mean (n, n) and count after one more sample; the start mean counts as ``prior_weight`` samples."""
@@ -200,6 +182,12 @@ class Recenter(GroupTransformer):
                 f"group {name!r} has one sample, which becomes the identity and carries no information: "
                 "pass more of its samples together",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
+
+
+def _whitening(mean: Array) -> Callable[[Array], Array]:
+    """Return the function that moves samples (..., n, n) by the congruence that moves a mean (n, n) to the identity."""
+    whitening = invsqrtm(mean)
+    return lambda codes: congruence(codes, whitening)

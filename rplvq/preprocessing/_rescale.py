@@ -1,12 +1,13 @@
 """Rescale: gives every group of re-centred samples the same dispersion about the identity."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import logm, matrix_size, parts_of, powm, single_blas_thread, subset
-from rplvq.preprocessing._groups import GroupTransformer, read, require_groups, require_online, run_on
+from rplvq.preprocessing._groups import GroupTransformer, read, require_online, run_on, transformed
 from rplvq.protocols import Array
 
 NONE = 1e-6
@@ -153,19 +154,7 @@ class Rescale(GroupTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes, found = read(self, X, groups)
-            require_groups(groups, self.groups_)
-            known = dict(zip(self.groups_.tolist(), self.dispersions_.tolist(), strict=True))
-            result = np.empty(codes.shape, dtype=codes.dtype)
-            for name, rows in found.items():
-                members = subset(codes, rows)
-                if name not in known and self.online:
-                    self._run_through(members, *self.running_.get(name, (self.start_, 0)), result, rows)
-                    continue
-                power = self._power(known[name] if name in known else _dispersion(members, name))
-                for part in parts_of(members):
-                    result[rows[part]] = powm(members[part], power)
-        return result
+            return transformed(self, X, groups, self.dispersions_.tolist(), _dispersion, self._raising, self._next)
 
     def _check_parameters(self) -> None:
         require_online(self.online, self.prior_weight)
@@ -173,19 +162,15 @@ class Rescale(GroupTransformer):
         if value is not None and (isinstance(value, (bool, str)) or not 0 < value < np.inf):
             raise ValueError(f"dispersion must be a positive number or None, got {value!r}")
 
-    def _run_through(self, codes: Array, dispersion: float, count: int, result: Array, rows: Array) -> None:
-        """Rescale samples (M, n, n) in order, each by the running dispersion before it, into ``result[rows]``."""
-        for row, code in zip(rows, codes, strict=True):
-            result[row] = powm(code, self._power(dispersion))
-            dispersion, count = self._next(dispersion, count, code)
-
     def _next(self, dispersion: float, count: int, code: Array) -> tuple[float, int]:
         """Return the running dispersion and count after one more sample (n, n)."""
         share = 1.0 / (self.prior_weight + count + 1)
         return dispersion + share * (float(_lengths(code)) - dispersion), count + 1
 
-    def _power(self, dispersion: float) -> float:
-        return float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > NONE * self.dispersion_ else 1.0
+    def _raising(self, dispersion: float) -> Callable[[Array], Array]:
+        """Return the function that raises samples (..., n, n) to the power of their dispersion."""
+        power = float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > NONE * self.dispersion_ else 1.0
+        return lambda codes: powm(codes, power)
 
 
 def _lengths(codes: Array) -> Array:

@@ -1,24 +1,16 @@
 """Rotate: turns re-centred samples of each source group so that its class means come near to those of the target."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import (
-    adjoint,
-    check_labels,
-    congruence,
-    matrix_size,
-    parts_of,
-    single_blas_thread,
-    split_domains,
-    subset,
-)
+from rplvq.arrays import adjoint, check_labels, congruence, matrix_size, single_blas_thread, split_domains, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.preprocessing._groups import GroupTransformer, read, require_groups
+from rplvq.preprocessing._groups import GroupTransformer, read, require_max_iter, require_prior_weight, transformed
 from rplvq.preprocessing._procrustes import nearest_rotation
 from rplvq.protocols import Array
 
@@ -155,25 +147,16 @@ class Rotate(GroupTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes, found = read(self, X, groups)
-            require_groups(groups, self.groups_)
-            known = dict(zip(self.groups_.tolist(), self.rotations_, strict=True))
-            result = np.empty(codes.shape, dtype=np.result_type(codes, self.rotations_))
-            for name, rows in found.items():
-                members = subset(codes, rows)
-                for part in parts_of(members):
-                    is_source = name in known and name != self.target
-                    result[rows[part]] = congruence(members[part], adjoint(known[name])) if is_source else members[part]
-        return result
+            # The samples of the target, and those of groups that fit did not meet, stay as they are.
+            named = zip(self.groups_.tolist(), self.rotations_, strict=True)
+            turns = [None if name == self.target else turn for name, turn in named]
+            return transformed(self, X, groups, turns, lambda *_: None, _turning, like=[self.rotations_])
 
     def _check_parameters(self) -> None:
-        for name, closed in (("prior_weight", True), ("tol", False)):
-            value = getattr(self, name)
-            if isinstance(value, (bool, str)) or not (0 < value < np.inf or (closed and value == 0)):
-                least = "of at least 0" if closed else "above 0"
-                raise ValueError(f"{name} must be a finite number {least}, got {value!r}")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+        require_prior_weight(self.prior_weight)
+        if isinstance(self.tol, (bool, str)) or not 0 < self.tol < np.inf:
+            raise ValueError(f"tol must be a finite number above 0, got {self.tol!r}")
+        require_max_iter(self.max_iter)
 
     def _check_classes(self, members: Members, classes: Array) -> None:
         """Raise ValueError unless the target and a source are there, and each source has a class of the target."""
@@ -224,3 +207,8 @@ class Rotate(GroupTransformer):
 
 def _mean(codes: Array, rows: Array) -> Array:
     return riemannian_mean(AffineInvariant(), subset(codes, rows), tol=1e-6).code
+
+
+def _turning(turn: Array | None) -> Callable[[Array], Array]:
+    """Return the function that turns samples (..., n, n) by a matrix (n, n), or returns them as they are for None."""
+    return lambda codes: codes if turn is None else congruence(codes, adjoint(turn))

@@ -183,9 +183,12 @@ class Judge:
             sqdist, began = np.concatenate([before.sqdist, sqdist]), began - before.seconds
         losses, wrong, best = np.full(len(sqdist), np.inf), np.ones(len(sqdist)), sigma2
         if np.isfinite(sqdist).all():
-            near = {} if before is None or np.isinf(before.loss) else {"factor": NEAR}
-            best = before.best if before is not None and near else sigma2
-            _, best = calibrated_loss(self.trainer.cost, sqdist, held.targets, labels, best, held.weights, **near)
+            search = {"sigma2": sigma2}
+            if before is not None and np.isfinite(before.loss):
+                search = {"sigma2": before.best, "factor": NEAR}
+            _, best = calibrated_loss(
+                self.trainer.cost, sqdist, held.targets, labels, sample_weight=held.weights, **search
+            )
             losses = sample_losses(self.trainer.cost, sqdist, held.targets, labels, best)
             wrong = np.where(labels[sqdist.argmin(axis=1)] == held.classes, 0.0, 1.0)
         loss = self.mean(losses)
@@ -258,12 +261,12 @@ class Judge:
         first = next(i for i in training if self.is_close(judged[i], judged[best], N_STANDARD_ERRORS))
         # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
         untrained = [i for i in range(len(judged)) if i not in training]
-        winner = next((i for i in untrained if self.keeps(judged[i], judged[first], 1.0)), first)
+        winner = next((i for i in untrained if self.keeps(judged[i], judged[first])), first)
         return winner, first
 
-    def keeps(self, untrained: Judged, trained: Judged, times: float) -> bool:
-        """Whether training does not lower the loss by so many standard errors, or the number of errors at all."""
-        return self.is_close(untrained, trained, times) or untrained.error <= trained.error
+    def keeps(self, untrained: Judged, trained: Judged) -> bool:
+        """Whether training does not lower the loss by more than a standard error, or the number of errors at all."""
+        return self.is_close(untrained, trained, 1.0) or untrained.error <= trained.error
 
     def open(self, judged: Sequence[Judged]) -> list[int]:
         """Return the candidates that may still win on more folds; if there is only one, it has won."""
