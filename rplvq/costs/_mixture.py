@@ -73,6 +73,8 @@ def log_sum_exp(logits: Array) -> Array:
 def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
     """Return the logarithm of the summed exponentials of logits (B, K) within each class, shape (B, C)."""
     ordered = logits[:, groups.order]
+    if len(groups.starts) == ordered.shape[1]:  # one prototype per class
+        return np.asarray(ordered)
     top = np.maximum.reduceat(ordered, groups.starts, axis=1)
     shifted = np.exp(ordered - np.repeat(top, groups.counts, axis=1))
     return np.asarray(np.log(np.add.reduceat(shifted, groups.starts, axis=1)) + top)
@@ -184,7 +186,10 @@ def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigm
     n_classes = int(labels.max()) + 1
 
     def of(sqdist: Array, targets: Array) -> Array:
-        soft, logs = as_soft(targets, n_classes), log_proba_of(cost, sqdist, labels, sigma2)
+        logs = log_proba_of(cost, sqdist, labels, sigma2)
+        if targets.ndim == 1:
+            return np.asarray(-logs[np.arange(len(logs)), targets])
+        soft = as_soft(targets, n_classes)
         # A class with target probability 0 adds no loss, even if its log-probability is -inf (0 * inf is NaN).
         return np.asarray(-np.where(soft > 0, soft * logs, 0.0).sum(axis=1))
 

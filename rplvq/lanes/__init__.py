@@ -18,10 +18,11 @@ from rplvq.lanes._layout import aligned, from_lanes, into_lanes
 from rplvq.lanes._logs import cholesky_lanes
 from rplvq.lanes._rotations import TINY, Parts, batch_spectra, orthogonalise
 from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, raw, root, store
-from rplvq.lanes._stored import Kind, pays
+from rplvq.lanes._stored import Kind, pays, verbosity
 
 __all__ = [
     "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",
     "cholesky_lanes", "compiled_rotations", "compiler", "fill", "from_lanes", "fused", "into_lanes", "lane_kernels",
     "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store",
+    "verbosity",
 ]  # fmt: skip

@@ -134,7 +134,7 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
     inverted = [compiled(part) for part in (inverses.invert_lower, inverses.add_gram)]
     return LaneKernels(
-        compiled(rotations.batch_spectra, orthogonalise, cache=cache),
+        compiled(rotations.batch_spectra, orthogonalise, compiled(rotations.swap), cache=cache),
         compiled(logs.batch_logs, orthogonalise, *parts, cache=cache),
         compiled(inverses.batch_inverses, parts[0], *inverted, cache=cache),
     )

@@ -219,6 +219,21 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
 
 
 def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, like: Lanes) -> None:
-    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``."""
+    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``, and undo the reversal of columns.
+
+    All numbers of a matrix are then the same whatever the other lanes hold.
+    """
+    length = n * len(like)
     for block in range(first, last):
-        orthogonalise(matrix, squares, block, n, work, like)
+        if orthogonalise(matrix, squares, block, n, work, like):
+            for i in range(n // 2):
+                one, other = block * n + i, block * n + n - 1 - i
+                swap(squares, one * len(like), other * len(like), len(like))
+                for part in matrix:
+                    swap(part, one * length, other * length, length)
+
+
+def swap(numbers: Array, first: int, second: int, length: int) -> None:
+    """Exchange two ranges of so many numbers."""
+    for j in range(length):
+        numbers[first + j], numbers[second + j] = numbers[second + j], numbers[first + j]

@@ -11,6 +11,7 @@ have to wait for the thread.
 import sys
 from collections import defaultdict
 from contextlib import suppress
+from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,6 +20,9 @@ Kind = tuple[str, int, int]
 
 COMPILING = 4.0
 """Seconds that numba takes to be imported and to compile one kernel."""
+
+verbosity: ContextVar[int] = ContextVar("rplvq_verbosity", default=0)
+"""Above 0, a line announces that a kernel is compiled."""
 
 _called: set[Kind] = set()
 _places: dict[str, tuple[Path, str]] = {}
@@ -52,14 +56,14 @@ def can_run_at_once(kind: Kind) -> bool:
     return kind in _called or (kind[0] in _places and mark_of(kind).exists())
 
 
-def pays(kind: Kind, seconds: float, verbose: int = 0) -> bool:
+def pays(kind: Kind, seconds: float) -> bool:
     """Whether to use a kernel for work on which it saves ``seconds``, although it may have to be compiled first."""
     if kind not in _runs:
         _runs[kind] = can_run_at_once(kind)
     if not _runs[kind]:
         _saved[kind] += seconds
         _runs[kind] = _saved[kind] > COMPILING
-        if _runs[kind] and verbose:
+        if _runs[kind] and verbosity.get():
             sys.stderr.write("rplvq: compiles steps and decompositions, which takes seconds, and stores them\n")
     return _runs[kind]
 

@@ -8,6 +8,7 @@ from rplvq.manifolds._affine_invariant import (
     AffineInvariant,
     AffineInvariantGeodesics,
     InverseFactors,
+    decompose,
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
@@ -36,8 +37,8 @@ __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
     "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "TangentSpace",
-    "coordinates", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
-    "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt",
+    "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
+    "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt",
     "riemannian_mean", "step_to_mean",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._logarithms import kernels_for, whitened_logs
+from rplvq.manifolds._logarithms import kernels_for, kernels_for_many, whitened_logs, whitened_spectra
 from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
@@ -21,6 +21,8 @@ WIDE = float(np.log(ILL_CONDITIONED))
 """Range of the logarithms of a whitened spectrum above which connect uses the singular values of roots instead."""
 SMALLEST = 1e-140
 """Traces replace norms below this, because their squares underflow."""
+FEW_PAIRS = 30
+"""Smallest number of pairs for which compiled rotations are used; it is twice the size n for large matrices."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
@@ -82,6 +84,21 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
     moved = adjoint(basis) @ factors
     moved *= np.exp(halves)[..., None]
     return InverseFactors(moved)
+
+
+def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tuple[Array, Array]:
+    """Decompose ``G X G^H = U diag(exp(l)) U^H`` for all pairs of K factors G and B samples X, both (..., n, n).
+
+    Return l (B, K, n), which is not sorted, and U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
+    """
+    if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
+        return found
+    eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
+    logs = log_spectrum(eigenvalues)
+    spans = logs[..., -1] - logs[..., 0]
+    if spans.max() > WIDE:
+        sharpen(np.nonzero(spans > WIDE), logs, factors, samples, eigenvectors)
+    return logs, eigenvectors
 
 
 def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
@@ -227,9 +244,9 @@ class AffineInvariant:
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
-        kernels = None if self.compiled is False else kernels_for("batch_spectra", samples)
+        kernels = None if self.compiled is False else kernels_for_many("batch_spectra", samples)
         spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
-        kernels = None if self.compiled is False else kernels_for("batch_inverses", samples)
+        kernels = None if self.compiled is False else kernels_for_many("batch_inverses", samples)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
             part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra, kernels)
             if tied.any():
@@ -250,14 +267,15 @@ class AffineInvariant:
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""
         factors = inverse_factors(prototypes)
-        eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
-        logs = log_spectrum(eigenvalues)
-        sqdist = np.vecdot(logs, logs)
-        if sqdist.max() > 0.5 * WIDE**2:  # logarithms that span a range r are at a squared distance of at least r^2 / 2
-            wide = np.nonzero(logs[..., -1] - logs[..., 0] > WIDE)
-            sharpen(wide, logs, factors, samples, eigenvectors)
-            sqdist = np.vecdot(logs, logs)
-        return AffineInvariantGeodesics(sqdist, logs, eigenvectors, factors)
+        logs, eigenvectors = decompose(factors, samples, self.kernels(factors, samples))
+        return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
+
+    def kernels(self, factors: Array, samples: Array) -> LaneKernels | None:
+        """Return compiled kernels if they decompose the pairs of factors (K, n, n) and samples (B, n, n) faster."""
+        count = len(factors) * len(samples)
+        if self.compiled is False or count < max(FEW_PAIRS, 2 * samples.shape[-1]):
+            return None
+        return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
 
     @has_kernel("affine_invariant")
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:

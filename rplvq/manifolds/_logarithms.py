@@ -8,13 +8,13 @@ the lanes of vector registers.
 import numpy as np
 
 from rplvq.arrays import check_positive, from_spectrum, rank_tolerance
-from rplvq.lanes import LaneKernels, aligned, from_lanes, into_lanes, lane_kernels, pays
+from rplvq.lanes import LaneKernels, Parts, aligned, from_lanes, into_lanes, lane_kernels, pays
 from rplvq.protocols import Array
 
 MANY = 500
 """Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
-LARGEST = 32
-"""Largest size n for which rotations are used. LAPACK computes logarithms of larger matrices as fast."""
+LARGEST = {1: 32, 2: 24}
+"""Largest size n of real and of complex matrices for which rotations are faster than LAPACK."""
 WIDTH = 8
 """Number of matrices in a block, one per lane of a vector."""
 SAVED = 6e-8
@@ -36,7 +36,7 @@ def logarithms(matrices: Array, precision: float) -> Array:
     smallest = 2 * rank_tolerance(n, precision)
     if n == 2:
         found = of_two_by_two(matrices, smallest)
-    elif (kernels := kernels_for("batch_logs", matrices)) is not None:
+    elif (kernels := kernels_for_many("batch_logs", matrices)) is not None:
         found = in_lanes(kernels, matrices, smallest)
     if found is not None:
         return found
@@ -45,16 +45,21 @@ def logarithms(matrices: Array, precision: float) -> Array:
     return from_spectrum(np.log(eigenvalues), eigenvectors)
 
 
-def kernels_for(name: str, matrices: Array) -> LaneKernels | None:
-    """Return compiled kernels if the kernel ``name`` decomposes matrices (N, n, n) faster than LAPACK, else None.
+def kernels_for_many(name: str, matrices: Array) -> LaneKernels | None:
+    """Return what :func:`kernels_for` does if there are many matrices (N, n, n), else None."""
+    return kernels_for(name, matrices, len(matrices)) if len(matrices) >= MANY else None
 
-    If the kernel would have to be compiled first, :func:`rplvq.lanes.pays` decides.
+
+def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False) -> LaneKernels | None:
+    """Return compiled kernels if the kernel ``name`` decomposes ``count`` matrices (..., n, n) faster than LAPACK.
+
+    Otherwise return None. If the kernel would have to be compiled first, :func:`rplvq.lanes.pays` decides, unless
+    ``at_once`` is True.
     """
-    count, n = len(matrices), matrices.shape[-1]
-    kernels = lane_kernels() if 1 < n <= LARGEST and count >= MANY else None
-    n_parts = 2 if np.iscomplexobj(matrices) else 1
-    saved = SAVED * count * n * n * n_parts
-    return kernels if kernels is not None and pays((name, n_parts, WIDTH), saved) else None
+    n, n_parts = matrices.shape[-1], 2 if np.iscomplexobj(matrices) else 1
+    if not 1 < n <= LARGEST[n_parts] or (kernels := lane_kernels()) is None:
+        return None
+    return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
 
 
 def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
@@ -129,7 +134,7 @@ def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array
 
     Return None if a sample has no Cholesky factor.
     """
-    n, result = samples.shape[-1], np.empty(samples.shape[:2])
+    result = np.empty(samples.shape[:2])
     part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH
     for start in range(0, len(samples), part):
         rows = slice(start, start + part)
@@ -137,10 +142,35 @@ def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array
             roots = np.linalg.cholesky(samples[rows])
         except np.linalg.LinAlgError:
             return None
-        lanes = into_lanes((factors[rows] @ roots).swapaxes(1, 2), WIDTH)
-        squares = aligned(len(lanes[0]) // n)
-        kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
-        result[rows] = squares.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: len(roots)]
+        result[rows] = rotated(kernels, factors[rows] @ roots)[0]
     result.sort(axis=1)
     np.maximum(result, result[:, -1:] * FLOOR, out=result)
     return np.asarray(np.log(result, out=result))
+
+
+def whitened_spectra(kernels: LaneKernels, factors: Array, samples: Array) -> tuple[Array, Array] | None:
+    """Return the logarithms (B, K, n) of the eigenvalues of ``G X G^H``, unsorted, and eigenvectors (B, K, n, n).
+
+    All pairs of K factors G and B samples X, both (..., n, n), are decomposed. Return None if a sample has no Cholesky
+    factor.
+    """
+    count, n = factors.shape[:2]
+    try:
+        roots = np.linalg.cholesky(samples)
+    except np.linalg.LinAlgError:
+        return None
+    pairs = (factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
+    squares, lanes = rotated(kernels, pairs)
+    columns = from_lanes(lanes, len(pairs), n, WIDTH)
+    columns /= np.sqrt(squares)[..., None]
+    # Singular values are known up to eps times the largest one, and the eigenvalues are their squares.
+    logs = np.log(np.maximum(squares, squares.max(axis=-1, keepdims=True) * FLOOR**2))
+    return logs.reshape(-1, count, n), columns.reshape(-1, count, n, n).swapaxes(2, 3)
+
+
+def rotated(kernels: LaneKernels, matrices: Array) -> tuple[Array, Parts]:
+    """Make the columns of matrices (P, n, n) orthogonal; return squared norms (P, n), and the columns in lanes."""
+    n, lanes = matrices.shape[-1], into_lanes(matrices.swapaxes(1, 2), WIDTH)
+    squares = aligned(len(lanes[0]) // n)
+    kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
+    return squares.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: len(matrices)], lanes

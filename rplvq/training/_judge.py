@@ -132,7 +132,6 @@ class Judged(NamedTuple):
     sqdist: Array  # (M, K), of the held-out samples to the prototypes of the trials
     best: float  # the recalibrated sigma2
     losses: Array  # (M,)
-    wrong: Array  # (M,), 1 where the nearest prototype has another class
     loss: float
     error: float
     seconds: float
@@ -193,7 +192,7 @@ class Judge:
             wrong = np.where(labels[sqdist.argmin(axis=1)] == held.classes, 0.0, 1.0)
         loss = self.mean(losses)
         means = loss if np.isfinite(loss) else np.inf, self.mean(wrong)
-        return Judged(plan, sigma2, sqdist, best, losses, wrong, *means, time.perf_counter() - began)
+        return Judged(plan, sigma2, sqdist, best, losses, *means, time.perf_counter() - began)
 
     def trial(self, judged: Judged, preferred: Judged) -> Trial:
         """Return the trial of one candidate; ``preferred`` is the preferred candidate that trains."""
@@ -296,9 +295,8 @@ class Judge:
         return not self.is_close(trained, untrained, 1.0)
 
     def _helps(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training clearly lowered the loss, and the number of errors by more than a standard error."""
-        fewer = self.standard_error(trained.wrong, untrained.wrong, by_group=True)
-        return not self.is_close(untrained, trained, N_CLEAR) and trained.error + fewer < untrained.error
+        """Whether training clearly lowered the loss, and the number of errors as well."""
+        return not self.is_close(untrained, trained, N_CLEAR) and trained.error < untrained.error
 
 
 def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Sequence[float]) -> Outcome | None:

@@ -13,25 +13,27 @@ NEGLIGIBLE = 0.01
 """Training ends if no prototype is expected to move farther than this share of the distance between classes."""
 EVERY = 10
 """Number of epochs from one check to the next. Each check computes K^2 distances."""
-FEWEST_EPOCHS = 25
+FEWEST_EPOCHS = 15
 """Smallest number of epochs to which a fit of few samples is cut."""
 MANY_SAMPLES = 1200
 """Number of visits per epoch from which on all epochs are useful."""
+POWER = 1.5
+"""The useful number of epochs grows with this power of the number of visits."""
 
 
 def enough_epochs(max_epochs: int, n_visits: float) -> int:
     """Return how many of ``max_epochs`` epochs are useful under a default step size, for so many visits per epoch.
 
-    The default step is larger if there are fewer epochs, so that prototypes go as far. On data sets with up to 500
-    samples, accuracy was the same within .003 in the mean; with 1000 samples and more, a quarter of the epochs cost
-    .005 to .015.
+    The default step is larger if there are fewer epochs, so that prototypes go as far. On nine data sets with 100 to
+    500 samples under two metrics, this changed the accuracy by -.005 to +.005 against 25 epochs and more, in the mean
+    not, and lowered the log-loss on EEG by .015. With 1000 samples, half of the epochs cost .005 to .008.
 
     Examples
     --------
     >>> enough_epochs(100, 100), enough_epochs(100, 600), enough_epochs(100, 5000), enough_epochs(10, 100)
-    (25, 50, 100, 10)
+    (15, 36, 100, 10)
     """
-    return min(max_epochs, max(FEWEST_EPOCHS, math.ceil(max_epochs * n_visits / MANY_SAMPLES)))
+    return min(max_epochs, max(FEWEST_EPOCHS, math.ceil(max_epochs * math.pow(n_visits / MANY_SAMPLES, POWER))))
 
 
 @attrs.define(eq=False)

@@ -7,7 +7,6 @@ part (:func:`contribution`); the results are added up, and one ``exp`` moves the
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import attrs
@@ -18,7 +17,7 @@ from rplvq.costs import evaluate
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import Meter, State
-from rplvq.training.compiled import compiled_steps, compiles_batches, connection
+from rplvq.training.compiled import compiled_steps, connection
 
 
 class Step(NamedTuple):
@@ -149,11 +148,7 @@ class Stepper:
         max_weight, max_length = self.max_weight, self.max_length
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
-        batches = (
-            connection(self.manifold, size, compiles_batches(self.manifold, codes, size, len(labels)), self.n_jobs)
-            if size > 1
-            else nullcontext(self.manifold.connect)
-        )
+        batches = connection(self.manifold, size, self.n_jobs)
         with batches as connect:
             for start in range(0, len(codes), size):
                 stop = start + size

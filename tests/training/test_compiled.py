@@ -45,13 +45,13 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 def kernel(request, monkeypatch):
     steps, lanes = (PLAIN, PLAIN_LANES) if request.param == "python" else (compiled_kernels(), lane_kernels())
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: steps)
-    monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", lambda: lanes)
+    monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: lanes)
 
 
 @pytest.fixture(params=[4, 8])
 def way(request, monkeypatch):
     """Lanes of each width, whatever the sizes would choose."""
-    for module in ("_blocks", "_batches", "_runs"):
+    for module in ("_blocks", "_runs"):
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.lane_width", lambda *_: request.param)
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.is_worthwhile", lambda *_: True)
 
@@ -140,7 +140,7 @@ def test_batches_are_known_under_any_cost():
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
-    monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", lambda: None)
+    monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))

@@ -38,8 +38,7 @@ def called(monkeypatch):
     kernels = Kernels(*(noted(PLAIN, name) for name in Kernels._fields))
     lanes = LaneKernels(*(noted(PLAIN_LANES, name) for name in LaneKernels._fields))
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: kernels)
-    for module in ("training.compiled._choice", "training.compiled._batches", "manifolds._logarithms"):
-        monkeypatch.setattr(f"rplvq.{module}.lane_kernels", lambda: lanes)
+    monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: lanes)
     monkeypatch.setattr(_stored, "can_run_at_once", lambda kind: False)
     saved = 2 * len(X) * saved_seconds(3, 4, False)
     assert saved > 0
@@ -101,7 +100,7 @@ def test_a_fit_whose_plain_steps_take_longer_than_compiling_compiles_at_once(cal
 
 
 def test_batches_decide_for_their_own_kernel(called, monkeypatch):
-    monkeypatch.setattr("rplvq.training.compiled._batches.is_worthwhile", lambda *_: True)
+    monkeypatch.setattr("rplvq.manifolds._affine_invariant.FEW_PAIRS", 8)
     fit(batch_size=5)
     assert not called
     monkeypatch.setattr(_stored, "COMPILING", -1.0)

@@ -41,10 +41,10 @@ def stretched(condition, n, dtype, count=3):
 @pytest.mark.parametrize("n", [2, 5])
 @pytest.mark.parametrize("condition", [1e6, 1e8, 1e10])
 def test_distances_of_single_steps_and_of_batches_are_those_of_sqdist(kernels, dtype, n, condition, monkeypatch):
-    monkeypatch.setattr("rplvq.training.compiled._batches.lane_kernels", kernels[1])
-    monkeypatch.setattr("rplvq.training.compiled._batches.is_worthwhile", lambda *_: True)
     codes = stretched(condition, n, dtype)
     wanted = MANIFOLD.sqdist(codes[:2], codes)
+    monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", kernels[1])
+    monkeypatch.setattr("rplvq.manifolds._affine_invariant.FEW_PAIRS", 0)
     assert wanted.max() > np.log(condition) ** 2
     samples = Samples(codes, np.array([0, 1, 1]), np.zeros(3))
     rules = rules_of(MANIFOLD, RSLVQ(), samples.targets, np.array([0, 1]), 1.0, (1.0, 10.0), (1.0, *CONSTANT))

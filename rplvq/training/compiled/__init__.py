@@ -7,20 +7,20 @@ by terms, so parts of your own take the plain path.
 
 Under the affine-invariant metric the K whitened matrices of a sample are decomposed together, by one-sided Jacobi
 rotations with one matrix per lane of a vector register (:mod:`rplvq.lanes`). For small matrices this is three to eight
-times faster than LAPACK. Mini-batches are decomposed in the same way, under any cost, and over threads. For matrices
-from about 55 x 55 on, for all other parts and without numba, training uses NumPy and LAPACK instead. A kernel that
-called LAPACK itself was not faster.
+times faster than LAPACK. For matrices from about 55 x 55 on, for all other parts and without numba, training uses NumPy
+and LAPACK instead. A kernel that called LAPACK itself was not faster. (Steps on mini-batches are taken by the manifold,
+which uses the same rotations.)
 """
 
 from rplvq.training.compiled._batches import connection, decomposes
 from rplvq.training.compiled._blocks import CONSTANT, is_worthwhile, rules_of
 from rplvq.training.compiled._build import PLAIN, Kernels, compiled_kernels
-from rplvq.training.compiled._choice import CompiledSteps, compiled_steps, compiles_batches
+from rplvq.training.compiled._choice import CompiledSteps, compiled_steps
 from rplvq.training.compiled._decision import Decision, one_decision, runs_compiled
 from rplvq.training.compiled._runs import run_block
 
 __all__ = [
     "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps",
-    "compiles_batches", "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block",
+    "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block",
     "runs_compiled",
 ]  # fmt: skip

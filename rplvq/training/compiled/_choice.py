@@ -1,19 +1,17 @@
-"""Chooses between compiled steps and those of NumPy and LAPACK, for a block of samples or for mini-batches."""
+"""Chooses between compiled steps and those of NumPy and LAPACK."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rplvq.arrays import Samples
-from rplvq.lanes import lane_kernels
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array, Cost
+from rplvq.protocols import Cost
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled._batches import decomposes
-from rplvq.training.compiled._blocks import CONSTANT, PACES, is_worthwhile, rules_of
+from rplvq.training.compiled._blocks import CONSTANT, PACES, rules_of
 from rplvq.training.compiled._build import Kernels, compiled_kernels
 from rplvq.training.compiled._costs import Rules
-from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
 from rplvq.training.compiled._runs import is_due, run_block
 
 
@@ -112,14 +110,3 @@ def _rules(
     limits = np.inf if max_weight is None else max_weight, max_length
     pace = state.step_size, *CONSTANT
     return rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)
-
-
-def compiles_batches(manifold: Any, codes: Array, size: int, n_prototypes: int) -> bool:
-    """Whether mini-batches of ``size`` samples are decomposed by compiled rotations, where these are faster."""
-    want = wanted(manifold)
-    if want != "auto" or not decomposes(manifold, size) or lane_kernels() is None:
-        return bool(want)
-    n, size = codes.shape[-1], min(size, len(codes))
-    shape = n, size * n_prototypes, np.iscomplexobj(codes)
-    kind, saved = lane_kind("batch_spectra", *shape), saved_seconds(*shape)
-    return is_worthwhile(*shape) and runs_compiled(kind, saved, len(codes), size)

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import attrs
 
-from rplvq.lanes import Kind, pays
+from rplvq.lanes import Kind, pays, verbosity
 from rplvq.training.compiled._blocks import LAPACK_OVERHEAD, lane_width, relative_time
 
 
@@ -31,23 +31,25 @@ _current: ContextVar[Decision | None] = ContextVar("rplvq_decision", default=Non
 @contextmanager
 def one_decision(decision: Decision) -> Iterator[None]:
     """Let all steps inside this block share a decision; inside another such block, they share that of the outer one."""
-    token = None if _current.get() else _current.set(decision)
+    if _current.get():
+        yield
+        return
+    tokens = _current.set(decision), verbosity.set(decision.verbose)
     try:
         yield
     finally:
-        if token is not None:
-            _current.reset(token)
+        _current.reset(tokens[0])
+        verbosity.reset(tokens[1])
 
 
-def runs_compiled(kind: Kind, saved: float, n_visits: int, size: int = 1) -> bool:
-    """Whether steps run compiled by a kernel with which each step saves ``saved`` seconds.
+def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
+    """Whether steps on single samples run compiled by a kernel with which each step saves ``saved`` seconds.
 
-    Each step takes ``size`` samples. ``n_visits`` is the number of visits that are planned, which counts outside of a
-    block of :func:`one_decision` only.
+    ``n_visits`` is the number of visits that are planned, which counts outside of a block of :func:`one_decision` only.
     """
     decision = _current.get() or Decision(n_visits)
     if decision.is_compiled is None:
-        decision.is_compiled = pays(kind, decision.n_visits / size * saved, decision.verbose)
+        decision.is_compiled = pays(kind, decision.n_visits * saved)
     return decision.is_compiled
 
 
