@@ -124,7 +124,7 @@ def epochs_of(*, per_class=40, **parameters):
 
 
 @pytest.mark.parametrize(
-    ("per_class", "max_epochs", "wanted"), [(40, 100, 25), (120, 100, 40), (40, 300, 40), (40, 8, 8)]
+    ("per_class", "max_epochs", "wanted"), [(40, 100, 15), (120, 100, 26), (120, 300, 76), (40, 8, 8)]
 )
 def test_a_fit_that_held_out_samples_choose_has_as_many_epochs_as_samples_need(per_class, max_epochs, wanted):
     planned, model, _ = epochs_of(per_class=per_class, max_epochs=max_epochs)
@@ -156,9 +156,9 @@ def test_a_learned_metric_keeps_its_number_of_epochs():
 
 def test_the_larger_steps_of_fewer_epochs_go_as_far():
     planned, model, (S, y) = epochs_of(per_class=60, sigma2=HeldOut([0.1]))
-    assert planned == 25
+    assert planned == 15
     whole = RiemannianLVQ("log_euclidean", sigma2=0.1, random_state=0).fit(S, y)
-    assert model.step_size_ == pytest.approx(4 * whole.step_size_)
+    assert model.step_size_ == pytest.approx(100 / 15 * whole.step_size_)
     fresh, labels = make_syn2(250, random_state=1)
-    assert abs(model.score(fresh, labels) - whole.score(fresh, labels)) < 0.01
-    assert np.mean(model.predict(fresh) != whole.predict(fresh)) < 0.03
+    assert abs(model.score(fresh, labels) - whole.score(fresh, labels)) < 0.02
+    assert np.mean(model.predict(fresh) != whole.predict(fresh)) < 0.06
