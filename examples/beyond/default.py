@@ -69,7 +69,7 @@ BASELINE = "affine_invariant"
 """The metric beside which the baseline is scored, which has only one."""
 N_TEST = {"syn": 250, "airsar": 400}
 """Number of test samples per class."""
-REPETITIONS: dict[Any, int] = {72: 2, "folds": 1, "runs": 2}
+REPETITIONS: dict[Any, int] = {72: 2, "folds": 1, "runs": 10}
 """Repetitions where only seeds or folds differ; else there are 10."""
 N_REGION = 100
 """Number of pixels per class from each half of the radar scene."""

@@ -146,9 +146,10 @@ def by_groups(folder: pathlib.Path) -> str:
         if results:
             trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
             cells = [_triple(results, name) for name in group_runs.METHODS]
-            rows.append([title, *cells, trained, f"{len(results)}"])
-    head = ["data; groups", "class means", "default", "default, with groups", "TS + LR", "share trained", "repetitions"]
-    return table(head, rows)
+            behind = " ± ".join(f"{_mean(results, 'behind', part):.3f}" for part in ("difference", "standard_error"))
+            rows.append([title, *cells, behind, trained, f"{len(results)}"])
+    own = ["class means", "default", "default, with groups", "TS + LR"]
+    return table(["data; groups", *own, "TS + LR ahead by", "share trained", "repetitions"], rows)
 
 
 def _triple(results: Sequence[Record], method: str) -> str:

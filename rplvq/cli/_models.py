@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import accuracy
-from rplvq.cli._data import load_data, load_samples
+from rplvq.cli._data import load_data, load_groups, load_samples
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.estimators import RiemannianLVQ
@@ -36,6 +36,7 @@ def fit(arguments: argparse.Namespace) -> None:
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
     X, y = load_data(arguments.data, arguments.seed)
+    groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, len(X))
     model = RiemannianLVQ(
         arguments.metric,
         arguments.cost,
@@ -49,7 +50,7 @@ def fit(arguments: argparse.Namespace) -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingInterruptedWarning)
-        model.fit(X, y, resume=next(filter(os.path.exists, checkpoints), None))
+        model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
     model.save(arguments.model)
     for path in checkpoints:
         Path(path).unlink(missing_ok=True)

@@ -99,8 +99,7 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
-    add, known_groups = command.add_argument, "array of the data file, or a .npy file, with the group of each sample, "
-    known_groups += "such as its subject; a group is never split between training and test (default: none)"
+    add = command.add_argument
     files = "folder for tables and a picture, or files .txt .csv .md .tex .html .png .svg .pdf; old ones are replaced"
     add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
     lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
@@ -111,7 +110,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     _add_model_options(command)
     samples = "draw N samples with the shares of the classes (default: 900 of a bundled set, all of a file)"
     add("--samples", type=_integer(4), metavar="N", help=samples)
-    add("--groups", metavar="NAME|FILE.npy", help=known_groups)
+    _add_groups(command, "a group is never split between training and test")
     add("--splits", type=_integer(2), default=5, metavar="F", help="folds, stratified by class (default: 5)")
     add("--repeats", type=_integer(1), default=2, metavar="R", help="divisions into folds (default: 2)")
     add("--test", choices=TESTS, default=TESTS[0], help=f"test of the differences (default: {TESTS[0]})")
@@ -128,6 +127,7 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
     add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
     _add_model_options(command)
+    _add_groups(command, "whole groups are held out to choose sigma2, the step size and whether to train")
     _add_seed_and_quiet(command, "seed of the bundled data and of training (default: 0)")
 
 
@@ -146,6 +146,11 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
     add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes per class (default: 1)")
     add("--epochs", type=_integer(0), default=20, metavar="T", help="sweeps over the training data (default: 20)")
     add("--sigma2", type=_sigma2, default="auto", help=sigma2)
+
+
+def _add_groups(command: argparse.ArgumentParser, effect: str) -> None:
+    groups = "array of the data file, or a .npy file, with the group of each sample, such as its subject"
+    command.add_argument("--groups", metavar="NAME|FILE.npy", help=f"{groups}; {effect} (default: none)")
 
 
 def _add_seed_and_quiet(command: argparse.ArgumentParser, seed: str) -> None:

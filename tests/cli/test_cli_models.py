@@ -9,7 +9,7 @@ import json
 import numpy as np
 import pytest
 
-from rplvq import load_model
+from rplvq import RiemannianLVQ, load_model
 from rplvq.cli import main
 from rplvq.cli._data import load_samples
 from rplvq.datasets import make_syn1
@@ -54,6 +54,18 @@ def test_fit_says_what_it_made(data, capsys):
     assert found["epochs"] == 1
     assert found["last_epoch"]["cost"] == model.history_["cost"][-1]
     assert "0/1" in captured.err  # progress
+
+
+def test_fit_holds_out_whole_groups(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=30, n=4, random_state=0)
+    groups = np.arange(len(X)) % 7
+    np.savez(tmp_path / "data.npz", X=X, y=y, subject=groups)
+    command = ["fit", "--data", str(tmp_path / "data.npz"), "--model", str(tmp_path / "m.npz"), "--quiet", "--groups"]
+    assert "no member 'session'" in fails(capsys, [*command, "session"])
+    assert main([*command, "subject"]) == 0
+    found, wanted = load_model(tmp_path / "m.npz"), RiemannianLVQ(max_epochs=20, random_state=0)
+    assert found.trials_["loss"].tolist() == wanted.fit(X, y, groups=groups).trials_["loss"].tolist()
+    assert found.trials_["loss"].tolist() != wanted.fit(X, y).trials_["loss"].tolist()
 
 
 @pytest.mark.parametrize("name", ["samples.npz", "samples.npy"])
