@@ -36,6 +36,7 @@ def run_learned(
     omega: Array,
     rate: float,
     longest: float,
+    rest: float,
     samples: Array,
     targets: Array,
     multiplicity: Array,
@@ -46,51 +47,39 @@ def run_learned(
 ) -> int:
     """Take one step per sample, and return the number of caps; arguments as for ``run_flat``.
 
-    ``omega`` (r m,) is moved in place, too. One pass over it changes each row by the step on a sample, and then applies
-    the row to the differences of the next sample, because a large Omega is read from slow memory.
+    ``omega`` (r m,) is moved in place, too, but is not scaled at the end. Distances are measured as if it were scaled
+    after each step, so that the sum of its squares and of ``rest`` stays what it is at the start.
     """
     n_samples, n_prototypes = sqdist.shape
     m, n_capped, scale = len(prototypes) // n_prototypes, 0, 1.0
     rank = len(omega) // m
     weights, squares, spare = np.zeros(n_prototypes), np.zeros(n_prototypes), np.empty(len(like))
-    before, after = np.zeros(n_prototypes * m), np.zeros(n_prototypes * m)
-    images, current = np.zeros((rank, n_prototypes)), 0.0
+    trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
+    ways, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
     for b in range(n_samples):
         for k in range(n_prototypes):
             for j in range(m):
-                after[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
+                ways[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
+            squares[k] = flat_product(ways, k * m, ways, k * m, m, spare, like)
             sqdist[b, k] = 0.0
-        norm = 0.0
         for i in range(rank):
-            if current > 0.0:
-                for k in range(n_prototypes):
-                    factor = current * weights[k] * images[i, k]
-                    for j in range(m):
-                        omega[i * m + j] -= factor * before[k * m + j]
-                norm += flat_product(omega, i * m, omega, i * m, m, spare, like)
             for k in range(n_prototypes):
-                images[i, k] = flat_product(omega, i * m, after, k * m, m, spare, like)
+                images[i, k] = flat_product(omega, i * m, ways, k * m, m, spare, like)
                 sqdist[b, k] += images[i, k] * images[i, k]
-        if current > 0.0:
-            scale = np.sqrt(m / norm)
         for k in range(n_prototypes):
             sqdist[b, k] *= scale * scale
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
         n_capped += capped
         for k in range(n_prototypes):
-            squares[k] = flat_product(after, k * m, after, k * m, m, spare, like)
             for j in range(m):
-                prototypes[k * m + j] += weights[k] * after[k * m + j]
+                prototypes[k * m + j] += weights[k] * ways[k * m + j]
         current = learning_rate(rate, longest, weights, squares)
-        before, after = after, before
-    norm = 0.0
-    for i in range(rank):
-        for k in range(n_prototypes):
-            factor = current * weights[k] * images[i, k]
-            for j in range(m):
-                omega[i * m + j] -= factor * before[k * m + j]
-        norm += flat_product(omega, i * m, omega, i * m, m, spare, like)
-    scale = np.sqrt(m / norm) if rate > 0.0 else 1.0
-    for i in range(rank * m):
-        omega[i] *= scale
+        if current > 0.0:
+            for i in range(rank):
+                for k in range(n_prototypes):
+                    factor = current * weights[k] * images[i, k]
+                    for j in range(m):
+                        omega[i * m + j] -= factor * ways[k * m + j]
+            norm = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
+            scale = np.sqrt(trace / norm)
     return n_capped

@@ -25,6 +25,8 @@ from rplvq.training.compiled._build import Kernels
 from rplvq.training.compiled._costs import Rules
 from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
 
+STEPS = 20
+"""Number of steps of a learned metric that are taken in the span of their vectors."""
 EIGHT = (0.0,) * 8
 """Gives vectors of coordinates their width."""
 
@@ -83,14 +85,46 @@ def run_learned(
     kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move logarithms (K, n, n) along straight lines, and the metric with them."""
-    omega = manifold.connect(prototypes, block.codes[:1]).omega.copy()
+    omega, total = manifold.connect(prototypes, block.codes[:1]).omega.copy(), 0
     both = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (block.codes, prototypes))
     ends, moved = (np.ascontiguousarray(vectors) for vectors in both)
-    rates = float(manifold.rate), LONGEST
-    n_capped = kernels.run_learned(
-        moved.ravel(), omega.ravel(), *rates, ends.ravel(), *block.data, rules, *block.filled, EIGHT
-    )
-    return MetricPrototypes(from_coordinates(moved, block.codes.shape[-1]), omega), n_capped
+    is_large = len(omega) >= 3 * (len(moved) + STEPS)  # from here on the products with its basis cost less time
+    learn, size = (learn_in_span, STEPS) if is_large else (learn_metric, len(ends))
+    for first in range(0, len(ends), size):
+        part = Block(*(array[first : first + size] for array in (ends, *block[1:])))
+        total += learn(kernels, float(manifold.rate), moved, omega, part, rules)
+        if manifold.rate:
+            omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))
+    return MetricPrototypes(from_coordinates(moved, block.codes.shape[-1]), omega), total
+
+
+def learn_metric(
+    kernels: Kernels, rate: float, moved: Array, omega: Array, part: Block, rules: Rules, rest: float = 0.0
+) -> int:
+    """Move prototypes (K, m) and omega (r, m) in place by one step per sample, and return the number of caps.
+
+    Omega is left unscaled. ``rest`` is the sum of the squares of what the caller left out of it.
+    """
+    vectors = moved.ravel(), omega.ravel(), rate, LONGEST, rest, part.codes.ravel()
+    return int(kernels.run_learned(*vectors, *part.data, rules, *part.filled, EIGHT))
+
+
+def learn_in_span(kernels: Kernels, rate: float, moved: Array, omega: Array, part: Block, rules: Rules) -> int:
+    """Do the same as :func:`learn_metric` for a few samples and a large Omega.
+
+    All steps move the prototypes, and the rows of Omega, within the span of the prototypes and samples at the start. In
+    an orthonormal basis of it they take few coordinates, and the large Omega is read twice and not at every step.
+    """
+    center = moved.mean(axis=0)
+    basis, axes = np.linalg.qr((np.concatenate([moved, part.codes]) - center).T)
+    vectors, within = np.ascontiguousarray(axes.T), omega @ basis
+    before, start = within.copy(), vectors[: len(moved)]
+    rest = float(np.vdot(omega, omega) - np.vdot(within, within))
+    part = part._replace(codes=vectors[len(moved) :])
+    n_capped = learn_metric(kernels, rate, start, within, part, rules, rest)
+    moved[:] = start @ basis.T + center
+    omega += (within - before) @ basis.T
+    return n_capped
 
 
 class Laid(NamedTuple):
