@@ -2,7 +2,8 @@
 
 For one sample, the norm of the gradient of a prototype is ``2 |slope| distance``, and for a batch it is at most the
 mean of these. It is therefore known without any matrix. The distances that the prototypes have moved cost an extra
-evaluation, so they are measured only after some steps.
+evaluation, so they are measured only after some steps: often at first, and rarely later, when the largest of them
+changes slowly.
 """
 
 import math
@@ -12,12 +13,23 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.parts import count_from, has_kernel, library_part, number_in
+from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
-FEW = 8
-"""Up to this number of prototypes all pairs of them are measured at once, because calls have overhead."""
+FEW = 4
+"""Number of prototypes of which all pairs are measured at once, because calls have overhead."""
+
+
+def interval(n_steps: int) -> int:
+    """Return the number of steps between measurements, which come four times while the number of steps doubles.
+
+    Examples
+    --------
+    >>> [k for k in range(1, 50) if k % interval(k) == 0]
+    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48]
+    """
+    return max(1, (1 << n_steps.bit_length()) // 8)
 
 
 @library_part
@@ -64,9 +76,6 @@ class AdaptiveStep:
     ----------
     start : float, optional
         First step size before the decay; None starts where the default of the parameter ``step_size`` does.
-    every : int, default=32
-        The distance from the start is measured after steps 1, 2, 4, 8, ... (powers of two) up to this number, and then
-        after every multiple of it. Each measurement costs K distances.
     max_weight : float or None, default=1.0
         Largest absolute weight of a (sample, prototype) pair, see :class:`rplvq.schedules.StepSize`.
 
@@ -75,8 +84,9 @@ class AdaptiveStep:
     This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size schedule",
     arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
     "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The original methods
-    begin with a small fixed r, and average the iterates. The floor ``start * max g`` and the linear decay are choices
-    of this library.
+    begin with a small fixed r, and average the iterates. The floor ``start * max g``, the linear decay, and the steps
+    after which r is measured are choices of this library: r is measured after steps 1, 2, ..., 8, and then four times
+    while the number of steps doubles (after steps 10, 12, 14, 16, 20, 24, ...).
 
     Examples
     --------
@@ -92,7 +102,6 @@ class AdaptiveStep:
     """
 
     start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
-    every: int = attrs.field(default=32, converter=number, validator=count_from(1))
     max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
@@ -132,11 +141,9 @@ class AdaptiveStep:
         The four numbers are the value of the decay, the largest distance over ``start``, the largest norm of a
         gradient, and the sum of their squares.
         """
-        count = memory.n_steps
-        power, multiple = 1 << count.bit_length(), self.every * (count // self.every + 1)
-        until = (power if power <= self.every else multiple) - count
+        gap = interval(memory.n_steps)
         value = self(epoch, n_epochs)
-        return (value, memory.max_dist / (self.start or 1.0), memory.max_grad, memory.total), until
+        return (value, memory.max_dist / (self.start or 1.0), memory.max_grad, memory.total), gap - memory.n_steps % gap
 
     def after(self, memory: DoGState, pace: Array, n_steps: int) -> tuple[DoGState, float]:
         """Return the memory after compiled steps have updated ``pace`` (4,), and the size of the last step."""
@@ -147,12 +154,10 @@ class AdaptiveStep:
     @has_kernel("distance_over_gradients")
     def observe(self, memory: DoGState, manifold: Manifold[Any], prototypes: Prototypes) -> DoGState:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
-        count = memory.n_steps
-        if count % self.every and (count > self.every or count & (count - 1)):
+        if memory.n_steps % interval(memory.n_steps):
             return memory
         codes, init = np.asarray(prototypes), memory.init
-        size = len(codes) if len(codes) <= FEW else 1
-        pairs = [slice(k, k + size) for k in range(0, len(codes), size)]
+        pairs = [slice(k, k + FEW) for k in range(0, len(codes), FEW)]
         total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 

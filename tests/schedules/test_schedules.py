@@ -29,7 +29,7 @@ SCHEDULES = [
     Annealed(0.005),
     Annealed.around(0.5),
     AdaptiveStep(),
-    AdaptiveStep(0.3, every=8),
+    AdaptiveStep(0.3, max_weight=0.5),
 ]
 
 
@@ -240,7 +240,7 @@ DEFAULT = GeometricDecay(0.4)
         (Annealed(), Annealed(0.4)),
         (Annealed(power=1.0, floor=0.2), Annealed(0.4, power=1.0, floor=0.2)),
         (Annealed(2.0), Annealed(2.0)),
-        (AdaptiveStep(every=4), AdaptiveStep(0.4, every=4)),
+        (AdaptiveStep(max_weight=0.5), AdaptiveStep(0.4, max_weight=0.5)),
         (StepDecay(every=3), StepDecay(0.4, every=3)),
         (GeometricDecay(ratio=0.1), GeometricDecay(0.4, ratio=0.1)),
         (WithoutStart(), WithoutStart()),

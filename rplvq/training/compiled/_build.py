@@ -61,10 +61,11 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
         compiled(wasserstein.raise_roots, orthogonalise, *matrix, lowered),
     ]
+    learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
         (flat.run_flat, compiled(flat.flat_distance)),
-        (learned.run_learned, compiled(learned.flat_product), compiled(learned.learning_rate)),
+        (learned.run_learned, *learning),
         (projected.run_projected, *matrix, *raised),
         (wasserstein.run_wasserstein, square_difference, *matrix, *turned),
     )

@@ -23,6 +23,20 @@ def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare
     return result
 
 
+def pull_row(row: Array, at: int, differences: Array, factors: Array, m: int, like: Lanes) -> None:
+    """Subtract K vectors (K m,), multiplied by ``factors`` (K,), from the vector of length m that begins at ``at``."""
+    width = len(like)
+    whole = m - m % width
+    for j in range(0, whole, width):
+        moved = load(row, at + j, like)
+        for k in range(len(factors)):
+            moved = fused(fill(-factors[k], like), load(differences, k * m + j, like), moved)
+        store(row, at + j, moved)
+    for j in range(whole, m):
+        for k in range(len(factors)):
+            row[at + j] -= factors[k] * differences[k * m + j]
+
+
 def learning_rate(rate: float, longest: float, weights: Array, squares: Array) -> float:
     """Return the rate at which Omega follows its gradient: one step changes no direction by more than ``longest``."""
     reach = 0.0
@@ -47,24 +61,24 @@ def run_learned(
 ) -> int:
     """Take one step per sample, and return the number of caps; arguments as for ``run_flat``.
 
-    ``omega`` (r m,) is moved in place, too, but is not scaled at the end. Distances are measured as if it were scaled
-    after each step, so that the sum of its squares and of ``rest`` stays what it is at the start.
+    ``omega`` (r m,) is moved in place, too, and the caller scales it at the end. Distances are measured as if it were
+    scaled after each step, such that the sum of its squares, plus ``rest``, is what it was at the start.
     """
     n_samples, n_prototypes = sqdist.shape
     m, n_capped, scale = len(prototypes) // n_prototypes, 0, 1.0
     rank = len(omega) // m
     weights, squares, spare = np.zeros(n_prototypes), np.zeros(n_prototypes), np.empty(len(like))
     trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
-    ways, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
+    differences, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
     for b in range(n_samples):
         for k in range(n_prototypes):
             for j in range(m):
-                ways[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
-            squares[k] = flat_product(ways, k * m, ways, k * m, m, spare, like)
+                differences[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
+            squares[k] = flat_product(differences, k * m, differences, k * m, m, spare, like)
             sqdist[b, k] = 0.0
         for i in range(rank):
             for k in range(n_prototypes):
-                images[i, k] = flat_product(omega, i * m, ways, k * m, m, spare, like)
+                images[i, k] = flat_product(omega, i * m, differences, k * m, m, spare, like)
                 sqdist[b, k] += images[i, k] * images[i, k]
         for k in range(n_prototypes):
             sqdist[b, k] *= scale * scale
@@ -72,14 +86,13 @@ def run_learned(
         n_capped += capped
         for k in range(n_prototypes):
             for j in range(m):
-                prototypes[k * m + j] += weights[k] * ways[k * m + j]
+                prototypes[k * m + j] += weights[k] * differences[k * m + j]
         current = learning_rate(rate, longest, weights, squares)
         if current > 0.0:
             for i in range(rank):
                 for k in range(n_prototypes):
-                    factor = current * weights[k] * images[i, k]
-                    for j in range(m):
-                        omega[i * m + j] -= factor * ways[k * m + j]
+                    images[i, k] *= current * weights[k]
+                pull_row(omega, i * m, differences, images[i], m, like)
             norm = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
             scale = np.sqrt(trace / norm)
     return n_capped

@@ -26,7 +26,7 @@ from rplvq.training.compiled._costs import Rules
 from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
 
 STEPS = 20
-"""Number of steps of a learned metric that are taken in the span of their vectors."""
+"""Number of samples whose steps change a large Omega of a learned metric together, see :func:`learn_in_span`."""
 EIGHT = (0.0,) * 8
 """Gives vectors of coordinates their width."""
 
@@ -88,7 +88,7 @@ def run_learned(
     omega, total = manifold.connect(prototypes, block.codes[:1]).omega.copy(), 0
     both = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (block.codes, prototypes))
     ends, moved = (np.ascontiguousarray(vectors) for vectors in both)
-    is_large = len(omega) >= 3 * (len(moved) + STEPS)  # from here on the products with its basis cost less time
+    is_large = len(omega) >= 3 * (len(moved) + STEPS)  # for smaller ones the basis costs as much time as it saves
     learn, size = (learn_in_span, STEPS) if is_large else (learn_metric, len(ends))
     for first in range(0, len(ends), size):
         part = Block(*(array[first : first + size] for array in (ends, *block[1:])))
@@ -110,10 +110,11 @@ def learn_metric(
 
 
 def learn_in_span(kernels: Kernels, rate: float, moved: Array, omega: Array, part: Block, rules: Rules) -> int:
-    """Do the same as :func:`learn_metric` for a few samples and a large Omega.
+    """Move prototypes and a large Omega as :func:`learn_metric` does, by the steps on a few samples, in less time.
 
-    All steps move the prototypes, and the rows of Omega, within the span of the prototypes and samples at the start. In
-    an orthonormal basis of it they take few coordinates, and the large Omega is read twice and not at every step.
+    A step adds multiples of the differences between the sample and the prototypes to the prototypes and to the rows of
+    Omega. All these changes lie in the span of the samples and the first prototypes. The kernel works with the few
+    coordinates in an orthonormal basis of it, and Omega itself is read and changed once for all steps.
     """
     center = moved.mean(axis=0)
     basis, axes = np.linalg.qr((np.concatenate([moved, part.codes]) - center).T)
