@@ -101,7 +101,7 @@ RUNS = {
     "held out": ({"sigma2": HeldOut(("auto", "half_median"))}, spd_classes(per_class=30)),
     "early stopping by default": ({"early_stopping": True}, (np.repeat(X, 2, axis=0), np.repeat(Y, 2))),
     "capped steps": ({"step_size": StepSize(GeometricDecay(0.3), max_weight=0.4)}, (X, Y)),
-    "adaptive steps": ({"step_size": AdaptiveStep(0.1, every=4)}, (X, Y)),
+    "adaptive steps": ({"step_size": AdaptiveStep(0.1)}, (X, Y)),
     "adaptive steps, early stopping": (
         {"step_size": "adaptive", "early_stopping": EarlyStopping(fraction=0.3, patience=2)},
         (X, Y),

@@ -101,7 +101,7 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "uncapped": ({"manifold": AffineInvariant(max_step_length=5.0), "step_size": StepSize(max_weight=None)}, SPD,
                  CLASS),
     "step-size": ({"step_size": StepSize(GeometricDecay(0.2), max_weight=0.5, horizon=40)}, SPD, CLASS),
-    "adaptive": ({"step_size": AdaptiveStep(0.1, every=4, max_weight=0.8), "max_epochs": 3}, SPD, CLASS),
+    "adaptive": ({"step_size": AdaptiveStep(0.1, max_weight=0.8), "max_epochs": 3}, SPD, CLASS),
     "adaptive-hermitian": ({"step_size": "adaptive"}, HERMITIAN, CLASS),
     "held-out": ({"sigma2": HeldOut(["auto", 2.0, Annealed(1.5)])}, SPD, CLASS),
     "held-out-names": ({"sigma2": HeldOut(), "max_epochs": 4}, SPD.repeat(3, axis=0), CLASS.repeat(3)),

@@ -32,8 +32,8 @@ def pull_row(row: Array, at: int, differences: Array, factors: Array, m: int, li
         for k in range(len(factors)):
             moved = fused(fill(-factors[k], like), load(differences, k * m + j, like), moved)
         store(row, at + j, moved)
-    for j in range(whole, m):
-        for k in range(len(factors)):
+    for k in range(len(factors)):
+        for j in range(whole, m):
             row[at + j] -= factors[k] * differences[k * m + j]
 
 
