@@ -7,6 +7,7 @@ part (:func:`contribution`); the results are added up, and one ``exp`` moves the
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import attrs
@@ -148,7 +149,7 @@ class Stepper:
         max_weight, max_length = self.max_weight, self.max_length
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
-        batches = connection(self.manifold, size, self.n_jobs)
+        batches = connection(self.manifold, size, self.n_jobs) if size > 1 else nullcontext(self.manifold.connect)
         with batches as connect:
             for start in range(0, len(codes), size):
                 stop = start + size
