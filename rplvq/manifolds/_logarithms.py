@@ -15,6 +15,10 @@ MANY = 500
 """Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
 LARGEST = {1: 32, 2: 24}
 """Largest size n of real and of complex matrices for which rotations are faster than LAPACK."""
+UNROTATED = {"batch_eigenvalues": 96, "batch_inverses": 96}
+"""The same limit for kernels without rotations; they were not measured beyond it."""
+LARGE = 200_000
+"""Numbers in all matrices together from which on fewer large matrices count as many for these kernels."""
 WIDTH = 8
 """Number of matrices in a block, one per lane of a vector."""
 SAVED = 6e-8
@@ -49,7 +53,8 @@ def logarithms(matrices: Array, precision: float) -> Array:
 
 def kernels_for_many(name: str, matrices: Array) -> LaneKernels | None:
     """Return what :func:`kernels_for` does if there are many matrices (N, n, n), else None."""
-    return kernels_for(name, matrices, len(matrices)) if len(matrices) >= MANY else None
+    many = len(matrices) >= MANY or (name in UNROTATED and matrices.size >= LARGE)
+    return kernels_for(name, matrices, len(matrices)) if many else None
 
 
 def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False) -> LaneKernels | None:
@@ -59,7 +64,7 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     ``at_once`` is True.
     """
     n, n_parts = matrices.shape[-1], 2 if np.iscomplexobj(matrices) else 1
-    if not 1 < n <= LARGEST[n_parts] or (kernels := lane_kernels()) is None:
+    if not 1 < n <= UNROTATED.get(name, LARGEST[n_parts]) or (kernels := lane_kernels()) is None:
         return None
     return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
 
