@@ -26,7 +26,7 @@ FEW_PAIRS = 30
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 FEW_DISTANCES = 256
-"""With fewer pairs of a sample and a prototype than this, so do the bounds of the prototypes' common coordinates."""
+"""With fewer pairs of a sample and a prototype than this, preparing the bounds takes longer than all distances."""
 
 
 @library_part
@@ -176,8 +176,8 @@ class AffineInvariant:
         of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
         first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
         error if there is no kernel; False never compiles. Unless this is False, the search for the nearest prototype of
-        500 or more samples uses compiled eigenvalues, too; it finds the same prototypes. The other metrics of the
-        library have no such field, and behave as with "auto".
+        500 or more samples (fewer if n > 20) uses compiled eigenvalues, too; it finds the same prototypes. The other
+        metrics of the library have no such field, and behave as with "auto".
 
     Notes
     -----
@@ -240,7 +240,7 @@ class AffineInvariant:
         array([2, 0])
         """
         factors = inverse_factors(prototypes)
-        names, few = ("batch_eigenvalues", "batch_inverses"), len(factors) < FEW
+        few, names = len(factors) < FEW, ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
@@ -249,7 +249,7 @@ class AffineInvariant:
         result = np.empty(len(samples), dtype=np.intp)
         spectra = partial(pair_spectra, kernels=kernels)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part = samples[rows]
+            part = samples[rows]  # bounds of 0 rule out no prototype
             bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
             winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():

@@ -1,8 +1,8 @@
 """Logarithms and spectra of many small positive definite matrices, without LAPACK where this is faster.
 
 LAPACK decomposes one matrix at a time, and spends most of its time on calls and tests if matrices are small. The
-logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices up to 32 x 32 are decomposed in
-the lanes of vector registers.
+logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices are decomposed in the lanes of
+vector registers.
 """
 
 import numpy as np
