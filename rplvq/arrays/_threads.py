@@ -8,13 +8,14 @@ Public calls that loop over matrices therefore run under :func:`single_blas_thre
 import math
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
 from threading import RLock, get_ident
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from threadpoolctl import ThreadpoolController
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 LARGEST = 500
 """Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
 
@@ -70,8 +71,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_calls.after_fork)
 
 
-@contextmanager
-def single_blas_thread(n: int = 0) -> Iterator[None]:
+class single_blas_thread:  # noqa: N801 - called like a function
     """Run a block of code, or a decorated function, with one BLAS thread if its matrices have at most 500 rows.
 
     The limit holds for the whole process, except in libraries with one setting per thread. If several blocks overlap,
@@ -90,21 +90,40 @@ def single_blas_thread(n: int = 0) -> Iterator[None]:
     ...     {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
     {1}
     """
-    if n > LARGEST:
-        yield
-        return
-    call, own = object(), list[tuple[Any, int]]()
-    try:
+
+    __slots__ = ("n", "own")
+
+    def __init__(self, n: int = 0) -> None:
+        self.n = n
+        self.own: list[tuple[Any, int]] = []
+
+    def __enter__(self) -> None:
+        if self.n > LARGEST:
+            return
+        try:
+            with _calls.lock:
+                _calls.inside[self] = get_ident()
+                self.own = _calls.limit()
+        except BaseException:  # Ctrl-C
+            self.__exit__()
+            raise
+
+    def __exit__(self, *error: object) -> None:
         with _calls.lock:
-            _calls.inside[call] = get_ident()
-            own = _calls.limit()
-        yield
-    finally:
-        with _calls.lock:
-            _calls.inside.pop(call, None)
-            for library, count in own:
+            _calls.inside.pop(self, None)
+            for library, count in self.own:
                 set_threads(library, count)
             _calls.restore()
+
+    def __call__(self, function: FunctionT) -> FunctionT:
+        """Return a function that runs in a block of its own at each call."""
+
+        @wraps(function)
+        def limited(*args: Any, **kwargs: Any) -> Any:
+            with single_blas_thread(self.n):
+                return function(*args, **kwargs)
+
+        return cast(FunctionT, limited)
 
 
 def is_per_thread(library: Any) -> bool:

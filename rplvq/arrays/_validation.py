@@ -9,6 +9,9 @@ from rplvq.arrays._linalg import adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
+DOUBLE = np.dtype(float)
+EPS = float(np.finfo(float).eps)
+
 
 def unmasked(values: Any, name: str = "X") -> Any:
     """Return values as they are; raise PointError at the first row of a masked array that hides an entry."""
@@ -61,9 +64,9 @@ def as_number_array(points: Any, ndim: int, what: str) -> Array:
 def precision_of(points: Any) -> float:
     """Return the relative spacing of the numbers in which points were passed: coarser for float32 and float16."""
     dtype = getattr(points, "dtype", None)
-    if dtype is None or np.dtype(dtype).kind not in "fc":
-        return float(np.finfo(float).eps)
-    return max(float(np.finfo(dtype).eps), float(np.finfo(float).eps))
+    if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":
+        return EPS
+    return max(float(np.finfo(dtype).eps), EPS)
 
 
 def check_hermitian(points: Any) -> Array:
@@ -94,7 +97,7 @@ def check_hermitian(points: Any) -> Array:
     require_finite(array)
     tolerance = max(1e-10, 32 * precision_of(points))
     array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
-    if np.array_equal(array, adjoint(array)):
+    if _is_hermitian(array):
         return array
     gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
     size = np.abs(array).max(axis=(1, 2))
@@ -107,6 +110,13 @@ def check_hermitian(points: Any) -> Array:
             "To symmetrise the data, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
         )
     return hermitian_part(array)
+
+
+def _is_hermitian(matrices: Array) -> bool:
+    """Whether matrices (N, n, n) equal their conjugate transposes."""
+    if matrices.shape[-1] == 2 and matrices.dtype.kind == "f":  # NumPy compares short rows slowly
+        return bool((matrices[:, 0, 1] == matrices[:, 1, 0]).all())
+    return bool((matrices == adjoint(matrices)).all())
 
 
 def check_positive_definite(points: Any) -> Array:
@@ -133,7 +143,7 @@ def check_definite(matrices: Array, precision: float) -> None:
         check_positive(matrices, np.linalg.eigvalsh(matrices), precision)
 
 
-def rank_tolerance(n: int, precision: float = float(np.finfo(float).eps)) -> float:
+def rank_tolerance(n: int, precision: float = EPS) -> float:
     """Return the share of the largest eigenvalue of an n x n matrix below which another eigenvalue is rounding."""
     return min(10 * n * precision, 1e-6)
 
@@ -152,7 +162,7 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     low, high = smallest[index], largest[index]
     kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
-    is_coarse = precision > np.finfo(float).eps
+    is_coarse = precision > EPS
     raise PointError(
         index,
         f"{kind}: its smallest eigenvalue is {low:.3g}{share} "

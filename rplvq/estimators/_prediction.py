@@ -1,6 +1,5 @@
 """Predictions from fitted prototypes: labels, probabilities, scores and distances."""
 
-import copy
 import threading
 from collections.abc import Callable
 from typing import Any, Self
@@ -18,6 +17,9 @@ from rplvq.exceptions import PointError
 from rplvq.parts import require_jobs
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
+
+FEW_BYTES = 1 << 16
+"""Up to this size of the samples no context of joblib is looked up, in which ``n_jobs=None`` means several threads."""
 
 
 class PrototypePredictor(TransformerMixin, ClassifierMixin):
@@ -164,7 +166,9 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         """
         if "state_" not in vars(self):
             check_is_fitted(self)
-        return copy.copy(self)
+        snapshot = object.__new__(type(self))  # copy.copy asks scikit-learn for the state, which takes longer
+        snapshot.__dict__ = vars(self).copy()
+        return snapshot
 
     def _require_same_shape(self, codes: Array) -> None:
         shape = np.shape(self.state_.prototypes)[1:]
@@ -201,7 +205,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         if not fits or X.ndim < 3:  # an array of matrices of the right size has no names of features to check
             validate_data(self, X, skip_check_array=True, reset=False)
         source = X if whole is None else whole
-        n_jobs = min(effective_n_jobs(self.n_jobs), len(source))
+        few = self.n_jobs is None and source.nbytes <= FEW_BYTES
+        n_jobs = 1 if few else min(effective_n_jobs(self.n_jobs), len(source))
         # A chunk exists about six times: as passed, as codes, and as temporary arrays of the search.
         needed = 6 * source[0].size * np.result_type(source, float).itemsize + 32 * len(self.state_.labels)
 

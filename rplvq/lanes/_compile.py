@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from rplvq.lanes import _eigenvalues as eigenvalues
 from rplvq.lanes import _inverses as inverses
 from rplvq.lanes import _logs as logs
 from rplvq.lanes import _rotations as rotations
@@ -25,9 +26,12 @@ class LaneKernels(NamedTuple):
     batch_spectra: Callable[..., None]
     batch_logs: Callable[..., None]
     batch_inverses: Callable[..., None]
+    batch_eigenvalues: Callable[..., None]
 
 
-PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs, inverses.batch_inverses)
+PLAIN_LANES = LaneKernels(
+    rotations.batch_spectra, logs.batch_logs, inverses.batch_inverses, eigenvalues.batch_eigenvalues
+)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -133,8 +137,14 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     orthogonalise = compiled_rotations(compiled)
     parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
     inverted = [compiled(part) for part in (inverses.invert_lower, inverses.add_gram)]
+    inlined = [compiled(part, forceinline=True) for part in (rotations.sum_squares, rotations.rescale)]
+    inlined += [compiled(part, forceinline=True) for part in (eigenvalues.reflector, eigenvalues.reflect)]
+    product = compiled(eigenvalues.multiply_lower)
+    reduced = compiled(eigenvalues.tridiagonalise, *inlined, product)
+    step = compiled(eigenvalues.ql_step, forceinline=True)
     return LaneKernels(
         compiled(rotations.batch_spectra, orthogonalise, compiled(rotations.swap), cache=cache),
         compiled(logs.batch_logs, orthogonalise, *parts, cache=cache),
         compiled(inverses.batch_inverses, parts[0], *inverted, cache=cache),
+        compiled(eigenvalues.batch_eigenvalues, inlined[1], reduced, step, cache=cache),
     )

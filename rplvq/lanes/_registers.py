@@ -120,6 +120,12 @@ def larger(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", *values), *values)
 
 
+def chosen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Take the second value in lanes where the first one is positive, else the third."""
+    flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))
+    return builder.select(flags, values[1], values[2])
+
+
 def arithmetic(name: str) -> Generator:
     """Return a generator of the LLVM instruction ``name``."""
     return lambda context, builder, signature, values: getattr(builder, name)(*values)
@@ -195,6 +201,7 @@ overload(simd.any_positive)(lambda value: lambda value: any_positive(value))
 teach_one(simd.root, function("sqrt"))
 teach_one(simd.magnitude, function("fabs"))
 teach_three(simd.fused, function("fma") if fuses() else multiply_and_add)
+teach_three(simd.chosen, chosen)
 teach_two(simd.signed, function("copysign"))
 teach_two(simd.larger, larger)
 teach_two(operator.add, arithmetic("fadd"))

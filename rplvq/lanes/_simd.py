@@ -68,6 +68,11 @@ def larger(value: Array, other: Array) -> Array:
     return np.where(value > other, value, other)
 
 
+def chosen(flag: Array, value: Array, other: Array) -> Array:
+    """Return ``value`` (W,) where ``flag`` (W,) is positive, else ``other`` (W,)."""
+    return np.where(flag > 0, value, other)
+
+
 def any_positive(value: Array) -> bool:
     """Whether any lane (W,) is positive."""
     return bool((value > 0).any())

@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._logarithms import kernels_for, kernels_for_many, whitened_logs, whitened_spectra
+from rplvq.manifolds._logarithms import ascending_eigenvalues, kernels_for, kernels_for_many, whitened_spectra
 from rplvq.manifolds._lower_bound import Bounds, common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
@@ -25,6 +25,8 @@ FEW_PAIRS = 30
 """Smallest number of pairs for which compiled rotations are used; it is twice the size n for large matrices."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
+FEW_DISTANCES = 256
+"""With fewer pairs of a sample and a prototype than this, preparing the bounds takes longer than all distances."""
 
 
 @library_part
@@ -41,6 +43,11 @@ class InverseFactors:
 
     def __len__(self) -> int:
         return len(self.factors)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape (K, n, n) of the matrices; without it, NumPy would compute them."""
+        return self.factors.shape
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
@@ -141,15 +148,9 @@ def sharpen(
     logs[rows, columns] = 2 * log_spectrum(singular[:, ::-1])
 
 
-def pair_spectra(factors: Array, samples: Array) -> Array:
+def pair_spectra(factors: Array, samples: Array, kernels: LaneKernels | None = None) -> Array:
     """Return the log-eigenvalues (M, n) of M whitened pairs of an inverse factor and a sample, both (M, n, n)."""
-    return log_spectrum(np.linalg.eigvalsh(factors @ samples @ adjoint(factors)))
-
-
-def spectra_in_lanes(kernels: LaneKernels, factors: Array, samples: Array) -> Array:
-    """Return what :func:`pair_spectra` does, by compiled rotations."""
-    found = whitened_logs(kernels, factors, samples)
-    return pair_spectra(factors, samples) if found is None else found
+    return log_spectrum(ascending_eigenvalues(factors @ samples @ adjoint(factors), kernels))
 
 
 @library_part
@@ -175,8 +176,8 @@ class AffineInvariant:
         of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
         first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
         error if there is no kernel; False never compiles. Unless this is False, the search for the nearest prototype of
-        500 or more samples uses compiled eigenvalues, too; it finds the same prototypes. The other metrics of the
-        library have no such field, and behave as with "auto".
+        500 or more samples (fewer if n > 20) uses compiled eigenvalues, too; it finds the same prototypes. The other
+        metrics of the library have no such field, and behave as with "auto".
 
     Notes
     -----
@@ -239,19 +240,21 @@ class AffineInvariant:
         array([2, 0])
         """
         factors = inverse_factors(prototypes)
-        if len(factors) < FEW:
+        few, names = len(factors) < FEW, ("batch_eigenvalues", "batch_inverses")
+        kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
+        if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
-        kernels = None if self.compiled is False else kernels_for_many("batch_spectra", samples)
-        spectra = pair_spectra if kernels is None else partial(spectra_in_lanes, kernels)
-        kernels = None if self.compiled is False else kernels_for_many("batch_inverses", samples)
+        spectra = partial(pair_spectra, kernels=kernels)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part, tied = nearest_by_bound(frame, factors, samples[rows], groups, spectra, kernels)
+            part = samples[rows]  # bounds of 0 rule out no prototype
+            bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
+            winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():
-                part[tied] = self.sqdist(InverseFactors(factors), samples[rows][tied]).argmin(axis=1)
-            result[rows] = part
+                winner[tied] = self.sqdist(InverseFactors(factors), part[tied]).argmin(axis=1)
+            result[rows] = winner
         return result
 
     def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:

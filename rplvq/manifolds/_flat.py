@@ -28,6 +28,9 @@ from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
+FEW = 50_000
+"""Up to this many differences between entries of samples and of prototypes, a matrix product is not faster."""
+
 
 class FlatGeodesics(NamedTuple):
     """The line segments from K prototypes to B samples."""
@@ -55,10 +58,12 @@ def flat_sqdist(prototypes: Array, samples: Array) -> Array:
 
 
 def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None) -> Array:  # noqa: ARG001
-    """Return ``flat_sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), from one matrix product.
+    """Return ``flat_sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), for large arrays from a matrix product.
 
     ``groups`` are not used, because they would not make this search faster.
     """
+    if len(prototypes) * samples.size <= FEW:
+        return np.asarray(flat_sqdist(prototypes, samples).argmin(axis=1))
     # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near
     # within rounding, the distances of that sample are recomputed as |x - w|^2.
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
@@ -70,10 +75,10 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
     partial = (-2.0 * starts) @ ends.T  # (K, B), so that minima over K run over whole rows
     partial += own[:, None]
     slack = 16 * ends.shape[1] * np.finfo(float).eps * (np.vecdot(ends, ends) + own.max())
-    near = (partial <= partial.min(axis=0) + slack).astype(float)
-    winner = (np.arange(len(own)) @ near).astype(np.intp)  # the index of the only one that is near
-    tied = near.sum(axis=0) != 1.0
-    if tied.any():
+    near = ~(partial > partial.min(axis=0) + slack)  # at least one of each sample, and all of them if they are NaN
+    winner = (np.arange(len(own)) @ near.astype(float)).astype(np.intp)  # the index of the only one that is near
+    if np.count_nonzero(near) > len(ends):
+        tied = np.count_nonzero(near, axis=0) > 1
         winner[tied] = flat_sqdist(prototypes, samples[tied]).argmin(axis=1)
     return np.asarray(winner)
 

@@ -1,8 +1,8 @@
 """Logarithms and spectra of many small positive definite matrices, without LAPACK where this is faster.
 
 LAPACK decomposes one matrix at a time, and spends most of its time on calls and tests if matrices are small. The
-logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices up to 32 x 32 are decomposed in
-the lanes of vector registers.
+logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices are decomposed in the lanes of
+vector registers.
 """
 
 import numpy as np
@@ -15,12 +15,18 @@ MANY = 500
 """Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
 LARGEST = {1: 32, 2: 24}
 """Largest size n of real and of complex matrices for which rotations are faster than LAPACK."""
+UNROTATED = {"batch_eigenvalues": 96, "batch_inverses": 96}
+"""The same limit for kernels without rotations; they were not measured beyond it."""
+LARGE = 200_000
+"""Numbers in all matrices together from which on fewer large matrices count as many for these kernels."""
 WIDTH = 8
 """Number of matrices in a block, one per lane of a vector."""
 SAVED = 6e-8
 """Seconds that rotations save per matrix, divided by n^2, from measurements at n = 3 to 22."""
 FLOOR = float(np.finfo(float).eps)
 """An eigenvalue of a whitened matrix below this share of the largest one is a rounding error."""
+TINY = 1e-300
+"""The least squared difference of two eigenvalues, whose logarithms are then divided by a number that is not 0."""
 CACHE_BYTES = 1 << 18
 """Size in bytes of the matrices that are laid out at once, so that they fit into the processor's cache."""
 
@@ -47,7 +53,8 @@ def logarithms(matrices: Array, precision: float) -> Array:
 
 def kernels_for_many(name: str, matrices: Array) -> LaneKernels | None:
     """Return what :func:`kernels_for` does if there are many matrices (N, n, n), else None."""
-    return kernels_for(name, matrices, len(matrices)) if len(matrices) >= MANY else None
+    many = len(matrices) >= MANY or (name in UNROTATED and matrices.size >= LARGE)
+    return kernels_for(name, matrices, len(matrices)) if many else None
 
 
 def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False) -> LaneKernels | None:
@@ -57,7 +64,7 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     ``at_once`` is True.
     """
     n, n_parts = matrices.shape[-1], 2 if np.iscomplexobj(matrices) else 1
-    if not 1 < n <= LARGEST[n_parts] or (kernels := lane_kernels()) is None:
+    if not 1 < n <= UNROTATED.get(name, LARGEST[n_parts]) or (kernels := lane_kernels()) is None:
         return None
     return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
 
@@ -67,26 +74,28 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
 
     Return None if an eigenvalue is not clearly larger than ``smallest`` times the other one.
     """
-    # With the mean m of the eigenvalues m (1 - x) and m (1 + x), log A = a I + b (A / m - I), where a is the mean of
-    # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2.
-    diagonal = matrices[:, [0, 1], [0, 1]].real.T
-    mean = 0.5 * (diagonal[0] + diagonal[1])
-    if not (mean > 0).all():
+    # With the mean m of the eigenvalues m (1 + x) and m (1 - x), log A = a I + b (A / m - I), where a is the mean of
+    # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2, which
+    # has the digits that 1 - x would lose: atanh(x) = log1p(2 x (1 + x) / (1 - x^2)) / 2.
+    upper, lower, side = matrices[:, 0, 0].real, matrices[:, 1, 1].real, matrices[:, 1, 0]
+    mean = 0.5 * (upper + lower)
+    if not mean.min() > 0:
         return None
-    first, second = diagonal / mean
-    side = matrices[:, 1, 0] / mean
-    square = side.real**2 + side.imag**2
-    product = first * second - square
-    x = np.sqrt((0.5 * (first - second)) ** 2 + square)
-    if not (product > smallest * (1 + x) ** 2).all():
+    upper, lower, side = upper / mean, lower / mean, side / mean
+    square = (side * side.conj()).real
+    product = upper * lower - square
+    if not product.min() > 4 * smallest:  # the ratio of the eigenvalues is 1 - x^2 over (1 + x)^2
         return None
-    # For close eigenvalues atanh is exact; for distant ones, 1 - x would lose the digits that the determinant has.
-    half = np.where(x < 0.5, np.arctanh(np.minimum(x, 0.5)), np.log1p(x) - 0.5 * np.log(product))
-    slope = np.divide(half, x, out=np.ones_like(x), where=x > 0)
+    gap = 0.5 * (upper - lower)
+    x = np.sqrt(gap * gap + (square + TINY))
+    double = x + x
+    slope = np.log1p(double * (1 + x) / product) / double
     level = np.log(mean) + 0.5 * np.log(product)
+    gap *= slope
     result = np.empty_like(matrices)
-    result[:, 0, 0], result[:, 1, 1] = level + slope * (first - 1), level + slope * (second - 1)
-    result[:, 1, 0] = slope * side
+    np.add(level, gap, out=result[:, 0, 0])
+    np.subtract(level, gap, out=result[:, 1, 1])
+    np.multiply(slope, side, out=result[:, 1, 0])
     result[:, 0, 1] = result[:, 1, 0].conj()
     return result
 
@@ -129,23 +138,27 @@ def summed_inverses(kernels: LaneKernels, matrices: Array, shifts: Array, factor
     return found if np.isfinite(found).all() else None
 
 
-def whitened_logs(kernels: LaneKernels, factors: Array, samples: Array) -> Array | None:
-    """Return the ascending logarithms (M, n) of the eigenvalues of ``G X G^H`` for M pairs of G and X, both (M, n, n).
+def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -> Array:
+    """Return the ascending eigenvalues (N, n) of Hermitian matrices (N, n, n), computed in lanes with ``kernels``.
 
-    Return None if a sample has no Cholesky factor.
+    They are exact up to the rounding of the largest one. LAPACK computes them if there are no kernels, and if there is
+    a matrix that the kernels do not take, such as one whose trace is not positive.
     """
-    result = np.empty(samples.shape[:2])
-    part = max(1, CACHE_BYTES // (samples[0].nbytes * WIDTH)) * WIDTH
-    for start in range(0, len(samples), part):
+    if kernels is None:
+        return np.linalg.eigvalsh(matrices)
+    count, n = matrices.shape[:2]
+    result = np.empty((count, n))
+    part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
+    for start in range(0, count, part):
         rows = slice(start, start + part)
-        try:
-            roots = np.linalg.cholesky(samples[rows])
-        except np.linalg.LinAlgError:
-            return None
-        result[rows] = rotated(kernels, factors[rows] @ roots)[0]
+        lanes = into_lanes(matrices[rows].swapaxes(1, 2), WIDTH)
+        values, work = aligned(len(lanes[0]) // n), tuple(aligned(2 * n * WIDTH) for _ in lanes)
+        kernels.batch_eigenvalues(lanes, values, 0, len(values) // (n * WIDTH), n, work, (0.0,) * WIDTH)
+        result[rows] = values.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: count - start]
+    if not np.isfinite(result).all():
+        return np.linalg.eigvalsh(matrices)
     result.sort(axis=1)
-    np.maximum(result, result[:, -1:] * FLOOR, out=result)
-    return np.asarray(np.log(result, out=result))
+    return result
 
 
 def whitened_spectra(kernels: LaneKernels, factors: Array, samples: Array) -> tuple[Array, Array] | None:

@@ -110,22 +110,16 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
 
 
 def nearest_by_bound(
-    frame: Frame,
-    factors: Array,
-    samples: Array,
-    groups: Array,
-    spectra: Callable[[Array, Array], Array],
-    kernels: LaneKernels | None = None,
+    frame: Frame, bounds: Array, factors: Array, samples: Array, groups: Array, spectra: Callable[[Array, Array], Array]
 ) -> tuple[Array, Array]:
     """Find the nearest of K prototypes, or another prototype of its group, for samples (B, n, n).
 
-    ``factors`` (K, n, n) are the inverse factors, and ``spectra`` returns the ascending log-eigenvalues (M, n) of M
-    pairs of a factor and a sample. ``kernels`` are for :func:`lower_bounds`.
+    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``factors`` (K, n, n) are the inverse
+    factors, and ``spectra`` returns the ascending log-eigenvalues (M, n) of M pairs of a factor and a sample.
 
     Return the index (B,) of the winner, and whether (B,) a prototype of another group
     may be as near up to rounding.
     """
-    bounds = lower_bounds(frame, samples, kernels)
     candidate = bounds.argmin(axis=1)
     logs = spectra(factors[candidate], samples)
     slack = slack_of(frame, samples, logs[:, 0])

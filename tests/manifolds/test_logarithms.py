@@ -109,12 +109,33 @@ def test_without_numba_lapack_decomposes(monkeypatch):
 
 @NUMBA
 @KINDS
-def test_the_nearest_prototype_is_found_by_compiled_eigenvalues(dtype):
+@pytest.mark.parametrize("n_prototypes", [2, 6])
+def test_the_nearest_prototype_is_found_by_compiled_eigenvalues(dtype, n_prototypes):
     rng, manifold = np.random.default_rng(5), AffineInvariant()
-    samples, prototypes = spd(rng, 60, 5, dtype=dtype), spd(rng, 6, 5, dtype=dtype)
+    samples, prototypes = spd(rng, 150, 5, dtype=dtype), spd(rng, n_prototypes, 5, dtype=dtype)
     wanted = manifold.sqdist(prototypes, samples).argmin(axis=1)
     with counted_decompositions() as counter:
         found = manifold.nearest(prototypes, samples)
     assert_array_equal(found, wanted)
     assert counter["eigvalsh"] < len(samples)
     assert_array_equal(AffineInvariant(compiled=False).nearest(prototypes, samples), wanted)
+
+
+@NUMBA
+@pytest.mark.parametrize(("count", "n"), [(19, 40), (500, 2)])
+def test_large_matrices_are_many_earlier(monkeypatch, count, n):
+    monkeypatch.setattr(_logarithms, "LARGE", 19 * 40 * 40)
+    monkeypatch.setattr(_logarithms, "MANY", 500)
+    assert _logarithms.kernels_for_many("batch_eigenvalues", np.zeros((count, n, n))) is not None
+    assert _logarithms.kernels_for_many("batch_eigenvalues", np.zeros((count - 1, n, n))) is None
+
+
+@NUMBA
+@KINDS
+def test_eigenvalues_in_lanes_are_those_of_lapack(dtype):
+    matrices, kernels = spd(np.random.default_rng(6), 30, 6, dtype=dtype), _logarithms.lane_kernels()
+    for bad in (None, np.zeros((6, 6))):  # a matrix without eigenvalues in lanes
+        if bad is not None:
+            matrices[11] = bad
+        found, wanted = _logarithms.ascending_eigenvalues(matrices, kernels), np.linalg.eigvalsh(matrices)
+        assert_allclose(found, wanted, atol=1e-14 * wanted.max())

@@ -14,11 +14,19 @@ from numpy.testing import assert_array_equal
 from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.arrays import _samples as samples_module
 from rplvq.manifolds import _affine_invariant as affine_invariant
+from rplvq.manifolds import _logarithms
 from rplvq.manifolds import _lower_bound as lower_bound
 from tests.cases import CASES, made, spd
 from tests.problems import spd_classes
 
 MANIFOLD = AffineInvariant()
+FEW_DISTANCES = affine_invariant.FEW_DISTANCES
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_samples_are_searched():
+    with mock.patch.object(affine_invariant, "FEW_DISTANCES", 0):
+        yield
 
 
 def brute(prototypes, samples):
@@ -67,8 +75,9 @@ def test_the_index_is_that_of_the_smallest_distance(problem):
     except np.linalg.LinAlgError:  # rounding of 1e12 left the cone: nothing that encode lets through
         return
     wanted, groups = brute(prototypes, samples), rng.integers(0, 3, n_prototypes)
-    for few in (0, 8, 256):  # round by round, the last ones together, and all of them
-        with mock.patch.object(lower_bound, "FEW_OPEN", few):
+    # Round by round, the last ones together, and all of them; by LAPACK, and from one matrix on in lanes.
+    for few, many in ((0, 500), (8, 500), (256, 500), (0, 1)):
+        with mock.patch.object(lower_bound, "FEW_OPEN", few), mock.patch.object(_logarithms, "MANY", many):
             assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
             found = MANIFOLD.nearest(prototypes, samples, groups)
             assert_array_equal(groups[found], groups[wanted])
@@ -113,6 +122,16 @@ def test_most_distances_are_not_evaluated(monkeypatch):
     monkeypatch.setattr(np.linalg, "eigvalsh", lambda pairs: seen.append(len(pairs)) or eigvalsh(pairs))
     assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
     assert 200 <= sum(seen) < 1.2 * 200
+
+
+@pytest.mark.parametrize("count", [1, FEW_DISTANCES // 6])
+def test_few_distances_are_all_evaluated(monkeypatch, count):
+    rng = np.random.default_rng(3)
+    prototypes, samples = spd(rng, 6, 5, 1.0), spd(rng, count, 5)
+    wanted = brute(prototypes, samples)
+    monkeypatch.setattr(affine_invariant, "FEW_DISTANCES", FEW_DISTANCES)
+    monkeypatch.setattr(affine_invariant, "common_frame", None)
+    assert_array_equal(MANIFOLD.nearest(prototypes, samples), wanted)
 
 
 def test_prototypes_of_one_group_are_not_told_apart(monkeypatch):

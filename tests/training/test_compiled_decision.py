@@ -181,7 +181,7 @@ def test_encoding_and_prediction_compile_once_that_pays(called, monkeypatch, cal
     monkeypatch.setattr(_stored, "COMPILING", -1.0)
     _stored.forget()
     np.testing.assert_allclose(work(), first, atol=1e-12)
-    assert set(called) == ({"batch_logs"} if call == "encode" else {"batch_spectra", "batch_inverses"})
+    assert set(called) == ({"batch_logs"} if call == "encode" else {"batch_eigenvalues", "batch_inverses"})
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
