@@ -22,7 +22,7 @@ WIDE = float(np.log(ILL_CONDITIONED))
 SMALLEST = 1e-140
 """Traces replace norms below this, because their squares underflow."""
 FEW_PAIRS = 30
-"""Smallest number of pairs for which compiled rotations are used; it is twice the size n for large matrices."""
+"""Smallest number of pairs for which compiled kernels are used; it is larger for small and for large matrices."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 FEW_DISTANCES = 256
@@ -106,6 +106,18 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
     if spans.max() > WIDE:
         sharpen(np.nonzero(spans > WIDE), logs, factors, samples, eigenvectors)
     return logs, eigenvectors
+
+
+def squared_distances(factors: Array, samples: Array, kernels: LaneKernels | None) -> Array:
+    """Return the squared distances (B, K) of samples (B, n, n) to the prototypes of K factors."""
+    result = np.empty((len(samples), len(factors)))
+    for rows in row_slices(len(samples), 2 * factors.nbytes):
+        whitened = whiten(factors, samples[rows])
+        spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
+        logs = log_spectrum(spectra.reshape(whitened.shape[:3]))
+        sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
+        result[rows] = np.vecdot(logs, logs)
+    return result
 
 
 def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
@@ -216,12 +228,7 @@ class AffineInvariant:
         condition numbers up to 1e8 is the same to a relative error of 1e-8 whichever of them is the prototype.
         """
         factors = inverse_factors(prototypes)
-        result = np.empty((len(samples), len(factors)))
-        for rows in row_slices(len(samples), 2 * factors.nbytes):
-            logs = log_spectrum(np.linalg.eigvalsh(whiten(factors, samples[rows])))
-            sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
-            result[rows] = np.vecdot(logs, logs)
-        return result
+        return squared_distances(factors, samples, self.kernels("batch_eigenvalues", factors, samples))
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
         """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
@@ -253,7 +260,8 @@ class AffineInvariant:
             bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
             winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():
-                winner[tied] = self.sqdist(InverseFactors(factors), part[tied]).argmin(axis=1)
+                own = self.kernels("batch_eigenvalues", factors, samples)  # those of sqdist with all samples
+                winner[tied] = squared_distances(factors, part[tied], own).argmin(axis=1)
             result[rows] = winner
         return result
 
@@ -270,15 +278,15 @@ class AffineInvariant:
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""
         factors = inverse_factors(prototypes)
-        logs, eigenvectors = decompose(factors, samples, self.kernels(factors, samples))
+        logs, eigenvectors = decompose(factors, samples, self.kernels("batch_spectra", factors, samples))
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
 
-    def kernels(self, factors: Array, samples: Array) -> LaneKernels | None:
-        """Return compiled kernels if they decompose the pairs of factors (K, n, n) and samples (B, n, n) faster."""
-        count = len(factors) * len(samples)
-        if self.compiled is False or count < max(FEW_PAIRS, 2 * samples.shape[-1]):
+    def kernels(self, name: str, factors: Array, samples: Array) -> LaneKernels | None:
+        """Return compiled kernels if that of this name is faster for all pairs of factors and samples (..., n, n)."""
+        count, n = len(factors) * len(samples), samples.shape[-1]
+        if self.compiled is False or count < max(FEW_PAIRS, 2 * n, 10 * FEW_PAIRS // n):
             return None
-        return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
+        return kernels_for(name, samples, count, at_once=self.compiled is True)
 
     @has_kernel("affine_invariant")
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:
