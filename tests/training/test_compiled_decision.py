@@ -100,13 +100,13 @@ def test_a_fit_whose_plain_steps_take_longer_than_compiling_compiles_at_once(cal
 
 
 def test_batches_decide_for_their_own_kernel(called, monkeypatch):
-    monkeypatch.setattr("rplvq.manifolds._affine_invariant.FEW_PAIRS", 8)
+    monkeypatch.setattr("rplvq.manifolds._affine_invariant.FEW_PAIRS", 2)  # at least 20 / n pairs
     fit(batch_size=5)
     assert not called
     monkeypatch.setattr(_stored, "COMPILING", -1.0)
     _stored.forget()
     fit(batch_size=5)
-    assert set(called) == {"batch_spectra"}
+    assert set(called) == {"batch_spectra", "batch_eigenvalues"}
 
 
 def test_true_compiles_at_once_and_false_never(called):
