@@ -84,6 +84,7 @@ def fitted(X, y, **settings):
 @pytest.mark.parametrize(("method", "columns"), [("predict", 1), ("predict_proba", N_CLASSES), ("transform", K)])
 def test_answers_take_their_own_size_and_the_budget(small, many, mapped, method, columns):
     model = fitted(many[0][:100], many[1][:100])
+    getattr(model, method)(many[0][:1000])  # compiles, if this has not happened yet, which takes memory, too
     ours = 8 * N * columns * (2 if method == "predict" else 1)  # prototypes, then their labels
     for X in (many[0], mapped):
         peak, found = peak_of(getattr(model, method), X)

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rplvq import AffineInvariant, RiemannianLVQ
 from rplvq.arrays import _samples as samples_module
 from rplvq.manifolds import _affine_invariant as affine_invariant
-from rplvq.manifolds import _logarithms
+from rplvq.manifolds import _flat, _logarithms
 from rplvq.manifolds import _lower_bound as lower_bound
 from tests.cases import CASES, made, spd
 from tests.problems import spd_classes
@@ -25,7 +25,7 @@ FEW_DISTANCES = affine_invariant.FEW_DISTANCES
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_samples_are_searched():
-    with mock.patch.object(affine_invariant, "FEW_DISTANCES", 0):
+    with mock.patch.object(affine_invariant, "FEW_DISTANCES", 0), mock.patch.object(_flat, "FEW", 0):
         yield
 
 
@@ -203,6 +203,33 @@ def test_every_geometry_with_a_search_finds_the_group_of_the_nearest(name, n_pro
         assert found.shape == wanted.shape
         assert ((found >= 0) & (found < n_prototypes)).all()
         assert_array_equal(groups[found], groups[wanted])
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_few_and_many_flat_samples_take_the_same_prototype(monkeypatch, dtype):
+    """Also where prototypes coincide, and where squares overflow."""
+    rng = np.random.default_rng(6)
+    prototypes = spd(rng, 5, 3, dtype=dtype)[[0, 1, 0, 2, 3, 4]]
+    samples = np.concatenate([spd(rng, 40, 3, dtype=dtype), prototypes, 1e200 * prototypes])
+    found = []
+    for few in (0, 10**6):
+        monkeypatch.setattr(_flat, "FEW", few)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found.append(_flat.flat_nearest(prototypes, samples))
+    assert_array_equal(found[0], found[1])
+    assert 2 not in found[0]  # it coincides with the first
+
+
+# --- one sample
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_a_prediction_does_not_compute_the_prototypes(monkeypatch, count):
+    X, y = spd_classes(per_class=30, n=4)
+    model = RiemannianLVQ(sigma2=1.0, max_epochs=1, random_state=0).fit(X, y)
+    wanted = model.predict(X[:count])
+    monkeypatch.setattr(np.linalg, "inv", None)
+    assert_array_equal(model.predict(X[:count]), wanted)
 
 
 # --- chunks
