@@ -139,11 +139,15 @@ SETTINGS = [
     {"init": "kmeans", "prototypes_per_class": 2, "batch_size": 16},
     {"early_stopping": True, "callbacks": [EpochScore()]},
 ]
+KINDS = [
+    pytest.param(metric, settings, "RC"[(i + j) % 2], id=f"{metric}-{settings}-{'RC'[(i + j) % 2]}")
+    for i, metric in enumerate(METRICS)
+    for j, settings in enumerate(SETTINGS)
+]
+"""Each metric with all settings, and both with real and with complex matrices."""
 
 
-@pytest.mark.parametrize("kind", ["R", "C"])
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize(("metric", "settings", "kind"), KINDS)
 def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
     monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1 << 14)  # sums of a few parts, whatever the budget
@@ -175,9 +179,7 @@ def test_the_budget_does_not_show_in_the_bits_of_a_solver(monkeypatch, manifold,
         assert_array_equal(result[1], results[0][1])
 
 
-@pytest.mark.parametrize("kind", ["R", "C"])
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize(("metric", "settings", "kind"), KINDS)
 def test_parts_show_in_rounding_only(monkeypatch, metric, settings, kind):
     X, y = PROBLEMS[kind]
     models = []

@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ, SPDProjection, Trainer, compare
 from rplvq.arrays import Samples, _threads, single_blas_thread
@@ -18,19 +18,21 @@ from rplvq.training.solvers import minimize
 X, Y = make_syn1(n_per_class=6, random_state=0)
 
 
+LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers
+
+
 def counts() -> set[int]:
-    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    return {library.get_num_threads() for library in LIBRARIES}
 
 
 @pytest.fixture(autouse=True)
 def _three_threads():
-    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
-    before = [library.get_num_threads() for library in libraries]
-    for library in libraries:
+    before = [library.get_num_threads() for library in LIBRARIES]
+    for library in LIBRARIES:
         _threads.set_threads(library, 3)
     SEEN.clear()
     yield
-    for library, count in zip(libraries, before, strict=True):
+    for library, count in zip(LIBRARIES, before, strict=True):
         _threads.set_threads(library, count)
 
 

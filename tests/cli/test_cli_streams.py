@@ -54,22 +54,31 @@ def shell(folder, arguments, redirections, encoding="utf-8"):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
 
 
-def slow(name):
+def slow(*case):
     """A case of which each run starts a process, and which others stand for."""
-    return pytest.param(name, marks=pytest.mark.slow)
+    return pytest.param(*case, marks=pytest.mark.slow)
 
 
 needs_bash = pytest.mark.skipif(sys.platform == "win32", reason="the tests redirect streams in bash")
 
 
+STREAMS = {
+    "no streams": (">&- 2>&- <&-", 0),
+    "a pipe that is closed": ("| true", 141),
+    "a full disk": (">/dev/full", 2),
+    "no output": (">&-", 0),
+    "no errors": ("2>&-", 0),
+}
+
+
 @needs_bash
-@pytest.mark.parametrize("name", ["fit", slow("predict"), slow("info"), slow("compare"), slow("help")])
 @pytest.mark.parametrize(
-    ("redirections", "status"),
-    [(">&-", 0), ("2>&-", 0), (">&- 2>&- <&-", 0), ("| true", 141), (">/dev/full", 2)],
-    ids=["no output", "no errors", "no streams", "a pipe that is closed", "a full disk"],
+    ("name", "streams"),
+    [("fit", streams) for streams in STREAMS]
+    + [slow(name, streams) for name in ("predict", "info", "compare", "help") for streams in [*STREAMS][:3]],
 )
-def test_streams_that_take_nothing(files, name, redirections, status):
+def test_streams_that_take_nothing(files, name, streams):
+    redirections, status = STREAMS[streams]
     if "full" in redirections and not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     done = shell(files, commands(files)[name], redirections)

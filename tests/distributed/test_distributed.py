@@ -77,9 +77,11 @@ def test_full_batches_give_the_prototypes_of_the_estimator(manifold, sizes):
     np.testing.assert_array_equal(found.predict(cut(X, sizes)).compute(), wanted.predict(X))
 
 
-@pytest.mark.parametrize("initializer", [ClassMeans((2, 2, 2, 2)), ClassKMeans((1, 2, 3, 2))])
+MEANS, K_MEANS = ClassMeans((2, 2, 2, 2)), ClassKMeans((1, 2, 3, 2))
+
+
 @pytest.mark.parametrize("manifold", [AffineInvariant(), LogEuclidean(), LogCholesky(), BuresWasserstein()])
-@pytest.mark.parametrize("cost", [RSLVQ(), PLVQ()])
+@pytest.mark.parametrize(("initializer", "cost"), [(MEANS, RSLVQ()), (K_MEANS, PLVQ())])
 def test_mini_batches_are_those_of_the_trainer(initializer, manifold, cost):
     """Same order of samples, same seed, same batches: also where a batch spreads over all partitions."""
     X, y = data()

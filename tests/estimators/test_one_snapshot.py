@@ -117,7 +117,7 @@ def test_a_model_that_learns_in_one_thread_is_used_in_others(tmp_path):
 
     with ThreadPoolExecutor(3) as pool:
         users = [pool.submit(use, number) for number in range(3)]
-        for turn in range(300):
+        for turn in range(100):
             model.fit(X, labels[turn % 2])
         over.set()
         for user in users:

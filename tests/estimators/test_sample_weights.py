@@ -214,11 +214,12 @@ def learned(manifold, X, y, weights, settings, ends=None):
     return model
 
 
-@pytest.mark.parametrize("in_stream", [False, True], ids=["fit", "stream"])
-@pytest.mark.parametrize("settings", OPTIONS.values(), ids=OPTIONS.keys())
-@pytest.mark.parametrize(("problem", "manifold"), LARGER.values(), ids=LARGER.keys())
-def test_every_option_sees_weights_as_repetitions_and_zero_as_removal(problem, manifold, settings, in_stream):
-    X, y = problem
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("name", LARGER)
+def test_every_option_sees_weights_as_repetitions_and_zero_as_removal(name, option):
+    """Every other pair of an option and a problem is a fit, the rest are streams."""
+    (X, y), manifold = LARGER[name]
+    settings, in_stream = OPTIONS[option], ([*LARGER].index(name) + [*OPTIONS].index(option)) % 2
     times = np.arange(len(X)) * 7 % 4  # from 0 to 3
     rows = np.repeat(np.arange(len(X)), times)
     kept = np.flatnonzero(times)

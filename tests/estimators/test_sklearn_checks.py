@@ -8,7 +8,10 @@ from rplvq import EuclideanVectors, RiemannianLVQ
 
 
 @parametrize_with_checks(
-    [RiemannianLVQ(EuclideanVectors()), RiemannianLVQ(metric="euclidean_vectors", step_size="paper", sigma2=1.0)]
+    [
+        RiemannianLVQ(EuclideanVectors()),
+        RiemannianLVQ(metric="euclidean_vectors", step_size="paper", sigma2=1.0, max_epochs=10),
+    ]
 )
 def test_scikit_learn(estimator, check):
     check(estimator)

@@ -57,7 +57,7 @@ def useful_and_noise(seed=0, per_class=40, n_classes=3):
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 5}, {"batch_size": None}, {"early_stopping": True}], ids=str)
 @pytest.mark.parametrize("relevances", [None, [3.0], "learned", "local"])
 def test_a_product_of_one_factor_trains_as_this_factor(factor, settings, relevances):
-    common = {"max_epochs": 12, "sigma2": 1.0, "random_state": 0} | settings
+    common = {"max_epochs": 5, "sigma2": 1.0, "random_state": 0} | settings
     if relevances in ("learned", "local"):
         common["step_size"] = 0.05  # training with a learned metric is not ended early
     weights = np.random.default_rng(0).uniform(0, 2, len(Y))
