@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
-import sys
-import threading
-from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -67,38 +64,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(PassedExamples())
 
 
-MEASURED = 7
-"""Coverage is measured in the first case of a test function and in every seventh one after it: measuring makes a test
-take 1.8 times as long, and further cases hardly reach other lines. Since few parameters have seven values, the measured
-cases differ in all parameters."""
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that read real data, so that they can be run alone where the data are; choose what is measured."""
-    cases: Counter[str] = Counter()
+    """Mark the tests that read real data, so that they can be run alone where the data are."""
     for item in items:
-        function = item.nodeid.partition("[")[0]
-        if cases[function] % MEASURED:
-            item.add_marker("unmeasured")
-        cases[function] += 1
         reasons = [str(mark.kwargs.get("reason", "")) for mark in item.iter_markers("skipif")]
         if "real_data" in getattr(item, "fixturenames", ()) or any(".npz" in reason for reason in reasons):
             item.add_marker("data")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    """Measure no coverage in tests that are marked so; pytest-cov's own mark has no effect in worker processes."""
-    if not (item.get_closest_marker("unmeasured") and item.config.pluginmanager.hasplugin("_cov")):
-        return (yield)
-    before = sys.gettrace(), threading.gettrace()
-    sys.settrace(None)
-    threading.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(before[0])
-        threading.settrace(before[1])
 
 
 def find_real_data(name: str) -> pathlib.Path:

@@ -239,7 +239,6 @@ def test_entries_of_parameters_that_differ_are_found():
     assert list(untrue_groups(part)) == ["a, b : int", "a, b, c : int and float"]
 
 
-@pytest.mark.unmeasured  # the tests of the parts that a page shows measure it
 @pytest.mark.parametrize("page", PAGES)
 def test_python_blocks_run_in_order(page, monkeypatch, capsys):
     blocks = re.findall(

@@ -14,7 +14,6 @@ def blocks(name: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / name).read_text(), flags=re.M | re.S)
 
 
-@pytest.mark.unmeasured  # the tests of the parts that a page shows measure it
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
 def test_python_blocks_run_in_order(name, capsys, monkeypatch):
     found = blocks(name, "python")
