@@ -83,7 +83,8 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     """Read an estimator that :func:`save_model` wrote.
 
     Predictions, probabilities and distances equal those of the saved estimator, bit for bit on the same machine with
-    the same libraries and compiled kernels. ``partial_fit`` continues as it would have there, with the same random numbers and schedules.
+    the same libraries and compiled kernels. ``partial_fit`` continues as it would have there, with the same random
+    numbers and schedules.
 
     Parameters
     ----------
