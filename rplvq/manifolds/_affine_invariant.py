@@ -22,7 +22,9 @@ WIDE = float(np.log(ILL_CONDITIONED))
 SMALLEST = 1e-140
 """Traces replace norms below this, because their squares underflow."""
 FEW_PAIRS = 30
-"""Smallest number of pairs for which compiled kernels are used; it is larger for small and for large matrices."""
+"""Smallest number of pairs for which compiled rotations are used; it is larger for small and for large matrices."""
+SMALLEST_IN_LANES = 3
+"""Smallest size n for which distances are computed in lanes; for 2 x 2 matrices this pays for hundreds of them only."""
 FEW = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 FEW_DISTANCES = 256
@@ -113,7 +115,10 @@ def squared_distances(factors: Array, samples: Array, kernels: LaneKernels | Non
     result = np.empty((len(samples), len(factors)))
     for rows in row_slices(len(samples), 2 * factors.nbytes):
         whitened = whiten(factors, samples[rows])
-        spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
+        if kernels is None:
+            spectra = np.linalg.eigvalsh(whitened)
+        else:
+            spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
         logs = log_spectrum(spectra.reshape(whitened.shape[:3]))
         sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
         result[rows] = np.vecdot(logs, logs)
@@ -228,7 +233,7 @@ class AffineInvariant:
         condition numbers up to 1e8 is the same to a relative error of 1e-8 whichever of them is the prototype.
         """
         factors = inverse_factors(prototypes)
-        return squared_distances(factors, samples, self.kernels("batch_eigenvalues", factors, samples))
+        return squared_distances(factors, samples, self._eigenvalues(factors, samples))
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
         """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
@@ -260,8 +265,7 @@ class AffineInvariant:
             bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
             winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():
-                own = self.kernels("batch_eigenvalues", factors, samples)  # those of sqdist with all samples
-                winner[tied] = squared_distances(factors, part[tied], own).argmin(axis=1)
+                winner[tied] = self.sqdist(InverseFactors(factors), part[tied]).argmin(axis=1)
             result[rows] = winner
         return result
 
@@ -274,19 +278,27 @@ class AffineInvariant:
         slack = slack_of(frame, samples, logs[:, 0])
         return Bounds(lower, slack, lambda rows, columns: lengths(pair_spectra(factors[columns], samples[rows])))
 
+    def _eigenvalues(self, factors: Array, samples: Array) -> LaneKernels | None:
+        """Return compiled kernels if they are faster at computing distances of samples (B, n, n) to K prototypes."""
+        # The choice does not depend on the number of samples, so that the bits of a distance do not depend on the
+        # samples beside it. From single prototypes mostly one or two distances are asked, in the search for a mean.
+        if self.compiled is False or samples.shape[-1] < SMALLEST_IN_LANES or len(factors) < 2:
+            return None
+        return kernels_for("batch_eigenvalues", samples, len(samples), at_once=self.compiled is True)
+
     @has_kernel("affine_invariant")
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         """Decompose each of the B K whitened pairs (b, k) once, and those with a wide spectrum again from roots."""
         factors = inverse_factors(prototypes)
-        logs, eigenvectors = decompose(factors, samples, self.kernels("batch_spectra", factors, samples))
+        logs, eigenvectors = decompose(factors, samples, self.rotations(factors, samples))
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
 
-    def kernels(self, name: str, factors: Array, samples: Array) -> LaneKernels | None:
-        """Return compiled kernels if that of this name is faster for all pairs of factors and samples (..., n, n)."""
+    def rotations(self, factors: Array, samples: Array) -> LaneKernels | None:
+        """Return compiled kernels if they decompose all pairs of factors and samples, both (..., n, n), faster."""
         count, n = len(factors) * len(samples), samples.shape[-1]
         if self.compiled is False or count < max(FEW_PAIRS, 2 * n, 10 * FEW_PAIRS // n):
             return None
-        return kernels_for(name, samples, count, at_once=self.compiled is True)
+        return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
 
     @has_kernel("affine_invariant")
     def move(self, geodesics: AffineInvariantGeodesics, weights: Array) -> InverseFactors:

@@ -68,7 +68,7 @@ def over_threads(manifold: AffineInvariant, split: Split) -> Connect:
 
     def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
         factors = inverse_factors(prototypes)
-        kernels = manifold.kernels("batch_spectra", factors, samples)
+        kernels = manifold.rotations(factors, samples)
 
         def part(start: int, stop: int) -> tuple[Array, Array]:
             return decompose(factors, samples[start:stop], kernels)
