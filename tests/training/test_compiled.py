@@ -374,7 +374,7 @@ def test_damaged_files_of_numba_are_replaced(tmp_path):
         return subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
 
     first = run()
-    for suffix, length in (("nbi", 100), ("nbi", 0), ("nbc", 1000)):
+    for suffix, length in (("nbi", 100), ("nbc", 1000)):
         for path in tmp_path.rglob(f"*.{suffix}"):
             path.write_bytes(path.read_bytes()[:length])
         assert run() == first
