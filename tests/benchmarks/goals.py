@@ -125,13 +125,6 @@ def predictions(repeats: int) -> Iterator[Row]:
         yield Row("prediction", what, "times", found, 4.0, at_most=False)
 
 
-def two_by_two(repeats: int) -> float:
-    """Return the time of eigh over that of Log-Euclidean predictions for 10,000 matrices 2 x 2."""
-    X, y = metrics.matrices(2, 10_000)
-    model = RiemannianLVQ("log_euclidean", max_epochs=0).fit(X, y)
-    return ratio(lambda: np.linalg.eigh(X), lambda: model.predict(X), 4 * repeats)
-
-
 def processes(repeats: int) -> Iterator[Row]:
     """Compare whole processes: BLAS threads at their default with one thread, the first fit with later ones."""
     for name, loaded in (("", False), (", one busy process more per core", True)):
@@ -163,7 +156,6 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
     if arguments.out:
         record = {"machine": machine("numpy", "scipy", "scikit-learn", "pyriemann", "numba"), "rows": rows}
-        record["two_by_two"] = round(two_by_two(arguments.repeats), 2)
         arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

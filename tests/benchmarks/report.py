@@ -255,7 +255,6 @@ FIELDS: dict[str, Callable[[], str]] = {
     "goals": goals,
     "goals machine": lambda: machine(load("goals")),
     "goals load": lambda: str(load("goals")["machine"]["load"]),
-    "goals two by two": lambda: f"{load('goals')['two_by_two']:.1f}",
     "training": training,
     "threads": threads,
     "cold start": cold_start,
