@@ -75,7 +75,7 @@ def geometries(folder: pathlib.Path) -> str:
                     f"{np.mean(_values(start, name)):.3f}",
                     spread(_values(shown, name), digits=3),
                     *(NOTHING if name == geometry_runs.PAPER else paired(tested, name, geometry_runs.PAPER)),
-                    f"{np.median(_values(seconds, name)):.1f}",
+                    f"{np.median(_values(seconds, name)):.2f}",
                 ]
             )
     head = ["data, geometry", "class means", "trained [repetitions]", "difference to AffineInvariant", "p"]
