@@ -24,7 +24,7 @@ POWER = 1.5
 def enough_epochs(max_epochs: int, n_visits: float) -> int:
     """Return how many of ``max_epochs`` epochs are useful under a default step size, for so many visits per epoch.
 
-    The default step is larger if there are fewer epochs, so that prototypes go as far. On nine data sets with 100 to
+    The default step is larger if there are fewer epochs, so that prototypes go as far. On nine problems with 80 to
     500 samples under two metrics, this changed the accuracy by -.005 to +.005 against 25 epochs and more, in the mean
     not, and lowered the log-loss on EEG by .015. With 1000 samples, half of the epochs cost .005 to .008.
 
