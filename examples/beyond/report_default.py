@@ -36,11 +36,11 @@ SPLITS = {
 }
 """Descriptions of the splits that are no number of samples."""
 GROUPS = {
-    "airsar": "AIRSAR, left half to right half; cells of the scene",
-    "eegmmi": "eegmmi S001, folds of runs; runs",
-    "bci2a": "BCI 2a, session 1 to 2; runs",
-    "full256": "ETH-80, whole images, other objects; objects",
-    "mask256": "ETH-80, masks, other objects; objects",
+    "airsar": "AIRSAR, other half; cells of the scene",
+    "eegmmi": "eegmmi S001; runs",
+    "bci2a": "BCI 2a, session 2; runs",
+    "full256": "ETH-80, whole images; objects",
+    "mask256": "ETH-80, masks; objects",
 }
 COLUMNS = ("accuracy", "fit_seconds", "predict_seconds")
 METRICS = {
@@ -147,9 +147,9 @@ def by_groups(folder: pathlib.Path) -> str:
             trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
             cells = [_triple(results, name) for name in group_runs.METHODS]
             behind = " ± ".join(f"{_mean(results, 'behind', part):.3f}" for part in ("difference", "standard_error"))
-            rows.append([title, *cells, behind, trained, f"{len(results)}"])
+            rows.append([f"{title} [{len(results)}]", *cells, behind, trained])
     own = ["class means", "default", "default, with groups", "TS + LR"]
-    return table(["data; groups", *own, "TS + LR ahead by", "share trained", "repetitions"], rows)
+    return table(["data; groups", *own, "TS ahead by", "trained"], rows)
 
 
 def _triple(results: Sequence[Record], method: str) -> str:
