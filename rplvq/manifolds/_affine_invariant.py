@@ -192,9 +192,9 @@ class AffineInvariant:
         about 55), and compiling pays: the kernel for this kind of matrices is stored since an earlier fit, or the fits
         of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
         first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
-        error if there is no kernel; False never compiles. Unless this is False, the search for the nearest prototype of
-        500 or more samples (fewer if n > 20) uses compiled eigenvalues, too; it finds the same prototypes. The other
-        metrics of the library have no such field, and behave as with "auto".
+        error if there is no kernel; False never compiles. Unless this is False, distances of matrices from 3 x 3 to
+        96 x 96 are computed from compiled eigenvalues, too, which differ from LAPACK's by rounding. The other metrics
+        of the library have no such field, and behave as with "auto".
 
     Notes
     -----

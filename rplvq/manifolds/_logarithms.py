@@ -154,7 +154,7 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
         lanes = into_lanes(matrices[rows].swapaxes(1, 2), WIDTH)
         values, work = aligned(len(lanes[0]) // n), tuple(aligned(2 * n * WIDTH) for _ in lanes)
         kernels.batch_eigenvalues(lanes, values, 0, len(values) // (n * WIDTH), n, work, (0.0,) * WIDTH)
-        result[rows] = values.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: count - start]
+        result[rows] = by_matrix(values, n, count - start)
     if not np.isfinite(result).all():
         return np.linalg.eigvalsh(matrices)
     result.sort(axis=1)
@@ -186,4 +186,9 @@ def rotated(kernels: LaneKernels, matrices: Array) -> tuple[Array, Parts]:
     n, lanes = matrices.shape[-1], into_lanes(matrices.swapaxes(1, 2), WIDTH)
     squares = aligned(len(lanes[0]) // n)
     kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
-    return squares.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[: len(matrices)], lanes
+    return by_matrix(squares, n, len(matrices)), lanes
+
+
+def by_matrix(values: Array, n: int, count: int) -> Array:
+    """Return values of lanes (blocks n W,), n for each matrix, as rows of the first ``count`` matrices, at most."""
+    return np.asarray(values.reshape(-1, n, WIDTH).swapaxes(1, 2).reshape(-1, n)[:count])
