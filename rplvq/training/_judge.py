@@ -57,8 +57,8 @@ class Trial(NamedTuple):
     n_visits : int
         Number of visits of samples in all trials of this candidate.
     calibration : float
-        The recalibrated sigma2 of the held-out samples and one more of unknown class, divided by that of the trial; 1
-        for a sigma2 of the user.
+        For the candidate that won, the recalibrated sigma2 of the held-out samples and one more of unknown class,
+        divided by that of the trial. It is 1 for a sigma2 of the user, and for all other candidates.
     loss : float
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
@@ -194,12 +194,12 @@ class Judge:
         means = loss if np.isfinite(loss) else np.inf, self.mean(wrong)
         return Judged(plan, sigma2, sqdist, best, losses, *means, time.perf_counter() - began)
 
-    def trial(self, judged: Judged, preferred: Judged) -> Trial:
+    def trial(self, judged: Judged, preferred: Judged, won: bool) -> Trial:
         """Return the trial of one candidate; ``preferred`` is the preferred candidate that trains."""
         plan, sigma2, n_held = judged.plan, judged.sigma2, len(judged.losses)
         n_epochs, calibration, labels = self.epochs_of(plan), 1.0, self.folds[0].first[1]
         folds = [fold for fold, last in zip(self.folds, self._ends(), strict=True) if last <= n_held]
-        if plan.is_named and np.isfinite(judged.loss):
+        if won and plan.is_named and np.isfinite(judged.loss):
             targets, weights = self.held.targets[:n_held], self.held.filled_weights[:n_held]
             unsure = smoothed(targets, int(labels.max()) + 1, float(weights.sum()))
             _, likely = calibrated_loss(self.trainer.cost, judged.sqdist, unsure, labels, judged.best, weights)
@@ -291,8 +291,8 @@ class Judge:
         return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 
     def _harms(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training raised the loss by more than a standard error."""
-        return not self.is_close(trained, untrained, 1.0)
+        """Whether training did not lower the loss, so that it can hardly lower it clearly on all folds."""
+        return trained.loss >= untrained.loss
 
     def _helps(self, trained: Judged, untrained: Judged) -> bool:
         """Whether training clearly lowered the loss, and the number of errors as well."""
@@ -318,7 +318,7 @@ def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Seq
     if not judge.folds or len(judge.held) < MIN_HELD_OUT or len(np.unique(judge.held.classes)) < 2:
         return None
     winner, first = (running[i] for i in judge.pick([judged[i] for i in running]))
-    return Outcome(winner, tuple(judge.trial(judged[i], judged[first]) for i in range(len(plans))))
+    return Outcome(winner, tuple(judge.trial(judged[i], judged[first], i == winner) for i in range(len(plans))))
 
 
 def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:

@@ -13,8 +13,8 @@ NEGLIGIBLE = 0.01
 """Training ends if no prototype is expected to move farther than this share of the distance between classes."""
 EVERY = 10
 """Number of epochs from one check to the next. Each check computes K^2 distances."""
-FEWEST_EPOCHS = 15
-"""Smallest number of epochs to which a fit of few samples is cut."""
+FEWEST_EPOCHS, FEWEST_VISITS = 15, 3600
+"""Smallest number of epochs to which a fit of few samples is cut, unless fewer epochs have so many visits."""
 MANY_SAMPLES = 1200
 """Number of visits per epoch from which on all epochs are useful."""
 POWER = 1.5
@@ -30,10 +30,11 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
 
     Examples
     --------
-    >>> enough_epochs(100, 100), enough_epochs(100, 600), enough_epochs(100, 5000), enough_epochs(10, 100)
-    (15, 36, 100, 10)
+    >>> enough_epochs(100, 100), enough_epochs(100, 300), enough_epochs(100, 600), enough_epochs(100, 5000)
+    (15, 13, 36, 100)
     """
-    return min(max_epochs, max(FEWEST_EPOCHS, math.ceil(max_epochs * math.pow(n_visits / MANY_SAMPLES, POWER))))
+    fewest = min(FEWEST_EPOCHS, math.ceil(FEWEST_VISITS / n_visits))
+    return min(max_epochs, max(fewest, math.ceil(max_epochs * math.pow(n_visits / MANY_SAMPLES, POWER))))
 
 
 @attrs.define(eq=False)
