@@ -136,6 +136,7 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     compiled = compiler(source)
     orthogonalise = compiled_rotations(compiled)
     parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
+    order = compiled(rotations.find_order)
     inverted = [compiled(part) for part in (inverses.invert_lower, inverses.add_gram)]
     inlined = [compiled(part, forceinline=True) for part in (rotations.sum_squares, rotations.rescale)]
     inlined += [compiled(part, forceinline=True) for part in (eigenvalues.reflector, eigenvalues.reflect)]
@@ -143,8 +144,8 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     reduced = compiled(eigenvalues.tridiagonalise, *inlined, product)
     step = compiled(eigenvalues.ql_step, forceinline=True)
     return LaneKernels(
-        compiled(rotations.batch_spectra, orthogonalise, compiled(rotations.swap), cache=cache),
-        compiled(logs.batch_logs, orthogonalise, *parts, cache=cache),
+        compiled(rotations.batch_spectra, orthogonalise, order, compiled(rotations.swap), cache=cache),
+        compiled(logs.batch_logs, orthogonalise, order, *parts, cache=cache),
         compiled(inverses.batch_inverses, parts[0], *inverted, cache=cache),
         compiled(eigenvalues.batch_eigenvalues, inlined[1], reduced, step, cache=cache),
     )

@@ -5,7 +5,9 @@
 
 import math
 
-from rplvq.lanes._rotations import Parts, orthogonalise
+import numpy as np
+
+from rplvq.lanes._rotations import Parts, find_order, orthogonalise
 from rplvq.lanes._simd import Lanes, fill, fused, load, raw, root, store
 from rplvq.protocols import Array
 
@@ -32,18 +34,17 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
                 store(matrix[1], place, y / pivot if i > j else zero)
 
 
-def combine(matrix: Parts, start: int, n: int, factors: Array, reverse: bool, spare: Parts, like: Lanes) -> None:
+def combine(matrix: Parts, start: int, n: int, factors: Array, order: Array, spare: Parts, like: Lanes) -> None:
     """Replace the matrices C of a block by ``C diag(f) C^H`` with the factors f (n W,), using the memory ``spare``.
 
-    ``spare`` has the shape (n n W,). If ``reverse`` is True, the sums run from the last column to the first: the
-    rotations may have reversed the columns, and the sums then still have the same order.
+    ``spare`` has the shape (n n W,). The sums run over the columns as ``order`` (n,) says. They always have the same
+    order, while that of the columns depends on the number of rounds.
     """
     width, zero = len(like), fill(0.0, like)
     for j in range(n):
         for i in range(j, n):
             x, y = zero, zero
-            for t in range(n):
-                m = n - 1 - t if reverse else t
+            for m in order:
                 own, other = start + (m * n + i) * width, start + (m * n + j) * width
                 factor = load(factors, m * width, like)
                 a, c = load(matrix[0], own, like), factor * load(matrix[0], other, like)
@@ -71,11 +72,11 @@ def batch_logs(
     ``squares`` (blocks n W,) receives the eigenvalues, unsorted; they are NaN for a matrix that is not positive
     definite. ``work`` (6 n W,) and ``spare`` (n n W,) are temporary memory.
     """
-    size = n * len(like)
+    size, order = n * len(like), np.empty(n, dtype=np.intp)
     for block in range(first, last):
         cholesky_lanes(raw(matrix), block * n * size, n, like)
-        reverse = orthogonalise(matrix, squares, block, n, work, like)
+        find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for k in range(size):
             value = squares[block * size + k]
             work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan
-        combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), reverse, raw(spare), like)
+        combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), order, raw(spare), like)

@@ -4,7 +4,7 @@ For ``A = M M^H``, one-sided Jacobi rotations make the columns of M orthogonal: 
 A are then s^2, and the normalised columns are the eigenvectors U. Neither A nor V is formed, so small eigenvalues are
 as accurate as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic 1992, doi:10.1137/0613074.)
 
-Three things make this fast:
+Four things make this fast:
 
 - Rotations come in rounds. A round rotates pairs of neighbouring columns and swaps the columns of each pair. Rounds
   whose pairs begin at even places alternate with rounds whose pairs begin at odd places. After n rounds every column
@@ -14,6 +14,8 @@ Three things make this fast:
   tangent t replaces X by ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications.
   Only the squares of the scales are needed, so no square root of ``1 + t^2`` is taken.
 - The rotations of a round are independent, so the processor overlaps their square roots and divisions.
+- The rotations end with the first n rounds in a row in which all columns that met were orthogonal, wherever these
+  rounds begin.
 
 A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
 that columns are contiguous. Arrays are passed as tuples: one array for real matrices, the real and the imaginary parts
@@ -21,6 +23,8 @@ for complex ones. The argument ``like``, a tuple of W floats, only passes the wi
 """
 
 import math
+
+import numpy as np
 
 from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, magnitude, raw, root, signed, store
 from rplvq.protocols import Array
@@ -183,19 +187,21 @@ def measure(matrix: Parts, start: int, n: int, squares: Array, scales: Array, li
     return total
 
 
-def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array, like: Lanes) -> bool:
+def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array, like: Lanes) -> int:
     """Rotate the columns of one block of M, arrays (blocks n n W,), until they are orthogonal.
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
     Very large and very small matrices are scaled by a power of two while they are rotated. ``work`` (5 n W,) is
     temporary memory. The numbers of a lane are not changed any more once its columns are orthogonal, so that they do
-    not depend on the other lanes; only the order of the columns does. Returns whether this order is reversed.
+    not depend on the other lanes; only the order of the columns does. Returns the number of rounds, from which
+    :func:`find_order` finds this order.
     """
     width, start, values = len(like), block * n * n * len(like), block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
+    half, one = fill(0.5, like), fill(1.0, like)
     for i in range(n):
-        store(scales, i * width, fill(1.0, like))
-    total, scale = measure(columns, start, n, norms, scales, like), fill(1.0, like)
+        store(scales, i * width, one)
+    total, scale = measure(columns, start, n, norms, scales, like), one
     if any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
         store(norms, 0, total)
         for k in range(values, values + width):
@@ -204,33 +210,47 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
         rescale(columns, start, n * n * width, scale, like)
     for i in range(0, n - 1, 2):
         multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
-    half, moves, done, worst = fill(0.5, like), fill(1.0, like), 0, fill(1.0, like)
-    while any_positive(worst) and done < MAX_SWEEPS * n:
-        measure(columns, start, n, norms, scales, like)
-        worst = fill(-1.0, like)
-        for _ in range(n):
-            worst = larger(rotate(columns, start, n, done % 2, norms, scales, turns, moves, like), worst)
-            done += 1
-        moves = fused(half, signed(fill(1.0, like), worst), half)
+    # clean counts the last rounds without a rotation that mattered, and a lane moves until there are n of them.
+    moves, clean, needed, done = one, fill(0.0, like), fill(n - 0.5, like), 0
+    while any_positive(moves) and done < MAX_SWEEPS * n:
+        if done % n == 0:
+            measure(columns, start, n, norms, scales, like)
+        still = half - signed(half, rotate(columns, start, n, done % 2, norms, scales, turns, moves, like))
+        clean = fused(clean, still, still)
+        moves = half + signed(half, needed - clean)
+        done += 1
     for i in range(n):
         rescale(columns, start + i * n * width, n * width, root(load(scales, i * width, like)) / scale, like)
         store(norms, i * width, sum_squares(columns, start + i * n * width, n * width, like))
-    return done // n % 2 == 1
+    return done
+
+
+def find_order(rounds: int, order: Array) -> None:
+    """Fill ``order`` (n,) with the places to which so many rounds have moved the columns."""
+    # At first, columns at even places move to the right, and those at odd places to the left. At the end of the row
+    # they turn around.
+    n = len(order)
+    for i in range(n):
+        way = (rounds + (i if i % 2 == 0 else 2 * n - 1 - i)) % (2 * n)
+        order[i] = way if way < n else 2 * n - 1 - way
 
 
 def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, like: Lanes) -> None:
-    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``, and undo the reversal of columns.
+    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``, and put the columns back in their order.
 
     All numbers of a matrix are then the same whatever the other lanes hold.
     """
-    length = n * len(like)
+    length, order = n * len(like), np.empty(n, dtype=np.intp)
     for block in range(first, last):
-        if orthogonalise(matrix, squares, block, n, work, like):
-            for i in range(n // 2):
-                one, other = block * n + i, block * n + n - 1 - i
-                swap(squares, one * len(like), other * len(like), len(like))
-                for part in matrix:
-                    swap(part, one * length, other * length, length)
+        find_order(orthogonalise(matrix, squares, block, n, work, like), order)
+        for i in range(n):
+            j = order[i]
+            while j < i:  # this place has already got its own column, in exchange for the one that was here
+                j = order[j]
+            one, other = block * n + i, block * n + j
+            swap(squares, one * len(like), other * len(like), len(like))
+            for part in matrix:
+                swap(part, one * length, other * length, length)
 
 
 def swap(numbers: Array, first: int, second: int, length: int) -> None:

@@ -27,6 +27,8 @@ MIN_DECIDED = 100
 """Smallest number of held-out samples, of two folds or more, by which the choice is made before that."""
 NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
+N_HOPE = 2.0
+"""Training is given up if chance would have to help by more than so many standard deviations on the remaining folds."""
 N_CLEAR = 3.0
 """Number of standard errors by which a loss must be larger for its candidate to be given up before that."""
 
@@ -291,8 +293,14 @@ class Judge:
         return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 
     def _harms(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training did not lower the loss, so that it can hardly lower it clearly on all folds."""
-        return trained.loss >= untrained.loss
+        """Whether training can hardly lower the loss by a standard error on all folds any more.
+
+        Without an effect, if ``z`` is the difference on a share q of the folds in its standard errors, that on all of
+        them is normal with mean ``sqrt(q) z`` and variance ``1 - q``.
+        """
+        share = len(self.folds) / self.n_folds
+        needed = (1 - N_HOPE * math.sqrt(1 - share)) / math.sqrt(share)
+        return not self.is_close(trained, untrained, -needed)
 
     def _helps(self, trained: Judged, untrained: Judged) -> bool:
         """Whether training clearly lowered the loss, and the number of errors as well."""

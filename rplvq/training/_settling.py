@@ -7,6 +7,7 @@ import attrs
 import numpy as np
 
 from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.schedules import REFERENCE_EPOCHS
 from rplvq.training._state import Progress, State
 
 NEGLIGIBLE = 0.01
@@ -16,9 +17,9 @@ EVERY = 10
 FEWEST_EPOCHS, FEWEST_VISITS = 15, 3600
 """Smallest number of epochs to which a fit of few samples is cut, unless fewer epochs have so many visits."""
 MANY_SAMPLES = 1200
-"""Number of visits per epoch from which on all epochs are useful."""
+"""Number of visits per epoch from which on 100 epochs, or more, are useful."""
 POWER = 1.5
-"""The useful number of epochs grows with this power of the number of visits."""
+"""The useful number of epochs grows with this power of the number of visits per epoch."""
 
 
 def enough_epochs(max_epochs: int, n_visits: float) -> int:
@@ -30,11 +31,14 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
 
     Examples
     --------
-    >>> enough_epochs(100, 100), enough_epochs(100, 300), enough_epochs(100, 600), enough_epochs(100, 5000)
-    (15, 13, 36, 100)
+    >>> [enough_epochs(100, n_visits) for n_visits in (100, 300, 600, 5000)]
+    [15, 13, 36, 100]
+    >>> enough_epochs(20, 600), enough_epochs(200, 600)
+    (20, 71)
     """
     fewest = min(FEWEST_EPOCHS, math.ceil(FEWEST_VISITS / n_visits))
-    return min(max_epochs, max(fewest, math.ceil(max_epochs * math.pow(n_visits / MANY_SAMPLES, POWER))))
+    useful = max(max_epochs, REFERENCE_EPOCHS) * math.pow(n_visits / MANY_SAMPLES, POWER)
+    return min(max_epochs, max(fewest, math.ceil(useful)))
 
 
 @attrs.define(eq=False)

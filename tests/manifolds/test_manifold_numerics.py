@@ -180,14 +180,14 @@ def decompositions(monkeypatch):
 
 @pytest.mark.parametrize(("n_samples", "of_move"), [(1, 0), (5, 3)])
 def test_affine_invariant_decomposes_each_pair_once(decompositions, n_samples, of_move):
-    points = spd(np.random.default_rng(19), 3 + n_samples, 4)
-    codes, of_encode = decompositions(AI.encode, points)
-    geodesics, of_connect = decompositions(AI.connect, codes[:3], codes[3:])
-    moved, found = decompositions(AI.move, geodesics, np.full((n_samples, 3), 0.1))
+    points, plain = spd(np.random.default_rng(19), 3 + n_samples, 4), AffineInvariant(compiled=False)
+    codes, of_encode = decompositions(plain.encode, points)
+    geodesics, of_connect = decompositions(plain.connect, codes[:3], codes[3:])
+    moved, found = decompositions(plain.move, geodesics, np.full((n_samples, 3), 0.1))
     assert (of_encode, of_connect, found) == (0, 3 * n_samples, of_move)
-    assert decompositions(AI.connect, moved, codes[3:])[1] == 3 * n_samples
-    assert decompositions(AI.sqdist, moved, codes[3:])[1] == 3 * n_samples
-    assert decompositions(AI.decode, moved)[1] == 0
+    assert decompositions(plain.connect, moved, codes[3:])[1] == 3 * n_samples
+    assert decompositions(plain.sqdist, moved, codes[3:])[1] == 3 * n_samples
+    assert decompositions(plain.decode, moved)[1] == 0
 
 
 @pytest.mark.parametrize("n_samples", [1, 5])

@@ -9,7 +9,17 @@ from pymanopt.manifolds import Euclidean
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from rplvq import PLVQ, RSLVQ, Constant, FromPymanopt, HeldOut, Representability, RiemannianLVQ, Trainer
+from rplvq import (
+    PLVQ,
+    RSLVQ,
+    AffineInvariant,
+    Constant,
+    FromPymanopt,
+    HeldOut,
+    Representability,
+    RiemannianLVQ,
+    Trainer,
+)
 from rplvq.arrays import Samples
 from rplvq.datasets import make_syn2
 from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2, resolve_sigma2
@@ -109,7 +119,7 @@ def test_auto_takes_one_pass_of_distances(cost):
     counts = []
     for sigma2 in (1.0, "auto"):
         with counted_decompositions() as counter:
-            RiemannianLVQ(cost=cost, sigma2=sigma2, max_epochs=0).fit(X, y)
+            RiemannianLVQ(AffineInvariant(compiled=False), cost=cost, sigma2=sigma2, max_epochs=0).fit(X, y)
         counts.append(sum(counter.values()))
     assert counts[1] - counts[0] == len(X) * 2
 

@@ -320,9 +320,9 @@ class Planted(Judge):
         return Samples(np.empty(self.n_held), np.zeros(self.n_held, int), self.weights)
 
 
-def planted(*columns, weights=None):
-    """A judge, and what it found, for (name, losses (M,), error); "untrained" is the initial prototypes."""
-    judge = Planted(Trainer(EuclideanVectors()), (None, None), 3, Samples(X, Y), 100.0, 4)
+def planted(*columns, weights=None, n_tried=2):
+    """A judge after ``n_tried`` of four folds, and what it found, for (name, losses (M,), error); "untrained" is the initial prototypes."""
+    judge = Planted(Trainer(EuclideanVectors()), (None,) * n_tried, 3, Samples(X, Y), 100.0, 4)
     object.__setattr__(judge, "weights", weights)
     object.__setattr__(judge, "n_held", len(columns[0][1]))
     found = []
@@ -420,9 +420,9 @@ def test_losses_that_are_infinite_win_over_nothing(with_untrained, wanted):
 NOISE = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 50))  # of standard error 0.1
 
 
-def still_open(*columns):
+def still_open(*columns, **more):
     """The names of the candidates that may still win."""
-    judge, found = planted(*columns)
+    judge, found = planted(*columns, **more)
     return [columns[i][0] for i in judge.open(found)]
 
 
@@ -452,12 +452,13 @@ def test_two_steps_of_one_sigma2_are_decided_by_half_of_the_folds(n_held, gain, 
 
 
 def test_trials_end_once_training_clearly_helps_or_harms():
-    def names(gain, error):
-        return still_open(("value", BASE + NOISE - gain, error), ("untrained", BASE, 0.2))
+    def names(gain, error, n_tried=2):
+        return still_open(("value", BASE + NOISE - gain, error), ("untrained", BASE, 0.2), n_tried=n_tried)
 
     assert names(0.31, 0.1) == ["value"]
-    assert names(0.31, 0.2) == names(0.29, 0.1) == names(-0.09, 0.2) == ["value", "untrained"]
-    assert names(-0.11, 0.0) == ["untrained"]
+    assert names(0.31, 0.2) == names(0.29, 0.1) == names(-0.04, 0.2) == ["value", "untrained"]
+    assert names(-0.06, 0.0) == names(-0.01, 0.0, n_tried=3) == names(0.09, 0.0, n_tried=4) == ["untrained"]
+    assert names(0.01, 0.2, n_tried=3) == names(0.11, 0.2, n_tried=4) == ["value", "untrained"]
 
 
 def test_candidates_that_were_given_up_have_fewer_folds_and_the_winner_is_among_the_others():
