@@ -208,12 +208,13 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
             squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))
         scale = load(norms, 0, like)
         rescale(columns, start, n * n * width, scale, like)
+        measure(columns, start, n, norms, scales, like)
     for i in range(0, n - 1, 2):
         multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
     # clean counts the last rounds without a rotation that mattered, and a lane moves until there are n of them.
     moves, clean, needed, done = one, fill(0.0, like), fill(n - 0.5, like), 0
     while any_positive(moves) and done < MAX_SWEEPS * n:
-        if done % n == 0:
+        if done % n == 0 and done > 0:
             measure(columns, start, n, norms, scales, like)
         still = half - signed(half, rotate(columns, start, n, done % 2, norms, scales, turns, moves, like))
         clean = fused(clean, still, still)

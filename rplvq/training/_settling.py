@@ -32,13 +32,13 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
     Examples
     --------
     >>> [enough_epochs(100, n_visits) for n_visits in (100, 300, 600, 5000)]
-    [15, 13, 36, 100]
+    [15, 12, 35, 100]
     >>> enough_epochs(20, 600), enough_epochs(200, 600)
     (20, 71)
     """
-    fewest = min(FEWEST_EPOCHS, math.ceil(FEWEST_VISITS / n_visits))
+    fewest = min(FEWEST_EPOCHS, FEWEST_VISITS / n_visits)
     useful = max(max_epochs, REFERENCE_EPOCHS) * math.pow(n_visits / MANY_SAMPLES, POWER)
-    return min(max_epochs, max(fewest, math.ceil(useful)))
+    return min(max_epochs, round(max(fewest, useful)))
 
 
 @attrs.define(eq=False)

@@ -321,7 +321,10 @@ class Planted(Judge):
 
 
 def planted(*columns, weights=None, n_tried=2):
-    """A judge after ``n_tried`` of four folds, and what it found, for (name, losses (M,), error); "untrained" is the initial prototypes."""
+    """A judge after ``n_tried`` of four folds, and what it found, for (name, losses (M,), error).
+
+    "untrained" is the initial prototypes.
+    """
     judge = Planted(Trainer(EuclideanVectors()), (None,) * n_tried, 3, Samples(X, Y), 100.0, 4)
     object.__setattr__(judge, "weights", weights)
     object.__setattr__(judge, "n_held", len(columns[0][1]))
