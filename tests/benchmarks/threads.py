@@ -63,11 +63,11 @@ def process(kind: str) -> dict[str, float]:
     return found
 
 
-def rounds(count: int, *, loaded: bool) -> list[dict[str, dict[str, float]]]:
+def rounds(count: int, *, loaded: bool, kinds: tuple[str, ...] = KINDS) -> list[dict[str, dict[str, float]]]:
     """Return the seconds of all kinds by size, for ``count`` rounds."""
     others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(os.cpu_count() or 1 if loaded else 0)]
     try:
-        return [{kind: process(kind) for kind in KINDS} for _ in range(count)]
+        return [{kind: process(kind) for kind in kinds} for _ in range(count)]
     finally:
         for other in others:
             other.kill()
@@ -80,7 +80,7 @@ def summary(machine: str, found: list[dict[str, dict[str, float]]]) -> list[dict
     for n in map(str, SIZES):
         row: dict[str, Any] = {"machine": machine, "n": int(n)}
         row["one_thread_seconds"] = statistics.median(each["one"][n] for each in found)
-        for kind in ("default", "unlimited"):
+        for kind in sorted({*found[0]} - {"one"}):
             row[kind] = statistics.median(each[kind][n] / each["one"][n] for each in found)
         rows.append(row)
     return rows
