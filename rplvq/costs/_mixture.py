@@ -16,11 +16,11 @@ from scipy.optimize import minimize_scalar
 from rplvq.arrays import by_block
 from rplvq.protocols import Array, Cost, Evaluation
 
-LONGEST_STEPS = {False: 2.4, True: 1.2}
+LONGEST_STEP = 2.4
 """Largest difference of the logarithms of sigma2 among which the search looks for the neighbourhood of the best.
 
-It is smaller if a class has several prototypes. With one per class, the loss is convex in 1 / sigma2, so that it has a
-single minimum."""
+It is halved if a class has several prototypes. With one per class, the loss of the mixture is convex in 1 / sigma2, so
+that it has a single minimum."""
 
 
 class Groups(NamedTuple):
@@ -251,7 +251,8 @@ def calibrated_loss(
         return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)
 
     # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
-    n_steps = max(round(np.log(factor) / LONGEST_STEPS[len(labels) > labels.max() + 1]), 1)
+    longest = LONGEST_STEP if len(labels) == labels.max() + 1 else LONGEST_STEP / 2
+    n_steps = max(round(np.log(factor) / longest), 1)
     step = np.log(factor) / n_steps
     offsets = step * np.arange(-n_steps, n_steps + 1)
     start = np.log(sigma2) + min(offsets, key=lambda offset: (loss(np.log(sigma2) + offset), abs(offset)))

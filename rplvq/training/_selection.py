@@ -152,7 +152,7 @@ def choose_sigma2(
     n_folds, n_epochs = trial_size(max_epochs or trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
     folds = (make_fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows)
-    judge = Judge(trainer, (), n_epochs, samples, n, n_folds)
+    judge = Judge(trainer, (), n_epochs, samples, n, len(rows))
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
     found = None
     if sum(len(held) for _, held in rows) >= MIN_HELD_OUT:
