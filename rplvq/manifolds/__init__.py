@@ -45,7 +45,7 @@ __all__ = [
 MetricName = Literal[
     "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
     "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean", "tangent",
-    "tangent_space",
+    "tangent_space", "whitened_tangent",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
@@ -63,5 +63,6 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "learned_log_euclidean": LearnedLogEuclidean,
     "tangent": TangentSpace,
     "tangent_space": TangentSpace,
+    "whitened_tangent": lambda: TangentSpace(whiten=True),
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""
