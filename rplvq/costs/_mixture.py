@@ -16,11 +16,11 @@ from scipy.optimize import minimize_scalar
 from rplvq.arrays import by_block
 from rplvq.protocols import Array, Cost, Evaluation
 
-LONGEST_STEP = 2.4
-"""Largest difference of the logarithms of sigma2 among which the search looks for the neighbourhood of the best.
+GRID_STEP = 2.4
+"""Approximate spacing, in log sigma2, of the grid that locates the minimum before the fine search.
 
-It is halved if a class has several prototypes. With one per class, the loss of the mixture is convex in 1 / sigma2, so
-that it has a single minimum."""
+With several prototypes in a class, half of this spacing is used. With one each, the loss of the mixture is convex in
+1 / sigma2, so that it has a single minimum."""
 
 
 class Groups(NamedTuple):
@@ -245,14 +245,14 @@ def calibrated_loss(
     """
     weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
     total = weights.sum()
-    sqdist = np.asfortranarray(sqdist)  # sums over few prototypes are twice as fast
+    sqdist = np.asfortranarray(sqdist)  # in this memory layout, sums over few prototypes are twice as fast
 
     def loss(log_sigma2: float) -> float:
         return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)
 
     # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
-    longest = LONGEST_STEP if len(labels) == labels.max() + 1 else LONGEST_STEP / 2
-    n_steps = max(round(np.log(factor) / longest), 1)
+    spacing = GRID_STEP if len(labels) == labels.max() + 1 else GRID_STEP / 2
+    n_steps = max(round(np.log(factor) / spacing), 1)
     step = np.log(factor) / n_steps
     offsets = step * np.arange(-n_steps, n_steps + 1)
     start = np.log(sigma2) + min(offsets, key=lambda offset: (loss(np.log(sigma2) + offset), abs(offset)))

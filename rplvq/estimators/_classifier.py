@@ -101,7 +101,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         The metric: "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean" ("euclid",
         the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein" ("wasserstein"),
         "learned_log_euclidean", "tangent" (tangent vectors at the Riemannian mean of the training samples),
-        "whitened_tangent" (those, whitened within classes), "euclidean_vectors" for plain vectors, or an object.
+        "whitened_tangent" (the same, whitened by their covariance within classes), "euclidean_vectors" for plain
+        vectors, or an object.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.
     metric : str, Manifold, pymanopt manifold or None, default=None

@@ -37,8 +37,8 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
 def combine(matrix: Parts, start: int, n: int, factors: Array, order: Array, spare: Parts, like: Lanes) -> None:
     """Replace the matrices C of a block by ``C diag(f) C^H`` with the factors f (n W,), using the memory ``spare``.
 
-    ``spare`` has the shape (n n W,). The sums run over the columns as ``order`` (n,) says. They always have the same
-    order, while that of the columns depends on the number of rounds.
+    ``spare`` has the shape (n n W,). ``order`` (n,) undoes the permutation of the columns, so that terms are always
+    added in the same order.
     """
     width, zero = len(like), fill(0.0, like)
     for j in range(n):

@@ -14,8 +14,7 @@ Four things make this fast:
   tangent t replaces X by ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications.
   Only the squares of the scales are needed, so no square root of ``1 + t^2`` is taken.
 - The rotations of a round are independent, so the processor overlaps their square roots and divisions.
-- The rotations end with the first n rounds in a row in which all columns that met were orthogonal, wherever these
-  rounds begin.
+- Rotation stops after n consecutive rounds without a rotation that matters, wherever they begin.
 
 A block of W matrices (n, n) takes n n W numbers of a flat array: number (j n + i) W + k is entry (i, j) of matrix k, so
 that columns are contiguous. Arrays are passed as tuples: one array for real matrices, the real and the imaginary parts
@@ -227,7 +226,7 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
 
 
 def find_order(rounds: int, order: Array) -> None:
-    """Fill ``order`` (n,) with the places to which so many rounds have moved the columns."""
+    """Set ``order[i]`` to the place of column i after so many rounds; ``order`` has the shape (n,)."""
     # At first, columns at even places move to the right, and those at odd places to the left. At the end of the row
     # they turn around.
     n = len(order)
@@ -237,7 +236,7 @@ def find_order(rounds: int, order: Array) -> None:
 
 
 def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, work: Array, like: Lanes) -> None:
-    """Call :func:`orthogonalise` for the blocks ``first`` to ``last - 1``, and put the columns back in their order.
+    """Call :func:`orthogonalise` for blocks ``first`` to ``last - 1``, and put the columns back in their first order.
 
     All numbers of a matrix are then the same whatever the other lanes hold.
     """
@@ -246,7 +245,7 @@ def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, 
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for i in range(n):
             j = order[i]
-            while j < i:  # this place has already got its own column, in exchange for the one that was here
+            while j < i:  # place j is final already, and the column that stood there was moved to place order[j]
                 j = order[j]
             one, other = block * n + i, block * n + j
             swap(squares, one * len(like), other * len(like), len(like))

@@ -47,13 +47,13 @@ def from_coordinates(vectors: Array, n: int) -> Array:
 
 
 def within_covariance(codes: Array, m: int, groups: Array | None = None, weights: Array | None = None) -> Array:
-    """Return the mean of the shrunk covariances (m, m) of the groups of Hermitian matrices (N, n, n).
+    """Return the weighted mean of the shrunk covariances (m, m) of groups of Hermitian matrices (N, n, n).
 
     The covariance of each group is shrunk towards a multiple of the identity by the rule of Ledoit and Wolf (2004,
     doi:10.1016/S0047-259X(03)00096-4). A group counts with its weight in the mean, and does not count if all its
-    samples are equal. The discriminant analysis of scikit-learn takes the mean of shrunk covariances, too. A covariance
-    that is pooled first is shrunk less. On BCI 2a it is shrunk by .34 instead of .63, and class means then classify
-    .640 instead of .679 of the new samples correctly.
+    samples are equal. So does ``LinearDiscriminantAnalysis(shrinkage="auto")`` of scikit-learn, except that it
+    standardises the features of each class first. A covariance that is pooled first is shrunk less: on BCI 2a the
+    shrinkage is .63 by classes and .34 if pooled, and class means then reach accuracies of .679 and .640.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def within_covariance(codes: Array, m: int, groups: Array | None = None, weights
     m : int
         Number of real coordinates: n (n + 1) / 2, or n^2 for complex matrices.
     groups : ndarray of shape (N,), optional
-        Group of each sample; by default all are in one.
+        Group of each sample, which is its class in a fit; by default all are in one.
     weights : ndarray of shape (N,), optional
         Weights that are not negative; by default 1. A weight w counts as w copies of a sample.
 

@@ -85,8 +85,8 @@ class TangentSpace(FlatMethods):
         The reference M. By default each new fit takes the affine-invariant mean of its training samples, and
         ``partial_fit`` that of its first call. A matrix that is given stays as it is.
     whiten : bool, default=False
-        Whether codes are whitened by the covariance S of the tangent vectors within classes. S is the mean over the
-        classes of their covariances, each shrunk by the rule of Ledoit and Wolf (2004,
+        Whether codes are whitened by the covariance S of the tangent vectors within classes. S is the weighted
+        mean of the covariances of the classes, each shrunk by the rule of Ledoit and Wolf (2004,
         doi:10.1016/S0047-259X(03)00096-4). The squared distance is then that of Mahalanobis,
         ``v^T S^-1 v`` for a difference v of tangent vectors. With class means as prototypes (``max_epochs=0``) this is
         a linear discriminant analysis with equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for

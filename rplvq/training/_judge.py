@@ -28,7 +28,7 @@ MIN_DECIDED = 100
 NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
 N_HOPE = 2.0
-"""Training is given up if chance would have to help by more than so many standard deviations on the remaining folds."""
+"""Training is given up if it can only win by a chance gain of more than so many standard deviations on other folds."""
 N_CLEAR = 3.0
 """Number of standard errors by which a loss must be larger for its candidate to be given up before that."""
 
@@ -60,7 +60,7 @@ class Trial(NamedTuple):
         Number of visits of samples in all trials of this candidate.
     calibration : float
         For the candidate that won, the recalibrated sigma2 of the held-out samples and one more of unknown class,
-        divided by that of the trial. It is 1 for a sigma2 of the user, and for all other candidates.
+        divided by that of the trial. It is 1, without a meaning, for all others and for a sigma2 of the user.
     loss : float
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
@@ -197,7 +197,10 @@ class Judge:
         return Judged(plan, sigma2, sqdist, best, losses, *means, time.perf_counter() - began)
 
     def trial(self, judged: Judged, preferred: Judged, won: bool) -> Trial:
-        """Return the trial of one candidate; ``preferred`` is the preferred candidate that trains."""
+        """Return the trial of one candidate; ``preferred`` is the preferred one that trains.
+
+        ``won`` says whether this candidate was chosen.
+        """
         plan, sigma2, n_held = judged.plan, judged.sigma2, len(judged.losses)
         n_epochs, calibration, labels = self.epochs_of(plan), 1.0, self.folds[0].first[1]
         folds = [fold for fold, last in zip(self.folds, self._ends(), strict=True) if last <= n_held]
@@ -276,7 +279,7 @@ class Judge:
             return [0]
         untrained = [i for i in range(len(judged)) if i not in training]
         left = [i for i in training if not any(self._beats(judged[k], judged[i], k < i) for k in training if k != i)]
-        if self.decides and untrained and all(self._harms(judged[i], judged[untrained[0]]) for i in left):
+        if self.decides and untrained and all(self._cannot_help(judged[i], judged[untrained[0]]) for i in left):
             return untrained[:1]
         if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in untrained):
             return left
@@ -292,11 +295,12 @@ class Judge:
             return self.is_close(one, other, enough if is_decided else 0.0)
         return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 
-    def _harms(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training can hardly lower the loss by a standard error on all folds any more.
+    def _cannot_help(self, trained: Judged, untrained: Judged) -> bool:
+        """Whether training will hardly lower the loss by one standard error over all folds.
 
-        Without an effect, if ``z`` is the difference on a share q of the folds in its standard errors, that on all of
-        them is normal with mean ``sqrt(q) z`` and variance ``1 - q``.
+        Let z be the loss without training minus that with training, in standard errors, on a share q of the folds. If
+        training has no effect on the other folds, z over all folds is normal with mean ``sqrt(q) z`` and variance
+        ``1 - q``.
         """
         share = len(self.folds) / self.n_folds
         needed = (1 - N_HOPE * math.sqrt(1 - share)) / math.sqrt(share)

@@ -140,12 +140,14 @@ def choose_sigma2(
     if len(rule.candidates) < 2:
         return untried
 
-    def means() -> Choice:  # without training, the value that makes the labels likeliest gives the best probabilities
+    def keep_means() -> (
+        Choice
+    ):  # without training, the value that makes the labels likeliest gives the best probabilities
         schedule = Constant(likeliest_sigma2(evidence)) if training[0].is_named else untried.schedule
         return untried._replace(schedule=schedule, trains=False)
 
     if trainer.max_epochs < 1:
-        return means()
+        return keep_means()
     n_values = sum(not is_untrained(value) for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
     # The trials of one sigma2 value split its budget of epochs.
@@ -158,7 +160,7 @@ def choose_sigma2(
     if sum(len(held) for _, held in rows) >= MIN_HELD_OUT:
         found = race(judge, comparable(folds), plans, firsts)
     if found is None:
-        return untried if len(training) == len(plans) else means()
+        return untried if len(training) == len(plans) else keep_means()
     won = plans[found.winner]
     return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, found.trials, found.winner)
 

@@ -15,9 +15,9 @@ NEGLIGIBLE = 0.01
 EVERY = 10
 """Number of epochs from one check to the next. Each check computes K^2 distances."""
 FEWEST_EPOCHS, FEWEST_VISITS = 15, 3600
-"""Smallest number of epochs to which a fit of few samples is cut, unless fewer epochs have so many visits."""
+"""A shortened fit has at least so many epochs, or so many visits in all if these are fewer epochs."""
 MANY_SAMPLES = 1200
-"""Number of visits per epoch from which on 100 epochs, or more, are useful."""
+"""From this number of visits per epoch on, no epochs are cut."""
 POWER = 1.5
 """The useful number of epochs grows with this power of the number of visits per epoch."""
 
@@ -25,9 +25,10 @@ POWER = 1.5
 def enough_epochs(max_epochs: int, n_visits: float) -> int:
     """Return how many of ``max_epochs`` epochs are useful under a default step size, for so many visits per epoch.
 
-    The default step is larger if there are fewer epochs, so that prototypes go as far. On nine problems with 80 to
-    500 samples under two metrics, this changed the accuracy by -.005 to +.005 against 25 epochs and more, in the mean
-    not, and lowered the log-loss on EEG by .015. With 1000 samples, half of the epochs cost .005 to .008.
+    The default step is larger if there are fewer epochs, so that prototypes go as far. Compared with at least 25
+    epochs, at least 15 changed the accuracy by -.005 to +.005 on nine problems with 80 to 500 samples under two
+    metrics, its mean hardly at all, and lowered the log-loss on EEG by .015. With 1000 samples, half of the epochs cost
+    .005 to .008. Counting visits (12 epochs for 288 samples) raised the accuracy on BCI 2a by .005.
 
     Examples
     --------
