@@ -189,7 +189,8 @@ def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigm
     n_classes = int(labels.max()) + 1
 
     def of(sqdist: Array, targets: Array) -> Array:
-        logs = log_proba_of(cost, sqdist, labels, sigma2)
+        # In this memory layout, sums over few prototypes are twice as fast.
+        logs = log_proba_of(cost, np.asfortranarray(sqdist), labels, sigma2)
         if targets.ndim == 1:
             return np.asarray(-logs[np.arange(len(logs)), targets])
         soft = as_soft(targets, n_classes)
@@ -245,7 +246,6 @@ def calibrated_loss(
     """
     weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
     total = weights.sum()
-    sqdist = np.asfortranarray(sqdist)  # in this memory layout, sums over few prototypes are twice as fast
 
     def loss(log_sigma2: float) -> float:
         return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)

@@ -60,11 +60,16 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
         found = f"it has {len(arrays) + 1} arrays and a header of {len(text)} bytes"
         raise ValueError(f"the {kind.name} cannot be saved: {found}, above {MOST_MEMBERS} or {MOST_HEADER}")
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
+    archive = zipfile.ZipFile(buffer, "w")
+    try:
         for name, array in {**arrays, "header": np.frombuffer(text, dtype=np.uint8)}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
         archive.comment = SEAL + b"0" * DIGEST_SIZE
+        archive.close()
+    except BaseException:  # Ctrl-C
+        archive.fp = None  # otherwise the half-written archive complains on standard error when it is deleted
+        raise
     body = buffer.getvalue()[:-DIGEST_SIZE]
     return body + hashlib.sha256(body).hexdigest().encode()
 

@@ -139,7 +139,7 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     """
     high = start.half_median
     weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
-    n_classes, all_sqdist = int(start.labels.max()) + 1, np.asfortranarray(start.sqdist)  # for faster sums over columns
+    n_classes = int(start.labels.max()) + 1
 
     def rise(log_sigma2: float) -> float:
         """Return the derivative of the summed loss with respect to log sigma2, up to a positive factor."""
@@ -148,7 +148,7 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
             slope = cost(sqdist, smoothed(targets, n_classes, total), start.labels, float(np.exp(log_sigma2))).slope
             return np.asarray(np.einsum("nk,nk->n", slope, sqdist))
 
-        return -float(weights @ by_block(of, all_sqdist, start.targets))
+        return -float(weights @ by_block(of, start.sqdist, start.targets))
 
     upper = float(np.log(high))
     if not rise(upper) > 0:
