@@ -128,10 +128,11 @@ def passes_over(
     if not kept.all():
         codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
     shares = shares / shares.sum()
-    parts, additive = parts_of(codes), is_additive(manifold)
+    parts = parts_of(codes)
+    in_parts = len(parts) > 1 and is_additive(manifold)
 
     def look(prototype: Prototypes) -> Look:
-        if additive:
+        if in_parts:
             return _look_by_parts(manifold, prototype, codes, shares, parts)
         geodesics = manifold.connect(prototype, codes[:])
         value = float(shares @ geodesics.sqdist[:, 0])
