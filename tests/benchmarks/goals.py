@@ -128,8 +128,7 @@ def predictions(repeats: int) -> Iterator[Row]:
 def processes(repeats: int) -> Iterator[Row]:
     """Compare whole processes: BLAS threads at their default with one thread, the first fit with later ones."""
     for name, loaded in (("", False), (", one busy process more per core", True)):
-        # On a loaded machine, single ratios were between .5 and 2.5, so that it takes many of them.
-        rows = threads.summary(name, threads.rounds(3 * repeats, loaded=loaded, kinds=("default", "one")))
+        rows = threads.summary(name, threads.rounds(2 * repeats, loaded=loaded, kinds=("default", "one")))
         found = max(row["default"] for row in rows)
         what = f"fit with default threads, worst of n = 22 to 40{name}, over one thread"
         yield Row("BLAS threads", what, "times", found, 1.2)
