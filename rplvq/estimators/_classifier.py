@@ -139,7 +139,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         First prototypes: class means, k-means within each class, an object, or K points with their labels.
     max_epochs : int, default=100
         Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size may
-        take fewer. First, if held-out samples choose the step size, fewer epochs are planned for fewer than 1200
+        take fewer. First, if held-out samples choose the step size, fewer epochs are planned for fewer than 700
         samples, see :class:`rplvq.HeldOut`. Second, without growth, training ends once the remaining steps cannot be
         expected to move a prototype by more than 1 % of the distance between classes, see
         :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes all epochs.

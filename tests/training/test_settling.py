@@ -125,7 +125,7 @@ def epochs_of(*, per_class=40, **parameters):
 
 @pytest.mark.parametrize(
     ("per_class", "max_epochs", "wanted"),
-    [(40, 100, 15), (75, 100, 12), (120, 100, 25), (120, 300, 76), (120, 20, 20), (40, 8, 8)],
+    [(40, 100, 15), (75, 100, 12), (120, 100, 39), (120, 300, 117), (120, 20, 20), (40, 8, 8)],
 )
 def test_a_fit_that_held_out_samples_choose_has_as_many_epochs_as_samples_need(per_class, max_epochs, wanted):
     planned, model, _ = epochs_of(per_class=per_class, max_epochs=max_epochs)
