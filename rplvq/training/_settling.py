@@ -28,8 +28,8 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
     The default step is larger if there are fewer epochs, so that prototypes go as far. Compared with at least 25
     epochs, at least 15 changed the accuracy by -.005 to +.005 on nine problems with 80 to 500 samples under two
     metrics, its mean hardly at all, and lowered the log-loss on EEG by .015. Counting visits (12 epochs for 288
-    samples) raised the accuracy on BCI 2a by .005. With 500 samples, 43 epochs were .001 to .004 better than 27 on
-    radar pixels and digits, and as good as 100; with 1000 samples, half of the epochs cost .005 to .008.
+    samples) raised the accuracy on BCI 2a by .005. With 500 samples, 43 epochs were up to .004 better than 27 on radar
+    pixels and digits, and on radar pixels as good as 100. With 1000 samples, half of the epochs cost .005 to .008.
 
     Examples
     --------
