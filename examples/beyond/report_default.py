@@ -184,9 +184,9 @@ def home(folder: pathlib.Path) -> str:
     """Return the table of the first page: accuracy, with the seconds to fit and to predict in brackets."""
     rows = []
     for data, scores in _home(folder).items():
-        rows.append([HOME[data], *(f"{a:.3f} ({fit:.2g} s, {predict:.2g} s)" for a, fit, predict in scores.values())])
+        rows.append([HOME[data], *(f"{a:.3f} ({fit:.2g}, {predict:.2g})" for a, fit, predict in scores.values())])
     names = [method.replace("tangent space", "tangent space + LR") for method in home_runs.METHODS]
-    return table(["accuracy (fit, predict)", *names], rows)
+    return table(["accuracy (seconds to fit, to predict)", *names], rows)
 
 
 def draw_home(folder: pathlib.Path, path: pathlib.Path) -> None:

@@ -87,7 +87,7 @@ def repetitions(folder: pathlib.Path) -> dict[str, str]:
         "convergence": (["syn1-curves", "syn2-curves"], list(POWERS), 30),
         "eth80-curves": (["eth80-curves"], [f"{m}, {name}" for m in PLRSQ for name in ("sigma2", "prototypes")], 20),
         "cifar10": ([f"cifar10-N{n}" for n in SIZES], ["PLRSQ-AN", "MDRM"], 5),
-        "bci2a-selection": (["bci2a-selection"], [f"PLRSQ-Const, S{subject}" for subject in range(1, 10)], None),
+        "bci2a-selection": (["bci2a-selection"], [f"PLRSQ-AN, S{subject}" for subject in range(1, 10)], None),
     }
     for problem in SYNTHETIC:
         entries[problem] = ([problem], list(SYNTHETIC[problem]), 30)
