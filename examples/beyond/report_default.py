@@ -185,8 +185,12 @@ def home(folder: pathlib.Path) -> str:
     rows = []
     for data, scores in _home(folder).items():
         rows.append([HOME[data], *(f"{a:.3f} ({fit:.2g}, {predict:.2g})" for a, fit, predict in scores.values())])
-    names = [method.replace("tangent space", "tangent space + LR") for method in home_runs.METHODS]
-    return table(["accuracy (seconds to fit, to predict)", *names], rows)
+    return table(["accuracy (seconds to fit, to predict)", *_home_names()], rows)
+
+
+def _home_names() -> list[str]:
+    """Return the names of the methods as the first page shows them."""
+    return [method.replace("tangent space", "tangent space + LR") for method in home_runs.METHODS]
 
 
 def draw_home(folder: pathlib.Path, path: pathlib.Path) -> None:
@@ -195,10 +199,10 @@ def draw_home(folder: pathlib.Path, path: pathlib.Path) -> None:
     figure = Figure(figsize=(9.5, 3.6), layout="constrained")
     ax = figure.subplots()
     colors = ("#999999", "#56B4E9", "#D55E00", "#009E73", "#8C3B00")
-    for i, (method, color) in enumerate(zip(home_runs.METHODS, colors, strict=True)):
+    for i, (method, name, color) in enumerate(zip(home_runs.METHODS, _home_names(), colors, strict=True)):
         places = np.arange(len(found)) + (i - 2) * 0.17
         values = [scores[method][0] for scores in found.values()]
-        bars = ax.bar(places, values, 0.16, color=color, label=method.replace("tangent space", "tangent space + LR"))
+        bars = ax.bar(places, values, 0.16, color=color, label=name)
         ax.bar_label(bars, fmt="%.2f", fontsize=7)
     ax.set_xticks(range(len(found)), [HOME[data].replace(", ", ",\n").replace(" (", "\n(") for data in found])
     ax.set(ylabel="accuracy on test data", ylim=(0.5, 1))

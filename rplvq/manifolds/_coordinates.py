@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rplvq.arrays import parts_of
+from rplvq.arrays import parts_of, subset
 from rplvq.protocols import Array
 
 LARGEST = 1 << 28
@@ -75,10 +75,10 @@ def within_covariance(codes: Array, m: int, groups: Array | None = None, weights
     groups, found, total = np.zeros(len(codes)) if groups is None else groups, np.zeros((m, m)), 0.0
     for group in np.unique(groups):
         rows = np.flatnonzero((groups == group) & (weights > 0))
-        own = shrunk_covariance(codes[rows], m, weights[rows]) if len(rows) else None
+        own = shrunk_covariance(subset(codes, rows), m, weights[rows]) if len(rows) else None
         if own is not None:
-            found += weights[rows].sum() * own
-            total += weights[rows].sum()
+            size = float(weights[rows].sum())
+            found, total = found + size * own, total + size
     if not total:
         raise ValueError(
             f"whiten=True needs a class with at least two different samples, but the {len(codes)} samples have none: "

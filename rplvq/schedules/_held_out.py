@@ -61,8 +61,7 @@ class HeldOut:
        prototypes by three standard errors and makes fewer errors. They end, and the fit does not train, as soon as
        a gain of one standard error over all folds is unlikely (2 %, if training has no effect on the other folds). With
        four folds, this is so if training raises the loss on the first two together by .6 standard errors, or on the
-       first three together at all. The column "n_folds" of ``trials_`` says how many folds each
-       candidate was tried on.
+       first three together at all. The column "n_folds" of ``trials_`` says how many folds each candidate was tried on.
 
     A fit whose step size is chosen in this way plans fewer epochs for few samples: ``(N / 700)^2.5`` times the larger
     of ``max_epochs`` and 100 for N samples, but at least 15 epochs, or as many as make 3600 visits of samples if that

@@ -140,9 +140,8 @@ def choose_sigma2(
     if len(rule.candidates) < 2:
         return untried
 
-    def keep_means() -> (
-        Choice
-    ):  # without training, the value that makes the labels likeliest gives the best probabilities
+    def keep_means() -> Choice:
+        # Without training, the value that makes the labels likeliest also gives the best probabilities.
         schedule = Constant(likeliest_sigma2(evidence)) if training[0].is_named else untried.schedule
         return untried._replace(schedule=schedule, trains=False)
 

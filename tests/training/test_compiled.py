@@ -22,7 +22,7 @@ import rplvq.training.compiled
 from rplvq import PLVQ, RSLVQ, AffineInvariant, ClassMeans, LogEuclidean, RiemannianLVQ, StepSize, Trainer
 from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances
-from rplvq.lanes import PLAIN_LANES, aligned, from_lanes, into_lanes, lane_kernels, source_hash
+from rplvq.lanes import PLAIN_LANES, lane_kernels, source_hash
 from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_worthwhile
 from rplvq.training.compiled._blocks import lane_width
 from rplvq.training.compiled._build import _build
@@ -183,32 +183,6 @@ def test_lanes_serve_small_matrices_and_lapack_large_ones():
         assert is_worthwhile(*size)
     for size in ((22, 1, False), (64, 4, False), (64, 40, True)):
         assert not is_worthwhile(*size)
-
-
-SPECTRA = [[1.0, 2.0, 3.0, 4.0], [1e-10, 1e-3, 1.0, 1.0], [2.0] * 4, [1e8, 1.0, 1e-2, 1e-2], [1.0, 1.0, 1.0, 1 + 1e-9]]
-
-
-@pytest.mark.parametrize("compiled", KERNELS)
-@pytest.mark.parametrize("imaginary", [False, True])
-@pytest.mark.parametrize("spectrum", SPECTRA)
-@pytest.mark.parametrize("width", [4, 8])
-def test_rotations_find_spectra_and_eigenvectors(spectrum, imaginary, compiled, width):
-    """Columns become U diag(s): unitary, and A = U diag(s^2) U^H."""
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=(2, 11, 4, 4)) + 1j * imaginary * rng.normal(size=(2, 11, 4, 4))
-    left, right = np.linalg.qr(noise if imaginary else noise.real)[0]
-    roots = (left * np.sqrt(spectrum)) @ right
-    lanes, blocks = into_lanes(roots.swapaxes(1, 2), width), -(-11 // width)
-    squares, work = aligned(blocks * 4 * width), aligned(5 * 4 * width)
-    kernels = PLAIN_LANES if compiled == "python" else lane_kernels()
-    kernels.batch_spectra(lanes, squares, 0, blocks, 4, work, (0.0,) * width)
-    columns = from_lanes(lanes, 11, 4, width)
-    found = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)[:11]
-    assert_allclose(np.sort(found), np.sort([spectrum] * 11), rtol=1e-10)
-    basis = columns / np.sqrt(found)[..., None]
-    assert_allclose(basis.conj() @ basis.swapaxes(1, 2), np.tile(np.eye(4), (11, 1, 1)), atol=1e-10)
-    whole = roots @ roots.conj().swapaxes(1, 2)
-    assert_allclose(columns.swapaxes(1, 2) @ columns.conj(), whole, rtol=0, atol=1e-14 * max(spectrum))
 
 
 @pytest.mark.parametrize("imaginary", [False, True])

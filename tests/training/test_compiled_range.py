@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from rplvq import RSLVQ, AffineInvariant
 from rplvq.arrays import Samples
-from rplvq.lanes import PLAIN_LANES, aligned, from_lanes, into_lanes, lane_kernels
+from rplvq.lanes import PLAIN_LANES, lane_kernels
 from rplvq.training.compiled import CONSTANT, PLAIN, compiled_kernels, connection, rules_of, run_block
 from tests.problems import spd
 
@@ -55,27 +55,6 @@ def test_distances_of_single_steps_and_of_batches_are_those_of_sqdist(kernels, d
     assert_allclose(geodesics.sqdist, wanted, rtol=1e-7, atol=1e-9)
     moved = MANIFOLD.move(connect(codes[:1], codes[1:2]), np.ones((1, 1)))
     assert MANIFOLD.sqdist(moved, codes[1:2])[0, 0] < 1e-10
-
-
-@KERNELS
-@KINDS
-@pytest.mark.parametrize("width", [4, 8])
-@pytest.mark.parametrize("exponent", [-125, -80, -60, 60, 80, 125])
-def test_rotations_find_spectra_at_every_scale(kernels, dtype, width, exponent):
-    """Neighbours in a vector register have other scales; a square is the scale to the power of two."""
-    roots = np.linalg.cholesky(spd(np.random.default_rng(1), 2 * width, 4, dtype=dtype))
-    found = []
-    for scale in (1.0, 10.0**exponent):
-        scaled = roots * np.where(np.arange(len(roots)) % 3, scale, 1.0)[:, None, None]
-        lanes, squares = into_lanes(scaled.swapaxes(1, 2), width), aligned(2 * 4 * width)
-        kernels[1]().batch_spectra(lanes, squares, 0, 2, 4, aligned(5 * 4 * width), (0.0,) * width)
-        columns = from_lanes(lanes, len(roots), 4, width)
-        values = squares.reshape(-1, 4, width).swapaxes(1, 2).reshape(-1, 4)
-        basis = columns / np.sqrt(values)[..., None]
-        assert_allclose(basis.conj() @ basis.swapaxes(1, 2), np.tile(np.eye(4), (len(roots), 1, 1)), atol=1e-10)
-        found.append(np.sort(np.log(values)))
-    shift = 2 * exponent * np.log(10) * (np.arange(len(roots)) % 3 > 0)
-    assert_allclose(found[1] - shift[:, None], found[0], atol=1e-12)
 
 
 @KERNELS
