@@ -80,9 +80,9 @@ def test_rules_follow_units_and_count_weights_as_copies(rule):
     assert_allclose(rule(soft), rule(given), rtol=1e-12)
 
 
-def test_auto_goes_from_the_likeliest_value_to_the_half_median_with_the_free_numbers():
+def test_auto_goes_from_half_the_likeliest_value_to_the_half_median_with_the_free_numbers():
     given = evidence()
-    low, high = likeliest_sigma2(given), half_median(given.sqdist)
+    low, high = likeliest_sigma2(given) / 2, half_median(given.sqdist)
     values = [blended_sigma2(given._replace(n_free=n)) for n in (0, 10, 90, 1000, 10**9)]
     assert_allclose([values[0], values[2], values[-1]], [low, np.sqrt(low * high), high], rtol=1e-6)
     assert (np.diff(values) > 0).all()
@@ -97,9 +97,10 @@ def test_prototypes_that_make_no_mistake_do_not_let_sigma2_vanish():
 def test_prototypes_that_tell_nothing_leave_the_half_median():
     sqdist = np.array([[5.0, 1.0], [6.0, 1.0], [1.0, 5.0], [2.0, 6.0]])  # nearest is always wrong
     given = InitialEvidence(sqdist, np.array([0, 0, 1, 1]), np.array([0, 1]), 2)
-    assert likeliest_sigma2(given) == blended_sigma2(given) == half_median(sqdist)
-    equal = given._replace(sqdist=np.ones((4, 2)))
-    assert blended_sigma2(equal) == 0.5
+    assert likeliest_sigma2(given) == half_median(sqdist)
+    assert blended_sigma2(given._replace(n_free=10**12)) == pytest.approx(half_median(sqdist))
+    equal = given._replace(sqdist=np.ones((4, 2)), n_free=4)  # as many free numbers as samples
+    assert blended_sigma2(equal) == pytest.approx(np.sqrt(0.25 * 0.5))
 
 
 @EVERY
