@@ -5,7 +5,7 @@ __version__ = "0.1.0"
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import RejectOption, compare, explain
-from rplvq.initializers import ClassKMeans, ClassMeans
+from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans
 from rplvq.io import Checkpoint, load_model
 from rplvq.manifolds import (
     AffineInvariant,
@@ -25,7 +25,8 @@ from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
 __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
-    "ClassKMeans", "ClassMeans", "Constant", "EarlyStopping", "EuclideanVectors", "FromPymanopt", "GeometricDecay",
+    "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors", "FromPymanopt",
+    "GeometricDecay",
     "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product", "ProjectedEuclidean", "Prune",
     "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate", "SPDProjection",
     "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain", "load_model",

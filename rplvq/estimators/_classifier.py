@@ -112,9 +112,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Variance of the mixture, in squared distances.
 
         - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
-          that training helps (:class:`rplvq.HeldOut`). The trials end as soon as the choice is clear, and visit at
-          most 0.35 times as many samples as ``max_epochs`` epochs. ``partial_fit`` uses the rule without trials,
-          because its first batch may be small.
+          that training helps. Where samples are few, they may also choose the prototypes of a discriminant analysis
+          (:class:`rplvq.DiscriminantMeans`), without training. :class:`rplvq.HeldOut` describes the choice. The trials
+          end as soon as it is clear, and visit at most 0.35 times as many samples as ``max_epochs`` epochs.
+          ``partial_fit`` uses the rule without trials, because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
           authors. With it the fit always trains, as with a number or a schedule.
         - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".
@@ -135,8 +136,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     class_weight : dict, "balanced" or None, default=None
         Weight of each class by label, 1 for a label that is missing. The weights of samples are multiplied by it.
         "balanced" gives all classes the same sum of weights; ``partial_fit`` does not support it.
-    init : {"mean", "kmeans"}, Initializer or (prototypes, labels), default="mean"
-        First prototypes: class means, k-means within each class, an object, or K points with their labels.
+    init : {"mean", "kmeans", "discriminant"}, Initializer or (prototypes, labels), default="mean"
+        First prototypes: class means, k-means within each class, those of a discriminant analysis
+        (:class:`rplvq.DiscriminantMeans`), an object, or K points with their labels.
     max_epochs : int, default=100
         Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size may
         take fewer. First, if held-out samples choose the step size, fewer epochs are planned for fewer than 700
@@ -178,15 +180,16 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     sigma2_ : float
         Value that probabilities use: that at the end of training, times the chosen ``calibration`` of ``trials_``.
     step_size_ : float
-        Step size with which training begins, or would begin if the initial prototypes were kept.
+        Step size with which training begins, or would begin if the fit trained.
     trials_ : dict of str to ndarray
-        The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or the initial prototypes
-        (step size 0). The columns are sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error
+        The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or prototypes without
+        training (step size 0): those of a discriminant, if it was tried, and in the last row the initial ones. The
+        columns are sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error
         and seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
         for (a number, a schedule, "half_median", or "auto" in ``partial_fit``), and its columns are empty if no trial
         was possible.
     n_epochs_ : int
-        Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the initial prototypes were kept.
+        Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the fit did not train.
     history_ : dict of str to ndarray
         One entry per epoch, or one for epoch 0 if there was none: epoch, cost, training_error, sigma2, step_size,
         n_capped, seconds, n_prototypes, and with early stopping validation_cost and validation_error. ``partial_fit``
@@ -337,7 +340,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> object_of = np.arange(len(y)) // 8
         >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=object_of)
         >>> model.trials_["n_folds"]
-        array([2, 2, 2])
+        array([2, 2, 2, 2])
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)

@@ -134,6 +134,8 @@ def begin_training(
         )  # fmt: skip
         trainer = attrs.evolve(trainer, sigma2=choice.schedule)
         shared, trains, trials = choice.share, choice.trains, choice.columns()
+        if choice.start is not None:
+            prototypes = choice.start.prototypes()
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice.line()}\n")
     state = trainer.start(prototypes, labels, samples, n_classes, share=shared, n_samples=n_samples)

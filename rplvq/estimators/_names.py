@@ -3,7 +3,7 @@
 Each ``resolve_`` function raises ValueError if a parameter has an invalid value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import attrs
@@ -11,7 +11,7 @@ import numpy as np
 
 from rplvq.arrays import index_labels
 from rplvq.costs import COSTS
-from rplvq.initializers import ClassKMeans, ClassMeans, GivenPrototypes
+from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
 from rplvq.parts import MANIFOLD_METHODS, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
@@ -19,9 +19,13 @@ from rplvq.schedules import AdaptiveStep, HeldOut, is_auto
 from rplvq.training import EarlyStopping
 
 DEFAULT_MANIFOLD: Literal["affine_invariant"] = "affine_invariant"
-InitName = Literal["mean", "kmeans"]
+InitName = Literal["mean", "kmeans", "discriminant"]
 """The keys of :data:`INITIALIZERS` as a type, so that editors complete them."""
-INITIALIZERS: dict[str, type[ClassMeans] | type[ClassKMeans]] = {"mean": ClassMeans, "kmeans": ClassKMeans}
+INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
+    "mean": ClassMeans,
+    "kmeans": ClassKMeans,
+    "discriminant": DiscriminantMeans,
+}
 
 
 def _by_name(value: str, table: Mapping[str, Any], argument: str) -> Any:

@@ -10,13 +10,15 @@ import attrs
 from rplvq.parts import library_part
 from rplvq.schedules._schedules import Constant, resolve
 
-RULES = ("auto", "half_median", "untrained")
+UNTRAINED = ("discriminant", "untrained")
+"""Candidates without training."""
+RULES = ("auto", "half_median", *UNTRAINED)
 """Candidates that have a name."""
 
 
 def is_untrained(candidate: Any) -> bool:
-    """Whether a candidate stands for the initial prototypes without training."""
-    return isinstance(candidate, str) and candidate == "untrained"
+    """Whether a candidate stands for prototypes without training."""
+    return isinstance(candidate, str) and candidate in UNTRAINED
 
 
 def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
@@ -42,6 +44,9 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 class HeldOut:
     """Choose sigma2, the default step size, and whether to train at all, by cross-validation.
 
+    The default fit, ``sigma2="auto"``, makes this choice between training with the rule for sigma2, the prototypes of a
+    discriminant analysis ("discriminant"), and the class means ("untrained").
+
     1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
        one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
        folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs. If ``fit``
@@ -51,17 +56,20 @@ class HeldOut:
        that prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes,
        see the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     3. Among the candidates that train, the first one whose loss is at most two standard errors above the smallest is
-       preferred; the smaller step comes before the larger one. The fit uses it if its loss is more than one standard
-       error below that of the initial prototypes, and if it makes fewer errors on the held-out samples. Otherwise the
-       fit does not train.
+       preferred; the smaller step comes before the larger one. "discriminant" takes its place if its loss is the
+       smallest of all. The fit uses the preferred candidate if its loss is more than one standard error below that of
+       the initial prototypes, and if it makes fewer errors on the held-out samples. Otherwise the fit keeps the initial
+       prototypes.
     4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, a candidate is given up if
        an earlier one has a loss at least as low, or if a later one has a loss that is lower by three standard errors.
        From two folds with 100 samples on, the two step sizes are decided by the difference that is to be expected on
-       all folds. From then on, all trials end, and the fit trains, as soon as training lowers the loss of the initial
-       prototypes by three standard errors and makes fewer errors. They end, and the fit does not train, as soon as
-       a gain of one standard error over all folds is unlikely (2 %, if training has no effect on the other folds). With
-       four folds, this is so if training raises the loss on the first two together by .6 standard errors, or on the
-       first three together at all. The column "n_folds" of ``trials_`` says how many folds each candidate was tried on.
+       all folds. From then on, all trials end, and the fit trains, as soon as only one candidate beside the initial
+       prototypes is left, lowers their loss by three standard errors and makes fewer errors. They end, and the fit
+       keeps the initial prototypes, as soon as a gain of one standard error over all folds is unlikely for all others
+       (2 %, if they have no effect on the other folds). With four folds, this is so if a candidate raises the loss on
+       the first two together by .6 standard errors, or on the first three together at all. "discriminant" and training
+       leave each other out by three standard errors. The column "n_folds" of ``trials_`` says how many folds each
+       candidate was tried on.
 
     A fit whose step size is chosen in this way plans fewer epochs for few samples: ``(N / 700)^2.5`` times the larger
     of ``max_epochs`` and 100 for N samples, but at least 15 epochs, or as many as make 3600 visits of samples if that
@@ -70,18 +78,24 @@ class HeldOut:
     with 80 to 500 samples under two metrics, and its mean hardly at all. Fits with mini-batches, growth, early
     stopping, a schedule of sigma2 or a learned metric keep all epochs.
 
+    "discriminant" is tried only beside one class mean per class (``init="mean"``, ``prototypes_per_class=1``), for
+    positive definite matrices of at most 64 rows under a metric that is not whitened, and with at most three samples
+    per free parameter of the prototypes: with more samples, training was better on the data measured. A stream
+    does not try it.
+
     With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a
     candidate, and else the first candidate. A single candidate is used without trials.
 
     Parameters
     ----------
-    candidates : sequence of str, float or Schedule, default=("auto", "untrained")
+    candidates : sequence of str, float or Schedule, default=("auto", "discriminant", "untrained")
         Values of sigma2 to try. A string is one of these:
 
         - "auto": the rule of ``sigma2="auto"``, :func:`rplvq.schedules.blended_sigma2`;
         - "half_median": half the median squared distance to the initial prototypes, the choice of the paper's authors;
-        - "untrained": the initial prototypes. If they are chosen, the fit does not train, and ``n_epochs_`` is 0.
-          ``partial_fit`` and rules of growth ignore this candidate.
+        - "discriminant": the prototypes of :class:`rplvq.DiscriminantMeans`, without training;
+        - "untrained": the initial prototypes. If they or those of a discriminant are chosen, the fit does not train,
+          and ``n_epochs_`` is 0. ``partial_fit`` and rules of growth ignore these two candidates.
 
     Notes
     -----
@@ -93,8 +107,8 @@ class HeldOut:
     a few held-out samples that happen to be classified correctly would make all probabilities 1.
 
     The standard error is that of the mean difference of two losses of the same samples. The mean is weighted by the
-    sample weights, and t may be soft labels. With groups, the standard error by which training has to beat the initial
-    prototypes is that of the sums within each group, because samples of one group count as correlated.
+    sample weights, and t may be soft labels. With groups, the standard error by which a candidate has to beat the
+    initial prototypes is that of the sums within each group, because samples of one group count as correlated.
 
     All trials draw their random numbers from a copy of the generator of the fit. Up to the epoch at which it ends, the
     fit therefore moves its prototypes, bit for bit, as a fit does that is given the chosen sigma2 and step size, and
@@ -110,4 +124,6 @@ class HeldOut:
     (True, True)
     """
 
-    candidates: tuple[Any, ...] = attrs.field(default=("auto", "untrained"), converter=_as_tuple, validator=_candidates)
+    candidates: tuple[Any, ...] = attrs.field(
+        default=("auto", "discriminant", "untrained"), converter=_as_tuple, validator=_candidates
+    )

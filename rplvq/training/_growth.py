@@ -59,7 +59,8 @@ class Grow:
     >>> X = np.array([[0.0], [0.5], [1.0], [4.0], [4.5], [5.0], [8.0], [8.5], [9.0]])
     >>> y = ["outside", "outside", "outside", "inside", "inside", "inside", "outside", "outside", "outside"]
     >>> grow = Grow(at_most=2, every=1, min_samples=3)
-    >>> model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=0.5, growth=[grow], max_epochs=4)
+    >>> parts = {"sigma2": 1.0, "step_size": 0.5, "growth": [grow]}
+    >>> model = RiemannianLVQ("euclidean_vectors", **parts, max_epochs=4, random_state=0)
     >>> model.fit(X, y).score(X, y), model.history_["n_prototypes"]
     (1.0, array([2, 3, 4, 4]))
     """

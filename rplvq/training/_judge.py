@@ -7,13 +7,14 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, distances
 from rplvq.costs import calibrated_loss, sample_losses, smoothed
+from rplvq.initializers import Discriminant
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.training._trainer import Trainer
 
@@ -36,13 +37,14 @@ N_CLEAR = 3.0
 class Plan(NamedTuple):
     """A candidate: its schedule of sigma2, and the share of its default step.
 
-    ``schedule`` is None for the initial prototypes, and ``share`` is None if the user gave a step size. ``is_named``
-    says that sigma2 comes from a rule, so that it may be recalibrated.
+    ``schedule`` is None without training, and ``share`` is None if the user gave a step size. ``is_named`` says that
+    sigma2 comes from a rule, so that it may be recalibrated. ``start`` gives prototypes in place of the initial ones.
     """
 
     schedule: Schedule | None
     share: float | None = None
     is_named: bool = True
+    start: Discriminant | None = None
 
 
 class Trial(NamedTuple):
@@ -51,10 +53,10 @@ class Trial(NamedTuple):
     Parameters
     ----------
     sigma2, step_size : float
-        The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 for the
-        initial prototypes.
+        The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 without
+        training.
     n_epochs, n_folds : int
-        Number of epochs of each trial, 0 for the initial prototypes, and number of folds, which is smaller for a
+        Number of epochs of each trial, 0 without training, and number of folds, which is smaller for a
         candidate that was given up early.
     n_visits : int
         Number of visits of samples in all trials of this candidate.
@@ -94,13 +96,17 @@ class Outcome(NamedTuple):
 
 @attrs.frozen(eq=False, slots=False)
 class Fold:
-    """The samples that train and those that are held out, with the initial prototypes of the former."""
+    """The samples that train and those that are held out, with the initial prototypes of the former.
+
+    ``rows`` are the places of those that train among the samples of the fit.
+    """
 
     trainer: Trainer  # its sigma2 is not used
     kept: Samples
     held: Samples
     n_classes: int
     seed: int
+    rows: Array
 
     @cached_property
     def first(self) -> tuple[Prototypes, Array]:
@@ -113,6 +119,11 @@ class Fold:
         They are infinite if training diverges.
         """
         trainer, (prototypes, labels) = self.trainer, self.first
+        if plan.start is not None:
+            try:
+                prototypes = plan.start.prototypes(self.rows)
+            except ValueError:  # the samples of this fold do not suffice
+                return np.full((len(self.held), len(labels)), np.inf)
         if plan.schedule is not None:
             quiet = attrs.evolve(trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
             pilot = attrs.evolve(quiet, sigma2=plan.schedule, max_epochs=n_epochs)
@@ -140,8 +151,13 @@ class Judged(NamedTuple):
 
     @property
     def trains(self) -> bool:
-        """Whether this candidate is not that of the initial prototypes."""
+        """Whether this candidate trains."""
         return self.plan.schedule is not None
+
+    @property
+    def is_initial(self) -> bool:
+        """Whether this is the candidate of the initial prototypes."""
+        return self.plan.schedule is None and self.plan.start is None
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -247,9 +263,9 @@ class Judge:
     def margin(self, one: Judged, other: Judged) -> float:
         """Return the standard error of the difference of two losses, on the samples that both were judged by.
 
-        Whether to train is decided by the standard error between groups, if there are groups.
+        Whether to leave the initial prototypes is decided by the standard error between groups, if there are groups.
         """
-        n_held, by_group = min(len(one.losses), len(other.losses)), one.trains != other.trains
+        n_held, by_group = min(len(one.losses), len(other.losses)), one.is_initial != other.is_initial
         return self.standard_error(one.losses[:n_held], other.losses[:n_held], by_group=by_group)
 
     def is_close(self, one: Judged, other: Judged, times: float) -> bool:
@@ -257,36 +273,42 @@ class Judge:
         return bool(one.loss <= other.loss + times * self.margin(one, other))
 
     def pick(self, judged: Sequence[Judged]) -> tuple[int, int]:
-        """Return the indices of the winner, and of the preferred candidate that trains, if one is left."""
-        training = [i for i, one in enumerate(judged) if one.trains]
-        if not training:
+        """Return the indices of the winner, and of the preferred candidate beside the initial prototypes, if any."""
+        rivals = [i for i, one in enumerate(judged) if not one.is_initial]
+        if not rivals:
             return 0, 0
-        best = min(training, key=lambda i: judged[i].loss)
-        first = next(i for i in training if self.is_close(judged[i], judged[best], N_STANDARD_ERRORS))
-        # Training has to lower the loss, and the number of errors as well: on some data it only lowers the loss.
-        untrained = [i for i in range(len(judged)) if i not in training]
-        winner = next((i for i in untrained if self.keeps(judged[i], judged[first])), first)
+        first = min(rivals, key=lambda i: judged[i].loss)
+        if judged[first].trains:
+            first = next(
+                i for i in rivals if judged[i].trains and self.is_close(judged[i], judged[first], N_STANDARD_ERRORS)
+            )
+        # A rival has to lower the loss, and the number of errors as well: on some data training only lowers the loss.
+        initial = [i for i in range(len(judged)) if i not in rivals]
+        winner = next((i for i in initial if self.keeps(judged[i], judged[first])), first)
         return winner, first
 
-    def keeps(self, untrained: Judged, trained: Judged) -> bool:
-        """Whether training does not lower the loss by more than a standard error, or the number of errors at all."""
-        return self.is_close(untrained, trained, 1.0) or untrained.error <= trained.error
+    def keeps(self, initial: Judged, rival: Judged) -> bool:
+        """Whether a rival does not lower the loss by more than a standard error, or the number of errors at all."""
+        return self.is_close(initial, rival, 1.0) or initial.error <= rival.error
 
     def open(self, judged: Sequence[Judged]) -> list[int]:
         """Return the candidates that may still win on more folds; if there is only one, it has won."""
-        training = [i for i, one in enumerate(judged) if one.trains]
-        if not training:
-            return [0]
-        untrained = [i for i in range(len(judged)) if i not in training]
-        left = [i for i in training if not any(self._beats(judged[k], judged[i], k < i) for k in training if k != i)]
-        if self.decides and untrained and all(self._cannot_help(judged[i], judged[untrained[0]]) for i in left):
-            return untrained[:1]
-        if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in untrained):
+        rivals = [i for i, one in enumerate(judged) if not one.is_initial]
+        initial = [i for i in range(len(judged)) if i not in rivals]
+        left = [i for i in rivals if not any(self._beats(judged[k], judged[i], k < i) for k in rivals if k != i)]
+        if self.decides and initial and all(self._cannot_help(judged[i], judged[initial[0]]) for i in left):
+            return initial[:1]
+        if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in initial):
             return left
-        return [*left, *untrained]
+        return [*left, *initial]
 
     def _beats(self, one: Judged, other: Judged, earlier: bool) -> bool:
-        """Whether one candidate leaves another that trains no chance; the ``earlier`` one is preferred."""
+        """Whether one candidate leaves another no chance, neither of which is that of the initial prototypes.
+
+        Of two that train, the ``earlier`` one is preferred.
+        """
+        if not (one.trains and other.trains):
+            return not self.is_close(other, one, N_CLEAR)
         # Two step sizes of the same sigma2 are decided by half of the folds: if the difference stays as it is, its
         # number of standard errors grows as the root of the number of folds.
         is_decided = self.decides and one.plan.schedule is other.plan.schedule
@@ -295,20 +317,20 @@ class Judge:
             return self.is_close(one, other, enough if is_decided else 0.0)
         return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 
-    def _cannot_help(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training will hardly lower the loss by one standard error over all folds.
+    def _cannot_help(self, rival: Judged, initial: Judged) -> bool:
+        """Whether a rival will hardly lower the loss by one standard error over all folds.
 
-        Let z be the loss without training minus that with training, in standard errors, on a share q of the folds. If
-        training has no effect on the other folds, z over all folds is normal with mean ``sqrt(q) z`` and variance
-        ``1 - q``.
+        Let z be the loss of the initial prototypes minus that of the rival, in standard errors, on a share q of the
+        folds. If the rival has no effect on the other folds, z over all folds is normal with mean ``sqrt(q) z`` and
+        variance ``1 - q``.
         """
         share = len(self.folds) / self.n_folds
         needed = (1 - N_HOPE * math.sqrt(1 - share)) / math.sqrt(share)
-        return not self.is_close(trained, untrained, -needed)
+        return not self.is_close(rival, initial, -needed)
 
-    def _helps(self, trained: Judged, untrained: Judged) -> bool:
-        """Whether training clearly lowered the loss, and the number of errors as well."""
-        return not self.is_close(untrained, trained, N_CLEAR) and trained.error < untrained.error
+    def _helps(self, rival: Judged, initial: Judged) -> bool:
+        """Whether a rival clearly lowered the loss, and the number of errors as well."""
+        return not self.is_close(initial, rival, N_CLEAR) and rival.error < initial.error
 
 
 def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Sequence[float]) -> Outcome | None:
@@ -333,13 +355,16 @@ def race(judge: Judge, folds: Iterable[Fold], plans: Sequence[Plan], sigma2: Seq
     return Outcome(winner, tuple(judge.trial(judged[i], judged[first], i == winner) for i in range(len(plans))))
 
 
-def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, seed: int) -> Fold | None:
-    """Return a fold; a manifold that was learned with the classes of all samples is learned again without ``held``.
+def make_fold(
+    trainer: Trainer, samples: Samples, rows: Array, held_out: Array, n_classes: int, seed: int
+) -> Fold | None:
+    """Return the fold in which these rows of the samples train, and the others are held out.
 
+    A manifold that was learned with the classes of all samples is learned again without those that are held out.
     On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
     the samples of the fold do not suffice.
     """
-    manifold: Any = trainer.manifold
+    kept, held, manifold = samples.subset(rows), samples.subset(held_out), cast(Any, trainer.manifold)
     if hasattr(manifold, "relearned"):
         try:
             manifold, inner, outer = manifold.relearned(kept.codes, held.codes, kept.classes, kept.weights)
@@ -347,7 +372,7 @@ def make_fold(trainer: Trainer, kept: Samples, held: Samples, n_classes: int, se
             return None
         trainer = attrs.evolve(trainer, manifold=manifold)
         kept, held = attrs.evolve(kept, codes=inner), attrs.evolve(held, codes=outer)
-    return Fold(trainer, kept, held, n_classes, seed)
+    return Fold(trainer, kept, held, n_classes, seed, rows)
 
 
 def comparable(folds: Iterable[Fold | None]) -> Iterator[Fold]:

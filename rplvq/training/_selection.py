@@ -5,7 +5,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, materialise
+from rplvq.initializers import Discriminant
 from rplvq.protocols import Array, Schedule
 from rplvq.schedules import (
     Constant,
@@ -25,6 +26,8 @@ TRIAL_BUDGET = 0.35
 """How many samples the trials of one sigma2 value may visit together, relative to training in the fit."""
 MAX_HELD_OUT = 1000
 """Number of held-out samples that decide well enough: folds beyond it are not used."""
+MANY = 3.0
+"""Number of samples per free number of the prototypes above which "discriminant" is not tried: training is better."""
 MIN_TRIAL_EPOCHS = 4
 """Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
 
@@ -44,6 +47,8 @@ class Choice(NamedTuple):
         All trials in the order of the candidates; empty if there was nothing to compare.
     winner : int, default=-1
         Index of the trial that won; -1 if there are no trials.
+    start : Discriminant, optional
+        The discriminant whose prototypes the fit takes in place of the initial ones, without training.
     """
 
     schedule: Schedule
@@ -51,6 +56,7 @@ class Choice(NamedTuple):
     trains: bool = True
     trials: tuple[Trial, ...] = ()
     winner: int = -1
+    start: Discriminant | None = None
 
     def columns(self) -> dict[str, Array]:
         """Return the trials with one array per column, and which one was chosen."""
@@ -62,7 +68,9 @@ class Choice(NamedTuple):
         if not self.trials:
             return f"{'trains' if self.trains else 'keeps the initial prototypes'}: there was nothing to compare"
         won, losses = self.trials[self.winner], ", ".join(f"{trial.loss:.4g}" for trial in self.trials)
-        what = f"sigma2 {won.sigma2:.3g}, step size {won.step_size:.3g}" if self.trains else "the initial prototypes"
+        what = "the discriminant" if self.start is not None else "the initial prototypes"
+        if self.trains:
+            what = f"sigma2 {won.sigma2:.3g}, step size {won.step_size:.3g}"
         return f"chose {what}: held-out loss {won.loss:.4g} of {losses}"
 
 
@@ -104,7 +112,7 @@ def choose_sigma2(
     samples, n_classes, rng
         As for :meth:`rplvq.Trainer.init`. The generator is not changed, because the numbers are drawn from a copy.
     must_train : bool, default=False
-        Whether the candidate "untrained" is ignored.
+        Whether the candidates without training are ignored.
     n_samples : float, optional
         Number of samples of the fit, if ``samples`` are only a part of them.
     max_epochs : int, optional
@@ -134,7 +142,10 @@ def choose_sigma2(
     [2, 2, 0]
     """
     n = n_samples or samples.total_weight
-    plans = plans_of(rule, trainer, evidence, n, must_train)
+    start, is_tried = None, "discriminant" in rule.candidates and trainer.max_epochs > 0
+    if is_tried and not must_train and n <= MANY * evidence.n_free:
+        start = discriminant_of(trainer, samples)
+    plans = plans_of(rule, trainer, evidence, n, must_train, start)
     training = [plan for plan in plans if plan.schedule is not None]
     untried = Choice(cast(Schedule, training[0].schedule), training[0].share)
     if len(rule.candidates) < 2:
@@ -152,7 +163,7 @@ def choose_sigma2(
     # The trials of one sigma2 value split its budget of epochs.
     n_folds, n_epochs = trial_size(max_epochs or trainer.max_epochs, len(samples), len(training) // n_values)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
-    folds = (make_fold(trainer, samples.subset(kept), samples.subset(held), n_classes, seed) for kept, held in rows)
+    folds = (make_fold(trainer, samples, *fold, n_classes, seed) for fold in rows)
     judge = Judge(trainer, (), n_epochs, samples, n, len(rows))
     firsts = [(plan.schedule or untried.schedule)(0, trainer.max_epochs) for plan in plans]
     found = None
@@ -161,13 +172,31 @@ def choose_sigma2(
     if found is None:
         return untried if len(training) == len(plans) else keep_means()
     won = plans[found.winner]
-    return Choice(won.schedule or untried.schedule, won.share, won.schedule is not None, found.trials, found.winner)
+    trains = won.schedule is not None
+    return Choice(won.schedule or untried.schedule, won.share, trains, found.trials, found.winner, won.start)
+
+
+def discriminant_of(trainer: Trainer, samples: Samples) -> Discriminant | None:
+    """Return what the candidate "discriminant" stands for; None if the initializer has none for these samples."""
+    suited = getattr(trainer.initializer, "discriminant", None)
+    if suited is None:
+        return None
+    codes = materialise(suited, samples.codes)
+    return cast("Discriminant | None", suited(trainer.manifold, codes, samples.targets, samples.weights))
 
 
 def plans_of(
-    rule: HeldOut, trainer: Trainer, evidence: InitialEvidence, n_samples: float, must_train: bool
+    rule: HeldOut,
+    trainer: Trainer,
+    evidence: InitialEvidence,
+    n_samples: float,
+    must_train: bool,
+    start: Discriminant | None = None,
 ) -> list[Plan]:
-    """Return what the candidates stand for: if the step size is the default, each is tried with both default steps."""
+    """Return what the candidates stand for: if the step size is the default, each is tried with both default steps.
+
+    ``start`` is that of "discriminant", which is left out without it.
+    """
     step, shares = trainer.step_size, cast("list[float | None]", [None])
     if is_auto(getattr(step, "schedule", step)):
         shares = [*default_shares(len(evidence.labels), n_samples, trainer.batch_size)]
@@ -176,6 +205,8 @@ def plans_of(
         if not is_untrained(value):
             schedule = resolve_sigma2(value, lambda: evidence)
             plans += [Plan(schedule, share, isinstance(value, str)) for share in shares]
-        elif not must_train:
+        elif value == "discriminant" and start is not None:
+            plans.append(Plan(None, start=start))
+        elif value == "untrained" and not must_train:
             plans.append(Plan(None))
     return plans

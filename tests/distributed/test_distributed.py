@@ -126,7 +126,7 @@ def test_the_trials_run_in_this_process_and_choose_what_they_choose_for_the_esti
     trials = found.trials_
     # There is no larger step for full batches.
     shares = 1 if batch_size is None else 2
-    assert len(trials["loss"]) == (1 if rule == "auto" else 2) * shares + 1
+    assert len(trials["loss"]) == (shares + 2 if rule == "auto" else 2 * shares + 1)  # "auto" tries a discriminant
     assert trials["chosen"].sum() == 1
     assert (found.n_epochs_ > 0) == (trials["n_epochs"][trials["chosen"]] > 0).item()
     assert (found.history_["n_capped"] == 0).all()
@@ -154,7 +154,7 @@ def test_the_step_is_that_of_all_samples_where_only_a_part_of_them_is_collected(
     found = DistributedLVQ(model).fit(cut(X, 30), y)
     sigma2 = found.estimator_.state_.sigma2
     assert found.trials_["n_visits"].max() <= 0.35 * 100 * 60  # the trials see these samples only
-    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1, 0]))
+    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1, 0, 0]))
     assert found.step_size_ in found.trials_["step_size"]
 
 

@@ -274,7 +274,7 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     assert "```text\n" + "\n".join(contract["layers"]) + "\n```" in text
     named = set(re.findall(r"\b(?:[a-z_]+/)+_?[a-z_]+\.py\b", text)) - {"tests/cases.py"}
     missing = {name for name in named if not (package / name).exists() and not (ROOT / name).exists()}
-    rooms = ("manifolds", "costs", "schedules", "preprocessing")
+    rooms = ("manifolds", "costs", "schedules", "preprocessing", "initializers")
     assert missing == {f"{room}/_name.py" for room in rooms} | {"examples/name.py"}
 
 
@@ -293,7 +293,7 @@ def test_one_fit_crosses_few_files():
         model.fit(X, y)
     finally:
         sys.setprofile(before)
-    assert 10 < len(crossed) <= 30, sorted(crossed)
+    assert 10 < len(crossed) <= 34, sorted(crossed)  # four of them for the discriminant
 
 
 def test_home_shows_the_commands_of_the_readme():

@@ -20,6 +20,7 @@ from rplvq import (
     BuresWasserstein,
     EuclideanVectors,
     Grow,
+    HeldOut,
     LearnedLogEuclidean,
     LogCholesky,
     LogEuclidean,
@@ -71,8 +72,9 @@ def test_a_product_of_one_factor_trains_as_this_factor(factor, settings, relevan
 
 def test_a_product_of_one_factor_chooses_sigma2_and_settles_as_this_factor():
     digits, y = (values[:200] for values in load_digits_covariances())
-    alone = RiemannianLVQ(LE, random_state=0).fit(digits, y)
-    same = RiemannianLVQ(Product([LE]), random_state=0).fit(digits[:, None], y)
+    rule = HeldOut(["auto", "untrained"])  # a product has no discriminant
+    alone = RiemannianLVQ(LE, sigma2=rule, random_state=0).fit(digits, y)
+    same = RiemannianLVQ(Product([LE]), sigma2=rule, random_state=0).fit(digits[:, None], y)
     assert same.n_epochs_ == alone.n_epochs_ > 0
     assert same.sigma2_ == pytest.approx(alone.sigma2_, rel=1e-4)  # its calibration is a search
     assert_allclose(same.prototypes_[:, 0], alone.prototypes_, rtol=1e-6, atol=1e-9)

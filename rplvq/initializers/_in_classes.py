@@ -1,31 +1,17 @@
-"""The choice of the first prototypes: class means, k-means inside each class, or points that the user gives."""
+"""First prototypes that are chosen in each class: its mean, or k-means."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
-from rplvq.exceptions import PointError
+from rplvq.initializers._discriminant import Discriminant, discriminant_beside
+from rplvq.initializers._shared import perturbed, prototype_counts
 from rplvq.manifolds import riemannian_mean, step_to_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
-
-
-def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
-    """Return the number of prototypes of each class, shape (C,); raise ValueError unless C positive integers result."""
-    counts = np.asarray(1 if per_class is None else per_class)
-    if counts.ndim == 0:
-        counts = np.full(n_classes, counts)
-    if counts.dtype.kind not in "iu":
-        raise ValueError(f"prototypes_per_class must be integers, got {per_class!r}")
-    if counts.shape != (n_classes,):
-        raise ValueError(f"prototypes_per_class has {counts.size} entries, but there are {n_classes} classes")
-    if (counts < 1).any():
-        index = int(np.argmax(counts < 1))
-        raise ValueError(f"prototypes_per_class must be at least 1, got {counts[index]} for class index {index}")
-    return counts
 
 
 class Assignment(NamedTuple):
@@ -161,6 +147,13 @@ class _Near:
         """Choose the prototypes (count, ...) of one class."""
         return np.asarray(self.initializer.choose(members, count, rng))
 
+    def discriminant(
+        self, manifold: Manifold[Any], codes: Array, targets: Array, weights: Array | None
+    ) -> Discriminant | None:
+        """Return the discriminant of samples whose class means are near these prototypes; None if there is none."""
+        is_single = getattr(self.initializer, "discriminates", False) and len(self.labels) == self.labels.max() + 1
+        return discriminant_beside(manifold, codes, targets, weights, self.prototypes) if is_single else None
+
     def near_means(self, n_classes: int) -> list[Array]:
         """Return a code (...) near the mean of each class."""
         return [self.prototypes[np.argmax(self.labels == label)] for label in range(n_classes)]
@@ -172,19 +165,6 @@ def _near(self: Any, prototypes: Prototypes, labels: Array) -> Initializer:
     For class means it takes one step from there, which ends within about 1 % of the root mean squared distance.
     """
     return _Near(self, np.asarray(prototypes), labels)
-
-
-def perturbed(
-    manifold: Manifold[Any], code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
-) -> Array:
-    """Return copies (count, ...) of one code, each moved a little along the logarithms of samples (N, ...).
-
-    ``size`` is the root mean squared length of these moves, relative to the distances of the samples.
-    """
-    # Random combinations of the logarithms of samples follow the scale and the shape of the data.
-    geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)
-    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))
-    return np.asarray(manifold.move(geodesics, weights))
 
 
 @library_part
@@ -210,6 +190,9 @@ class ClassMeans:
     (array([[1.],
            [9.]]), array([0, 1]))
     """
+
+    discriminates: ClassVar[bool] = True
+    """Whether a discriminant may take the place of these prototypes, if held-out samples prefer it."""
 
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
@@ -279,60 +262,3 @@ class ClassKMeans:
             sqdist = members.nearest(seeds[-1], sqdist)
             seeds.append(members.draw(rng, sqdist))
         return np.concatenate(seeds)
-
-
-@library_part
-@attrs.frozen(eq=False)
-class GivenPrototypes:
-    """Prototypes that the user gives, as points of the manifold.
-
-    Parameters
-    ----------
-    prototypes : array-like of shape (K, ...)
-        Points, not codes.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    """
-
-    prototypes: Any
-    labels: Array
-
-    @reads_parts
-    def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
-        sample_weight: Array | None = None,
-    ) -> tuple[Prototypes, Array]:
-        """Return the encoded prototypes (K, ...), sorted by class, and their labels (K,).
-
-        ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
-        label is out of range, or if a class has no prototype.
-        """
-        return self.place(manifold, codes.shape[1:], n_classes)
-
-    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
-        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape; raise the same errors."""
-        try:
-            encoded = manifold.encode(self.prototypes)
-        except PointError as error:
-            raise error.renamed("init prototypes") from error
-        except ValueError as error:
-            raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
-        if encoded.shape[1:] != shape:
-            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {shape}")
-        if self.labels.shape != (len(encoded),):
-            raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
-        if len(outside := np.flatnonzero((self.labels < 0) | (self.labels >= n_classes))):
-            first = outside[0]
-            raise ValueError(
-                f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}"
-            )
-        missing = np.setdiff1d(np.arange(n_classes), self.labels)
-        if len(missing):
-            raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")
-        order = np.argsort(self.labels, kind="stable")
-        return encoded[order], self.labels[order]

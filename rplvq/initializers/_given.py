@@ -1,0 +1,68 @@
+"""First prototypes that the user gives."""
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from rplvq.arrays import reads_parts
+from rplvq.exceptions import PointError
+from rplvq.parts import library_part
+from rplvq.protocols import Array, Manifold, Prototypes
+
+
+@library_part
+@attrs.frozen(eq=False)
+class GivenPrototypes:
+    """Prototypes that the user gives, as points of the manifold.
+
+    Parameters
+    ----------
+    prototypes : array-like of shape (K, ...)
+        Points, not codes.
+    labels : ndarray of int of shape (K,)
+        Class index of each prototype.
+    """
+
+    prototypes: Any
+    labels: Array
+
+    @reads_parts
+    def __call__(
+        self,
+        manifold: Manifold[Any],
+        codes: Array,
+        targets: Array,
+        n_classes: int,
+        rng: np.random.Generator,
+        sample_weight: Array | None = None,
+    ) -> tuple[Prototypes, Array]:
+        """Return the encoded prototypes (K, ...), sorted by class, and their labels (K,).
+
+        ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
+        label is out of range, or if a class has no prototype.
+        """
+        return self.place(manifold, codes.shape[1:], n_classes)
+
+    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
+        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape; raise the same errors."""
+        try:
+            encoded = manifold.encode(self.prototypes)
+        except PointError as error:
+            raise error.renamed("init prototypes") from error
+        except ValueError as error:
+            raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
+        if encoded.shape[1:] != shape:
+            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {shape}")
+        if self.labels.shape != (len(encoded),):
+            raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
+        if len(outside := np.flatnonzero((self.labels < 0) | (self.labels >= n_classes))):
+            first = outside[0]
+            raise ValueError(
+                f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}"
+            )
+        missing = np.setdiff1d(np.arange(n_classes), self.labels)
+        if len(missing):
+            raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")
+        order = np.argsort(self.labels, kind="stable")
+        return encoded[order], self.labels[order]
