@@ -63,13 +63,13 @@ class HeldOut:
     4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, a candidate is given up if
        an earlier one has a loss at least as low, or if a later one has a loss that is lower by three standard errors.
        From two folds with 100 samples on, the two step sizes are decided by the difference that is to be expected on
-       all folds. From then on, all trials end, and the fit trains, as soon as only one candidate beside the initial
-       prototypes is left, lowers their loss by three standard errors and makes fewer errors. They end, and the fit
-       keeps the initial prototypes, as soon as a gain of one standard error over all folds is unlikely for all others
-       (2 %, if they have no effect on the other folds). With four folds, this is so if a candidate raises the loss on
-       the first two together by .6 standard errors, or on the first three together at all. "discriminant" and training
-       leave each other out by three standard errors. The column "n_folds" of ``trials_`` says how many folds each
-       candidate was tried on.
+       all folds, and so are training and "discriminant", with one standard error instead of two. From then on, all
+       trials end, and the fit trains, as soon as only one candidate beside the initial prototypes is left, lowers
+       their loss by three standard errors and makes fewer errors. A candidate is also given up as soon as a gain of one
+       standard error over the initial prototypes on all folds is unlikely (2 %, if it has no effect on the other
+       folds). With four folds, this is so if it raises the loss on the first two together by .6 standard errors, or on
+       the first three together at all. The column "n_folds" of ``trials_`` says how many folds each candidate was tried
+       on.
 
     A fit whose step size is chosen in this way plans fewer epochs for few samples: ``(N / 700)^2.5`` times the larger
     of ``max_epochs`` and 100 for N samples, but at least 15 epochs, or as many as make 3600 visits of samples if that
@@ -79,9 +79,9 @@ class HeldOut:
     stopping, a schedule of sigma2 or a learned metric keep all epochs.
 
     "discriminant" is tried only beside one class mean per class (``init="mean"``, ``prototypes_per_class=1``), for
-    positive definite matrices of at most 64 rows under a metric that is not whitened, and with at most three samples
-    per free parameter of the prototypes: with more samples, training was better on the data measured. A stream
-    does not try it.
+    positive definite matrices of at most 64 rows under a metric that is not whitened, and with at most 2000
+    samples and three samples per free parameter of the prototypes: with more samples, training was better on the data
+    measured. A stream does not try it.
 
     With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a
     candidate, and else the first candidate. A single candidate is used without trials.

@@ -30,6 +30,10 @@ NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
 N_HOPE = 2.0
 """Training is given up if it can only win by a chance gain of more than so many standard deviations on other folds."""
+N_EITHER = 1.0
+"""Number of standard errors on all folds that decide early between training and a discriminant.
+
+It is small, because it matters little which is taken if they are about as good."""
 N_CLEAR = 3.0
 """Number of standard errors by which a loss must be larger for its candidate to be given up before that."""
 
@@ -296,7 +300,9 @@ class Judge:
         rivals = [i for i, one in enumerate(judged) if not one.is_initial]
         initial = [i for i in range(len(judged)) if i not in rivals]
         left = [i for i in rivals if not any(self._beats(judged[k], judged[i], k < i) for k in rivals if k != i)]
-        if self.decides and initial and all(self._cannot_help(judged[i], judged[initial[0]]) for i in left):
+        if self.decides and initial:
+            left = [i for i in left if not self._cannot_help(judged[i], judged[initial[0]])]
+        if not left:
             return initial[:1]
         if self.decides and len(left) == 1 and all(self._helps(judged[left[0]], judged[i]) for i in initial):
             return left
@@ -307,13 +313,12 @@ class Judge:
 
         Of two that train, the ``earlier`` one is preferred.
         """
-        if not (one.trains and other.trains):
-            return not self.is_close(other, one, N_CLEAR)
-        # Two step sizes of the same sigma2 are decided by half of the folds: if the difference stays as it is, its
-        # number of standard errors grows as the root of the number of folds.
-        is_decided = self.decides and one.plan.schedule is other.plan.schedule
-        enough = N_STANDARD_ERRORS * math.sqrt(len(self.folds) / self.n_folds)
-        if earlier:
+        # Two step sizes of the same sigma2, and training and a discriminant, are decided by half of the folds: if the
+        # difference stays as it is, its number of standard errors grows as the root of the number of folds.
+        is_mixed = not (one.trains and other.trains)
+        is_decided = self.decides and (is_mixed or one.plan.schedule is other.plan.schedule)
+        enough = (N_EITHER if is_mixed else N_STANDARD_ERRORS) * math.sqrt(len(self.folds) / self.n_folds)
+        if earlier and not is_mixed:
             return self.is_close(one, other, enough if is_decided else 0.0)
         return not self.is_close(other, one, enough if is_decided else N_CLEAR)
 

@@ -26,8 +26,10 @@ TRIAL_BUDGET = 0.35
 """How many samples the trials of one sigma2 value may visit together, relative to training in the fit."""
 MAX_HELD_OUT = 1000
 """Number of held-out samples that decide well enough: folds beyond it are not used."""
+FEW = 2000
+"""Largest number of samples for which "discriminant" is tried, so that it takes little memory and time."""
 MANY = 3.0
-"""Number of samples per free number of the prototypes above which "discriminant" is not tried: training is better."""
+"""Number of samples per free number of the prototypes above which it is not tried, because training is better."""
 MIN_TRIAL_EPOCHS = 4
 """Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
 
@@ -143,7 +145,7 @@ def choose_sigma2(
     """
     n = n_samples or samples.total_weight
     start, is_tried = None, "discriminant" in rule.candidates and trainer.max_epochs > 0
-    if is_tried and not must_train and n <= MANY * evidence.n_free:
+    if is_tried and not must_train and n <= min(MANY * evidence.n_free, FEW):
         start = discriminant_of(trainer, samples)
     plans = plans_of(rule, trainer, evidence, n, must_train, start)
     training = [plan for plan in plans if plan.schedule is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -325,14 +326,16 @@ class Planted(Judge):
 def planted(*columns, weights=None, n_tried=2):
     """A judge after ``n_tried`` of four folds, and what it found, for (name, losses (M,), error).
 
-    "untrained" is the initial prototypes.
+    "untrained" is the initial prototypes, and "discriminant" others that do not train either.
     """
     judge = Planted(Trainer(EuclideanVectors()), (None,) * n_tried, 3, Samples(X, Y), 100.0, 4)
     object.__setattr__(judge, "weights", weights)
     object.__setattr__(judge, "n_held", len(columns[0][1]))
     found = []
     for index, (name, losses, error) in enumerate(columns):
-        plan, losses = Plan(None if name == "untrained" else Constant(1.0 + index)), np.asarray(losses, float)
+        plan, losses = Plan(Constant(1.0 + index)), np.asarray(losses, float)
+        if name in ("discriminant", "untrained"):
+            plan = Plan(None, start=cast(Any, object()) if name == "discriminant" else None)
         found.append(Judged(plan, 1.0, np.empty((len(losses), 3)), 1.0, losses, judge.mean(losses), error, 0.0))
     return judge, found
 
@@ -350,6 +353,7 @@ def losses_of(mean, spread=0.0):
 
 
 BASE = np.linspace(0.2, 1.0, 100)
+NOISE = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 50))  # of standard error 0.1
 
 
 @pytest.mark.parametrize(
@@ -404,6 +408,26 @@ def test_the_initial_prototypes_are_compared_with_the_candidate_that_would_train
     assert winner == 1
 
 
+@pytest.mark.parametrize(
+    ("gain", "error", "wanted"),
+    [
+        (0.31, 0.1, "discriminant"),  # lower than training, though by less than two standard errors
+        (0.29, 0.1, "value"),
+        (0.31, 0.2, "untrained"),  # as many errors as the initial prototypes
+        (0.09, 0.1, "value"),
+    ],
+)
+def test_the_lower_loss_decides_between_training_and_a_discriminant(gain, error, wanted):
+    columns = [
+        ("value", BASE - 0.3 + NOISE, 0.1),
+        ("discriminant", BASE - gain + NOISE[::-1], error),
+        ("untrained", BASE, 0.2),
+    ]
+    assert columns[picked(*columns)[0]][0] == wanted
+    without = [columns[1], columns[2]]
+    assert without[picked(*without)[0]][0] == ("discriminant" if gain > 0.1 and error < 0.2 else "untrained")
+
+
 def test_weights_of_losses_are_repetitions():
     weights = np.arange(100) % 3 + 0.0
     trained = BASE - 0.1 + np.random.default_rng(0).normal(size=100)
@@ -420,9 +444,6 @@ def test_losses_that_are_infinite_win_over_nothing(with_untrained, wanted):
     winner, margins = picked(lost, ("value", BASE - 0.1, 0.1), *untrained)
     assert winner == 1
     assert np.isfinite(margins).all()
-
-
-NOISE = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 50))  # of standard error 0.1
 
 
 def still_open(*columns, **more):
@@ -464,6 +485,29 @@ def test_trials_end_once_training_clearly_helps_or_harms():
     assert names(0.31, 0.2) == names(0.29, 0.1) == names(-0.04, 0.2) == ["value", "untrained"]
     assert names(-0.06, 0.0) == names(-0.01, 0.0, n_tried=3) == names(0.09, 0.0, n_tried=4) == ["untrained"]
     assert names(0.01, 0.2, n_tried=3) == names(0.11, 0.2, n_tried=4) == ["value", "untrained"]
+
+
+@pytest.mark.parametrize(
+    ("gain", "wanted"),
+    [
+        (0.06, ["value", "discriminant", "untrained"]),  # one standard error on four folds is 0.07 on two
+        (0.08, ["discriminant", "untrained"]),
+        (-0.08, ["value", "untrained"]),
+    ],
+)
+def test_training_and_a_discriminant_are_decided_by_half_of_the_folds(gain, wanted):
+    trained = BASE - 0.2 + 0.5 * NOISE
+    columns = [("value", trained, 0.1), ("discriminant", trained - gain + NOISE[::-1], 0.1), ("untrained", BASE, 0.1)]
+    assert still_open(*columns) == wanted
+
+
+def test_a_candidate_that_cannot_help_ends_without_the_other():
+    columns = [
+        ("value", BASE + NOISE + 0.06, 0.1),
+        ("discriminant", BASE + 3 * NOISE[::-1] + 0.06, 0.1),
+        ("untrained", BASE, 0.2),
+    ]
+    assert still_open(*columns) == ["discriminant", "untrained"]
 
 
 def test_candidates_that_were_given_up_have_fewer_folds_and_the_winner_is_among_the_others():
