@@ -64,7 +64,14 @@ class Discriminant:
         m = n * n if np.iscomplexobj(tangents) else n * (n + 1) // 2
         shares = np.eye(int(self.classes.max()) + 1)[classes] * weights[:, None]
         means = (shares / shares.sum(axis=0)).T @ coordinates(tangents, m)
-        points = discriminant_points(means, within_covariance(tangents, m, classes, weights))
+        try:
+            covariance = within_covariance(tangents, m, classes, weights)
+        except ValueError as error:
+            raise ValueError(
+                "a discriminant needs a class with at least two different samples, but the "
+                f"{len(classes)} samples have none: pass more samples, or take init='mean'"
+            ) from error
+        points = discriminant_points(means, covariance)
         return np.asarray(self.manifold.encode(self.space.decode(from_coordinates(points, n))))
 
 
