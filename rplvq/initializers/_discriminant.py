@@ -68,8 +68,8 @@ class Discriminant:
             covariance = within_covariance(tangents, m, classes, weights)
         except ValueError as error:
             raise ValueError(
-                "a discriminant needs a class with at least two different samples, and there is none: pass more samples, "
-                "or take init='mean'"
+                "a discriminant needs a class with at least two different samples, and there is none: pass more "
+                "samples, or take init='mean'"
             ) from error
         points = discriminant_points(means, covariance)
         return np.asarray(self.manifold.encode(self.space.decode(from_coordinates(points, n))))
