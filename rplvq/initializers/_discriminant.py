@@ -123,8 +123,8 @@ class DiscriminantMeans:
     """Prototypes that classify as a linear discriminant analysis (LDA) of tangent vectors does.
 
     It is for metrics of positive definite matrices. Class means ignore how the samples vary within their classes; these
-    prototypes take it into account. They are computed without training. Under the metric "tangent" they have exactly
-    the decisions of LDA, and nearly so under other metrics.
+    prototypes take it into account. They are computed without training. With one prototype per class and the metric
+    "tangent", their decisions are exactly those of LDA with equal priors. Under other metrics they are close to them.
 
     The samples become tangent vectors x at the affine-invariant mean of the class means, or at the reference of a
     metric that has one. With the mean ``mu_k`` of x in class k, the mean ``mu`` of all ``mu_k`` and the covariance S
@@ -132,9 +132,9 @@ class DiscriminantMeans:
     ``w_k = S^-1 (mu_k - mu)`` and ``b_k = w_k (mu_k - mu) / 2`` (Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x;
     tangent vectors as in Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). The prototypes
     ``p_k = mu + s w_k + c`` have these decisions under the Euclidean distance if ``s |w_k|^2 / 2 + c w_k - b_k`` is the
-    same for all classes; the shift c is the shortest vector for which this holds. With the scale
-    ``s = sum_k w_k (mu_k - mu) / sum_k |w_k|^2`` they are the class means if S is a multiple of the identity. S is the
-    weighted mean of the shrunk covariances of the classes, as for :class:`rplvq.TangentSpace`.
+    same for all classes; the shift c is the shortest vector for which this holds. The scale is
+    ``s = sum_k w_k (mu_k - mu) / sum_k |w_k|^2``, so that the prototypes are the class means if S is a multiple of the
+    identity. S is the weighted mean of the shrunk covariances of the classes, as for :class:`rplvq.TangentSpace`.
 
     Parameters
     ----------

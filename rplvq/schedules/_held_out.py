@@ -62,25 +62,25 @@ class HeldOut:
        prototypes.
     4. Candidates are given up as soon as they can hardly win. From 50 held-out samples on, a candidate is given up if
        an earlier one has a loss at least as low, or if a later one has a loss that is lower by three standard errors.
-       From two folds with 100 samples on, the two step sizes are decided by the difference that is to be expected on
-       all folds, and so are training and "discriminant", with one standard error instead of two. From then on, all
-       trials end, and the fit trains, as soon as only one candidate beside the initial prototypes is left, lowers
-       their loss by three standard errors and makes fewer errors. A candidate is also given up as soon as a gain of one
-       standard error over the initial prototypes on all folds is unlikely (2 %, if it has no effect on the other
-       folds). With four folds, this is so if it raises the loss on the first two together by .6 standard errors, or on
-       the first three together at all. The column "n_folds" of ``trials_`` says how many folds each candidate was tried
-       on.
+       Once two folds with 100 samples together have been held out, the difference on all folds is predicted from them.
+       It decides between the two step sizes by two standard errors, and between training and "discriminant" by one.
+       From then on, all trials end, and the fit uses the candidate, as soon as only one beside the initial prototypes
+       is left, its loss is three standard errors below theirs, and it makes fewer errors. A candidate is also given up
+       as soon as the probability of a gain of one standard error on all folds is below 2 %, assuming that it has no
+       effect on the folds still to come. With four folds, this is so if its loss on the first two is .6 standard errors
+       above that of the initial prototypes, or if its loss on the first three is above it at all. The column "n_folds"
+       of ``trials_`` says how many folds each candidate was tried on.
 
     A fit whose step size is chosen in this way plans fewer epochs for few samples: ``(N / 700)^2.5`` times the larger
     of ``max_epochs`` and 100 for N samples, but at least 15 epochs, or as many as make 3600 visits of samples if that
     is fewer, and never more than ``max_epochs``. The default step is larger with fewer epochs, so that prototypes can
-    go as far. Compared with at least 25 epochs, at least 15 changed the accuracy by -.005 to +.005 on nine problems
-    with 80 to 500 samples under two metrics, and its mean hardly at all. Fits with mini-batches, growth, early
+    go as far. With a lower limit of 15 epochs in place of 25, the accuracy of nine problems (80 to 500 samples, two
+    metrics) changed by -.005 to +.005, and its mean hardly changed. Fits with mini-batches, growth, early
     stopping, a schedule of sigma2 or a learned metric keep all epochs.
 
     "discriminant" is tried only beside one class mean per class (``init="mean"``, ``prototypes_per_class=1``), for
-    positive definite matrices of at most 64 rows under a metric that is not whitened, and with at most 2000
-    samples and three samples per free parameter of the prototypes: with more samples, training was better on the data
+    positive definite matrices of at most 64 rows under a metric that is not whitened, with at most 2000 samples, and
+    with at most three samples per free parameter of the prototypes. With more samples, training was better on the data
     measured. A stream does not try it.
 
     With fewer than 10 held-out samples, or held-out samples of one class only, "untrained" is chosen if it is a

@@ -162,14 +162,15 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
 
 
 def blended_sigma2(start: InitialEvidence) -> float:
-    """Return a sigma2 between half the likeliest value and the half-median, depending on how much training can overfit.
+    """Return a sigma2 between half the likeliest value and the half-median, the larger the more training can overfit.
 
     The value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p is the number of free
     parameters of all prototypes and N the number of samples (the sum of their weights).
 
-    The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. A fraction of
-    it suits training better, because trained prototypes make fewer errors: the cost then depends on the samples that
-    the classifier confuses. But this value is about as small as the distances of samples near a border. If prototypes
+    The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. Half of it
+    suits training better, because trained prototypes make fewer errors. The cost then depends on the samples that the
+    classifier confuses. But half the likeliest value is about as small as the distances of samples near a border. If
+    prototypes
     have nearly as many free parameters as there are samples, training then soon makes no mistake on the training data,
     and learns nothing more. Such data need the broad mixture of half the median distance (:func:`half_median`). With
     many samples per free parameter, however, samples far from any border move the prototypes of a broad mixture, and
