@@ -26,8 +26,8 @@ from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
     "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors", "FromPymanopt",
-    "GeometricDecay",
-    "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product", "ProjectedEuclidean", "Prune",
-    "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate", "SPDProjection",
-    "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain", "load_model",
+    "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product",
+    "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate",
+    "SPDProjection", "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain",
+    "load_model",
 ]  # fmt: skip

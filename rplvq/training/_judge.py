@@ -29,7 +29,7 @@ MIN_DECIDED = 100
 NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
 N_HOPE = 2.0
-"""Training is given up if it can only win by a chance gain of more than so many standard deviations on other folds."""
+"""A candidate is given up if it can only win by a chance gain of more than so many standard deviations on other folds."""
 N_EITHER = 1.0
 """Number of standard errors on all folds that decide early between training and a discriminant.
 
@@ -70,9 +70,8 @@ class Trial(NamedTuple):
     loss : float
         Mean held-out loss after recalibration; infinite if a trial diverged.
     margin : float
-        Standard error of the mean difference between this loss and that of the preferred candidate that trains: the
-        first one whose loss is at most two standard errors above the smallest. If only the initial prototypes are left,
-        that of their loss counts.
+        Standard error of the mean difference between this loss and that of the preferred candidate beside the initial
+        prototypes, see :class:`rplvq.HeldOut`. If only the initial prototypes are left, that of their loss counts.
     error : float
         Share of the held-out samples whose nearest prototype has another class.
     seconds : float
@@ -217,7 +216,7 @@ class Judge:
         return Judged(plan, sigma2, sqdist, best, losses, *means, time.perf_counter() - began)
 
     def trial(self, judged: Judged, preferred: Judged, won: bool) -> Trial:
-        """Return the trial of one candidate; ``preferred`` is the preferred one that trains.
+        """Return the trial of one candidate; ``preferred`` is the preferred one beside the initial prototypes.
 
         ``won`` says whether this candidate was chosen.
         """

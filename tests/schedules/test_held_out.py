@@ -7,6 +7,8 @@ import pytest
 
 from rplvq import Constant, HeldOut, RiemannianLVQ
 
+NAMES = r"\['auto', 'half_median', 'discriminant', 'untrained'\]"
+
 
 def test_candidates_are_a_parameter():
     model = RiemannianLVQ(sigma2=HeldOut())
@@ -19,13 +21,14 @@ def test_candidates_are_a_parameter():
     ("candidates", "message"),
     [
         ([], "candidates must hold a value of sigma2, a schedule, or a rule for it, got"),
+        (["untrained", "untrained"], "candidates must hold a value of sigma2"),
         (["discriminant", "untrained"], "candidates must hold a value of sigma2"),
         ("auto", "candidates must be a sequence, got 'auto'"),
         (3, "candidates must be a sequence, got 3"),
         ({0.1, 0.2}, "candidates must be a sequence, got {0."),
         (None, "candidates must be a sequence, got None"),
         *[
-            ([name], rf"candidates\[0\] must be .* got '{name}'; names are \['auto', 'half_median', 'discriminant', ")
+            ([name], rf"candidates\[0\] must be .* got '{name}'; names are {NAMES}")
             for name in ("median", "blended", "grid", "gentle", "annealed", "heldout")
         ],
         ([0.1, 0.0], r"candidates\[1\] must be positive and finite, got 0.0; names are"),
