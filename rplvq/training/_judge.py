@@ -29,7 +29,7 @@ MIN_DECIDED = 100
 NEAR = 10.0
 """With one more fold, the best sigma2 is searched within this factor of the best one without it."""
 N_HOPE = 2.0
-"""A candidate is given up if it can only win by a chance gain of more than so many standard deviations on other folds."""
+"""A candidate is given up if it can only win by a chance gain of more than so many standard deviations elsewhere."""
 N_EITHER = 1.0
 """Number of standard errors on all folds that decide early between training and a discriminant.
 
