@@ -1,11 +1,18 @@
 """The choice of the first prototypes: class means, k-means in classes, a discriminant, or points of the user."""
 
-from rplvq.initializers._discriminant import Discriminant, DiscriminantMeans, discriminant_points
+from rplvq.initializers._discriminant import Discriminant, DiscriminantMeans, discriminant_beside, discriminant_points
 from rplvq.initializers._given import GivenPrototypes
-from rplvq.initializers._in_classes import Assignment, ClassKMeans, ClassMeans, Members, choose_by_class
-from rplvq.initializers._shared import perturbed, prototype_counts
+from rplvq.initializers._in_classes import (
+    Assignment,
+    ClassKMeans,
+    ClassMeans,
+    Members,
+    choose_by_class,
+    perturbed,
+    prototype_counts,
+)
 
 __all__ = [
     "Assignment", "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "Members",
-    "choose_by_class", "discriminant_points", "perturbed", "prototype_counts",
+    "choose_by_class", "discriminant_beside", "discriminant_points", "perturbed", "prototype_counts",
 ]  # fmt: skip

@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import hard_targets, subset
-from rplvq.initializers._shared import perturbed, prototype_counts
-from rplvq.manifolds import TangentSpace, coordinates, from_coordinates, riemannian_mean, within_covariance
+from rplvq.arrays import hard_targets
+from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
+from rplvq.manifolds import Shrunk, TangentSpace, coordinates, from_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -33,6 +33,8 @@ class Discriminant:
         Class indices, of which none of 0..C-1 is missing.
     weights : ndarray of shape (N,)
         Weights of the samples.
+    shrinkage : float
+        Shrinkage of the covariance within classes, for all discriminants.
     """
 
     manifold: Manifold[Any]
@@ -40,6 +42,7 @@ class Discriminant:
     tangents: Array
     classes: Array
     weights: Array
+    shrinkage: float
 
     @classmethod
     def of(
@@ -48,11 +51,13 @@ class Discriminant:
         """Compute the tangent vectors of codes (N, ...) at the affine-invariant mean of class means (C, ...).
 
         If the metric has a reference, they are computed there. Raise ValueError if the points of the manifold are no
-        positive definite matrices.
+        positive definite matrices, or if all samples of each class are equal.
         """
         weights = np.ones(len(codes)) if weights is None else weights
         space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
-        return cls(manifold, space, space.encode(manifold.decode(codes)), classes, weights)
+        tangents = space.encode(manifold.decode(codes))
+        shrinkage = _within(tangents, classes, weights).shrinkage
+        return cls(manifold, space, tangents, classes, weights, shrinkage)
 
     def prototypes(self, rows: Array | slice = slice(None)) -> Array:
         """Return the codes (C, ...) of one prototype per class, computed from these samples.
@@ -60,19 +65,24 @@ class Discriminant:
         Raise ValueError if all samples of each class are equal.
         """
         tangents, classes, weights = self.tangents[rows], self.classes[rows], self.weights[rows]
-        n = tangents.shape[-1]
-        m = n * n if np.iscomplexobj(tangents) else n * (n + 1) // 2
+        covariance = _within(tangents, classes, weights, self.shrinkage).covariance
         shares = np.eye(int(self.classes.max()) + 1)[classes] * weights[:, None]
-        means = (shares / shares.sum(axis=0)).T @ coordinates(tangents, m)
-        try:
-            covariance = within_covariance(tangents, m, classes, weights)
-        except ValueError as error:
-            raise ValueError(
-                "a discriminant needs a class with at least two different samples, and there is none: pass more "
-                "samples, or take init='mean'"
-            ) from error
+        means = (shares / shares.sum(axis=0)).T @ coordinates(tangents, len(covariance))
         points = discriminant_points(means, covariance)
-        return np.asarray(self.manifold.encode(self.space.decode(from_coordinates(points, n))))
+        return np.asarray(self.manifold.encode(self.space.decode(from_coordinates(points, tangents.shape[-1]))))
+
+
+def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | None = None) -> Shrunk:
+    """Return the covariance of tangent vectors (N, n, n) within classes, with its shrinkage."""
+    n = tangents.shape[-1]
+    m = n * n if np.iscomplexobj(tangents) else n * (n + 1) // 2
+    try:
+        return within_covariance(tangents, m, classes, weights, shrinkage)
+    except ValueError as error:
+        raise ValueError(
+            "a discriminant needs a class with at least two different samples, and there is none: pass more samples, "
+            "or take init='mean'"
+        ) from error
 
 
 def discriminant_points(means: Array, covariance: Array) -> Array:
@@ -180,14 +190,12 @@ class DiscriminantMeans:
         """
         classes, counts = hard_targets(targets), prototype_counts(self.per_class, n_classes)
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-        rows = [np.flatnonzero((classes == label) & (weights > 0)) for label in range(n_classes)]
-        for label, mine in enumerate(rows):
-            if not len(mine):
-                raise ValueError(f"class index {label} has no sample of positive weight: drop the class")
-        means = [riemannian_mean(manifold, subset(codes, mine), weights[mine]).code for mine in rows]
-        single = Discriminant.of(manifold, codes, classes, weights, np.array(means)).prototypes()
+        means, _ = ClassMeans()(manifold, codes, classes, n_classes, rng, weights)
+        single = Discriminant.of(manifold, codes, classes, weights, means).prototypes()
         chosen = [
-            code[None] if count == 1 else perturbed(manifold, code, codes[mine], count, self.perturbation, rng)
-            for code, count, mine in zip(single, counts, rows, strict=True)
+            code[None]
+            if count == 1
+            else perturbed(manifold, code, codes[(classes == label) & (weights > 0)], count, self.perturbation, rng)
+            for label, (code, count) in enumerate(zip(single, counts, strict=True))
         ]
         return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)

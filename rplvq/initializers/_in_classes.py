@@ -7,11 +7,37 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
-from rplvq.initializers._discriminant import Discriminant, discriminant_beside
-from rplvq.initializers._shared import perturbed, prototype_counts
 from rplvq.manifolds import riemannian_mean, step_to_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+
+
+def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
+    """Return the number of prototypes of each class, shape (C,); raise ValueError unless C positive integers result."""
+    counts = np.asarray(1 if per_class is None else per_class)
+    if counts.ndim == 0:
+        counts = np.full(n_classes, counts)
+    if counts.dtype.kind not in "iu":
+        raise ValueError(f"prototypes_per_class must be integers, got {per_class!r}")
+    if counts.shape != (n_classes,):
+        raise ValueError(f"prototypes_per_class has {counts.size} entries, but there are {n_classes} classes")
+    if (counts < 1).any():
+        index = int(np.argmax(counts < 1))
+        raise ValueError(f"prototypes_per_class must be at least 1, got {counts[index]} for class index {index}")
+    return counts
+
+
+def perturbed(
+    manifold: Manifold[Any], code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
+) -> Array:
+    """Return copies (count, ...) of one code, each moved a little along the logarithms of samples (N, ...).
+
+    ``size`` is the root mean squared length of these moves, relative to the distances of the samples.
+    """
+    # Random combinations of the logarithms of samples follow the scale and the shape of the data.
+    geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)
+    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))
+    return np.asarray(manifold.move(geodesics, weights))
 
 
 class Assignment(NamedTuple):
@@ -147,12 +173,11 @@ class _Near:
         """Choose the prototypes (count, ...) of one class."""
         return np.asarray(self.initializer.choose(members, count, rng))
 
-    def discriminant(
-        self, manifold: Manifold[Any], codes: Array, targets: Array, weights: Array | None
-    ) -> Discriminant | None:
-        """Return the discriminant of samples whose class means are near these prototypes; None if there is none."""
-        is_single = getattr(self.initializer, "discriminates", False) and len(self.labels) == self.labels.max() + 1
-        return discriminant_beside(manifold, codes, targets, weights, self.prototypes) if is_single else None
+    @property
+    def class_means(self) -> Array | None:
+        """The prototypes (C, ...), if they are one mean of each class, else None."""
+        are_means = getattr(self.initializer, "takes_means", False) and len(self.labels) == self.labels.max() + 1
+        return self.prototypes if are_means else None
 
     def near_means(self, n_classes: int) -> list[Array]:
         """Return a code (...) near the mean of each class."""
@@ -191,8 +216,8 @@ class ClassMeans:
            [9.]]), array([0, 1]))
     """
 
-    discriminates: ClassVar[bool] = True
-    """Whether a discriminant may take the place of these prototypes, if held-out samples prefer it."""
+    takes_means: ClassVar[bool] = True
+    """Whether single prototypes are the means of their classes."""
 
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))

@@ -12,7 +12,7 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
-from rplvq.manifolds._coordinates import coordinates, from_coordinates, within_covariance
+from rplvq.manifolds._coordinates import coordinates, from_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -31,15 +31,16 @@ from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean,
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean, step_to_mean
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
+from rplvq.manifolds._shrinkage import Shrunk, within_covariance
 from rplvq.manifolds._tangent_space import TangentSpace
 
 __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
-    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "TangentSpace",
-    "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest",
-    "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt",
-    "riemannian_mean", "step_to_mean", "within_covariance",
+    "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk",
+    "TangentSpace", "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
+    "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
+    "is_from_pymanopt", "riemannian_mean", "step_to_mean", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import attrs
@@ -19,9 +20,10 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
-from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, within_covariance
+from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates
 from rplvq.manifolds._flat import FlatMethods
 from rplvq.manifolds._means import riemannian_mean
+from rplvq.manifolds._shrinkage import within_covariance
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array
 
@@ -59,6 +61,14 @@ def _as_covariance(value: Any) -> Array | None:
     return _as_matrix("covariance", value)
 
 
+def _as_shrinkage(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+        raise ValueError(f"shrinkage must be a number above 0 and at most 1, or None, got {value!r}")
+    return float(value)
+
+
 def _shown(value: Array | None) -> str:
     """Return the size and trace of a matrix as text, which is short and differs between fits."""
     return "None" if value is None else f"<{len(value)} x {len(value)}, trace {np.trace(value).real:.8g}>"
@@ -85,15 +95,18 @@ class TangentSpace(FlatMethods):
         The reference M. By default each new fit takes the affine-invariant mean of its training samples, and
         ``partial_fit`` that of its first call. A matrix that is given stays as it is.
     whiten : bool, default=False
-        Whether codes are whitened by the covariance S of the tangent vectors within classes. S is the weighted
-        mean of the covariances of the classes, each shrunk by the rule of Ledoit and Wolf (2004,
-        doi:10.1016/S0047-259X(03)00096-4). The squared distance is then that of Mahalanobis,
-        ``v^T S^-1 v`` for a difference v of tangent vectors. With class means as prototypes (``max_epochs=0``) this is
-        a linear discriminant analysis with equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for
-        complex ones.
+        Whether codes are whitened by the covariance S of the tangent vectors within classes, which is shrunk towards a
+        multiple of the identity. The squared distance is then that of Mahalanobis, ``v^T S^-1 v`` for a difference v of
+        tangent vectors. With class means as prototypes (``max_epochs=0``) this is a linear discriminant analysis with
+        equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for complex ones.
     covariance : array-like of shape (m, m), optional
         The covariance S. If ``whiten`` is True and S is not given, ``fit`` learns it. Pass S only together with the
         reference at which it was learned.
+    shrinkage : float, optional
+        The shrinkage s of S, above 0 and at most 1: with the covariance C of the tangent vectors within classes,
+        ``S = (1 - s) C + s tr(C) / m I``. By default ``fit`` takes the one of 15 values with which the training samples
+        are classified best, each by a discriminant of all others. Without classes it is that of Ledoit and Wolf (2004,
+        doi:10.1016/S0047-259X(03)00096-4).
     max_step_length : float, default=10
         Longest step of a prototype, in the distance of this metric. With ``whiten=True``, the distance of a sample to
         its class mean is about sqrt(m).
@@ -101,8 +114,8 @@ class TangentSpace(FlatMethods):
     Notes
     -----
     Each fit learns the reference without the held-out samples of early stopping. The trials of ``sigma2="auto"`` use
-    the reference of all training samples, which needs no labels. They learn the covariance again without their held-out
-    samples.
+    the reference of all training samples, which needs no labels, and their shrinkage. They learn the covariance again
+    without their held-out samples.
 
     For the probabilities of discriminant analysis, set ``whiten=True``, ``max_epochs=0`` and ``sigma2=1``. The rules
     for sigma2 only see training samples, which are nearer to their class means than new samples are.
@@ -132,11 +145,14 @@ class TangentSpace(FlatMethods):
     reference: Array | None = attrs.field(default=None, converter=_as_reference, repr=_shown, eq=SAME, hash=False)
     whiten: bool = attrs.field(default=False, validator=one_of(True, False))
     covariance: Array | None = attrs.field(default=None, converter=_as_covariance, repr=_shown, eq=SAME, hash=False)
+    shrinkage: float | None = attrs.field(default=None, converter=_as_shrinkage)
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
     _frame: Frame | None = attrs.field(init=False, repr=False, eq=False)
 
     @_frame.default
     def _computed(self) -> Frame | None:
+        if self.shrinkage is not None and not self.whiten:
+            raise ValueError("shrinkage is given with whiten=False: it is that of the covariance, so set whiten=True")
         if self.covariance is not None:
             self._check_covariance(self.covariance)
         if self.reference is None:
@@ -202,14 +218,14 @@ class TangentSpace(FlatMethods):
             total: Any = sum(np.tensordot(shares[rows], matrices[rows], 1) for rows in parts_of(matrices))
             start = total / shares.sum()
             reference = riemannian_mean(self.ambient, matrices, weights, start=start).code
-        plain = attrs.evolve(self, reference=reference, whiten=False, covariance=None)
+        plain = attrs.evolve(self, reference=reference, whiten=False, covariance=None, shrinkage=None)
         codes = by_block(plain._tangents, matrices)
         if not self.whiten:
             return plain, codes
-        covariance = self.covariance
+        covariance, shrinkage = self.covariance, self.shrinkage
         if covariance is None:
-            covariance = within_covariance(codes, m, groups, weights)
-        found = attrs.evolve(self, reference=reference, covariance=covariance)
+            covariance, shrinkage = within_covariance(codes, m, groups, weights, shrinkage)
+        found = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)
         return found, found._whiten_in_place(codes)
 
     def relearned(
@@ -227,7 +243,9 @@ class TangentSpace(FlatMethods):
         if self._frame is None or self._frame.color is None:
             return self, kept, held
         inner = by_block(self._colored, kept)
-        found = attrs.evolve(self, covariance=within_covariance(inner, len(self._frame.color), groups, weights))
+        m = len(self._frame.color)
+        covariance, shrinkage = within_covariance(inner, m, groups, weights, self.shrinkage)
+        found = attrs.evolve(self, covariance=covariance, shrinkage=shrinkage)
         outer = by_block(lambda part: found._whitened(self._colored(part)), held)
         return found, found._whiten_in_place(inner), outer
 

@@ -170,11 +170,10 @@ def blended_sigma2(start: InitialEvidence) -> float:
     The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. Half of it
     suits training better, because trained prototypes make fewer errors. The cost then depends on the samples that the
     classifier confuses. But half the likeliest value is about as small as the distances of samples near a border. If
-    prototypes
-    have nearly as many free parameters as there are samples, training then soon makes no mistake on the training data,
-    and learns nothing more. Such data need the broad mixture of half the median distance (:func:`half_median`). With
-    many samples per free parameter, however, samples far from any border move the prototypes of a broad mixture, and
-    the result can be worse than the class means.
+    prototypes have nearly as many free parameters as there are samples, training then soon makes no mistake on the
+    training data, and learns nothing more. Such data need the broad mixture of half the median distance
+    (:func:`half_median`). With many samples per free parameter, however, samples far from any border move the
+    prototypes of a broad mixture, and the result can be worse than the class means.
 
     Parameters
     ----------

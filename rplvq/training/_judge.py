@@ -365,8 +365,8 @@ def make_fold(
     """Return the fold in which these rows of the samples train, and the others are held out.
 
     A manifold that was learned with the classes of all samples is learned again without those that are held out.
-    On BCI 2a this makes the log-loss of new samples under a whitened metric .85 instead of 1.5. The result is None if
-    the samples of the fold do not suffice.
+    This improves the probabilities: under a whitened metric, the log-loss of new samples is .77 instead of .83 on
+    BCI 2a, and 1.30 instead of 3.13 on eegmmi. The result is None if the samples of the fold do not suffice.
     """
     kept, held, manifold = samples.subset(rows), samples.subset(held_out), cast(Any, trainer.manifold)
     if hasattr(manifold, "relearned"):

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from rplvq.arrays import Samples, materialise
-from rplvq.initializers import Discriminant
+from rplvq.initializers import Discriminant, discriminant_beside
 from rplvq.protocols import Array, Schedule
 from rplvq.schedules import (
     Constant,
@@ -180,11 +180,11 @@ def choose_sigma2(
 
 def discriminant_of(trainer: Trainer, samples: Samples) -> Discriminant | None:
     """Return what the candidate "discriminant" stands for; None if the initializer has none for these samples."""
-    suited = getattr(trainer.initializer, "discriminant", None)
-    if suited is None:
+    means = getattr(trainer.initializer, "class_means", None)
+    if means is None:
         return None
-    codes = materialise(suited, samples.codes)
-    return cast("Discriminant | None", suited(trainer.manifold, codes, samples.targets, samples.weights))
+    codes = materialise(discriminant_beside, samples.codes)
+    return discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, means)
 
 
 def plans_of(

@@ -258,16 +258,16 @@ def test_everything_together(tmp_path, whiten, weighted, stopping, dtype, growth
 
 
 def loss_on_fresh_samples(seed):
-    """Log-loss of three classes, of which three directions vary most; 78 coordinates and 75 training samples."""
+    """Log-loss of three classes, of which twenty directions vary most; 78 coordinates and 60 training samples."""
     rng = np.random.default_rng(seed)
-    centers, directions = rng.normal(size=(2, 3, 12, 12))
+    centers, directions = rng.normal(size=(3, 12, 12)), rng.normal(size=(20, 12, 12))
 
     def draw(y):
-        noise = rng.normal(size=(len(y), 12, 12)) + 4 * np.tensordot(rng.normal(size=(len(y), 3)), directions, 1)
-        noise += 0.5 * centers[y]
+        noise = rng.normal(size=(len(y), 12, 12)) + 3 * np.tensordot(rng.normal(size=(len(y), 20)), directions, 1)
+        noise += 0.3 * centers[y]
         return expm(0.06 * (noise + noise.swapaxes(1, 2)))
 
-    y, fresh = np.arange(75) % 3, np.arange(300) % 3
+    y, fresh = np.arange(60) % 3, np.arange(300) % 3
     model = RiemannianLVQ(TangentSpace(whiten=True), max_epochs=20, random_state=0).fit(draw(y), y)
     return log_loss(fresh, model.predict_proba(draw(fresh)))
 
@@ -277,7 +277,7 @@ def test_trials_learn_the_covariance_without_their_held_out_samples(monkeypatch)
     losses = np.array([loss_on_fresh_samples(seed) for seed in range(3)])
     monkeypatch.delattr(TangentSpace, "relearned")
     without = np.array([loss_on_fresh_samples(seed) for seed in range(3)])
-    assert losses.mean() < 0.85 * without.mean()
+    assert losses.mean() < 0.7 * without.mean()
 
 
 def test_a_first_call_without_two_samples_of_a_class_is_refused():

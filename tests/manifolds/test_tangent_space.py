@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.covariance import ledoit_wolf
+from scipy.spatial.distance import cdist
+from sklearn.covariance import shrunk_covariance
 
 from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ, TangentSpace
 from rplvq.arrays import subset
@@ -89,19 +90,16 @@ def test_weights_count_points(whiten, make):
 
 
 @MAKE
-def test_the_covariance_is_that_of_scikit_learn(make):
-    X, groups = make(np.random.default_rng(5), 31, 3), np.append(np.arange(30) % 10 // 4, 3)
+def test_whitened_distances_are_those_of_mahalanobis(make):
+    X, groups = make(np.random.default_rng(5), 30, 3), np.arange(30) % 3
     plain, codes = TangentSpace().referenced(X)
     vectors = np.array([real_coordinates(code, make is hpd) for code in codes])
-    counts = np.bincount(groups)[:3]  # a class of one sample has no covariance
-    assert counts.tolist() == [12, 12, 6]
-    wanted = np.average([ledoit_wolf(vectors[groups == g])[0] for g in range(3)], axis=0, weights=counts)
-    manifold, _ = TangentSpace(whiten=True).referenced(X, groups)
-    assert_allclose(manifold.covariance, wanted, atol=1e-10)
+    manifold, _ = TangentSpace(whiten=True, shrinkage=0.2).referenced(X, groups)
+    rests = vectors - np.array([vectors[groups == g].mean(axis=0) for g in range(3)])[groups]
+    assert_allclose(manifold.covariance, shrunk_covariance(rests.T @ rests / 30, 0.2), atol=1e-10)
+    assert manifold.shrinkage == 0.2
     assert_allclose(manifold.reference, plain.reference, atol=1e-12)
-    mahalanobis = np.linalg.inv(scipy.linalg.sqrtm(manifold.covariance))
-    wanted = vectors @ mahalanobis
-    d = np.linalg.norm(wanted[:, None] - wanted, axis=-1)
+    d = cdist(vectors, vectors, "mahalanobis", VI=np.linalg.inv(manifold.covariance))
     assert_allclose(table(manifold, manifold.encode(X)), d, atol=1e-9)
 
 
@@ -192,6 +190,9 @@ REFUSED = {
     "whiten": ({"whiten": "yes"}, "whiten must be True or False, got 'yes'"),
     "covariance alone": ({"covariance": np.eye(3), "whiten": True}, "covariance is given with reference=None"),
     "covariance unused": ({"covariance": np.eye(3), "reference": np.eye(2)}, "covariance is given with whiten=False"),
+    "shrinkage unused": ({"shrinkage": 0.5}, "shrinkage is given with whiten=False"),
+    "shrinkage of 0": ({"shrinkage": 0, "whiten": True}, "shrinkage must be a number above 0 and at most 1, .* got 0"),
+    "shrinkage in words": ({"shrinkage": "auto", "whiten": True}, "shrinkage must be a number .* got 'auto'"),
     "covariance of another size": (
         {"covariance": np.eye(5), "reference": np.eye(2), "whiten": True},
         "must be real and have 3 rows .* or 4 .* got 5",
@@ -251,7 +252,9 @@ def test_relearning_is_a_linear_change_of_codes():
     X, groups = spd(np.random.default_rng(16), 24, 3), np.arange(24) % 2
     manifold, codes = TangentSpace(whiten=True).referenced(X, groups)
     fold, kept, held = manifold.relearned(codes[:16], codes[16:], groups[:16])
-    wanted, _ = TangentSpace(manifold.reference, whiten=True).referenced(X[:16], groups[:16])
+    assert fold.shrinkage == manifold.shrinkage
+    whitened = TangentSpace(manifold.reference, whiten=True, shrinkage=manifold.shrinkage)
+    wanted, _ = whitened.referenced(X[:16], groups[:16])
     assert_allclose(fold.covariance, wanted.covariance, atol=1e-10)
     assert_allclose(np.concatenate([kept, held]), wanted.encode(X), atol=1e-9)
     plain, codes = TangentSpace().referenced(X)

@@ -1,0 +1,195 @@
+"""The covariance of samples within their groups, shrunk so that each sample is classified well by the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import attrs
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from rplvq.arrays import block_slices, distinct
+from rplvq.manifolds._coordinates import coordinates
+from rplvq.protocols import Array
+
+CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
+"""Values of the shrinkage that are compared."""
+ENOUGH = 2000
+"""Number of samples that decide between them well enough. Of more samples, so many at equal intervals are left out."""
+LOG_SCALES = (-8.0, 3.0)
+"""Logarithms of the bounds of the factor that scales scores. It is 1 for many normally distributed samples."""
+LEAST = 1e-6
+"""Smallest shrinkage of a single group. It keeps the covariance of a few samples invertible."""
+COINCIDENT = 1e-24
+"""Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
+
+
+class Shrunk(NamedTuple):
+    """A covariance (m, m), and how far it was shrunk towards a multiple of the identity."""
+
+    covariance: Array
+    shrinkage: float
+
+
+def within_covariance(
+    codes: Array, m: int, groups: Array | None = None, weights: Array | None = None, shrinkage: float | None = None
+) -> Shrunk:
+    """Return the shrunk covariance of Hermitian matrices (N, n, n) within groups, ``(1 - s) S + s tr(S) / m I``.
+
+    S is the weighted covariance of the deviations from the means of the groups. By default the shrinkage s is the one
+    of 15 values with which the samples are classified best, each by a linear discriminant analysis of all others
+    (:func:`leave_one_out_scores`). The loss is the mean negative log-posterior, with the best common scale of the
+    scores. The samples of a single group can't be classified, and s is then that of Ledoit and Wolf (2004,
+    doi:10.1016/S0047-259X(03)00096-4).
+
+    Parameters
+    ----------
+    codes : ndarray of shape (N, n, n)
+        Hermitian matrices.
+    m : int
+        Number of real coordinates: n (n + 1) / 2, or n^2 for complex matrices.
+    groups : ndarray of shape (N,), optional
+        Group of each sample, which is its class in a fit; by default all are in one.
+    weights : ndarray of shape (N,), optional
+        Weights that are not negative; by default 1. A weight w counts as w copies of a sample.
+    shrinkage : float, optional
+        The value of s, if it is known.
+
+    Raises
+    ------
+    ValueError
+        If all samples of each group are equal.
+    """
+    data = _Within.of(codes, m, groups, weights)
+    covariance = data.scatter / data.weights.sum()
+    variance = float(np.trace(covariance)) / m
+    if not variance > COINCIDENT:
+        raise ValueError(
+            f"whiten=True needs a class with at least two different samples, but the {len(codes)} samples have none: "
+            "pass more samples, or set whiten=False"
+        )
+    if shrinkage is None:
+        shrinkage = _ledoit_wolf(data) if len(data.means) < 2 else _best_for_classification(data)
+    return Shrunk((1.0 - shrinkage) * covariance + shrinkage * variance * np.eye(m), shrinkage)
+
+
+@attrs.frozen(eq=False)
+class _Within:
+    """Distinct samples, the means of their groups, and the scatter within the groups."""
+
+    codes: Array  # (N, n, n)
+    rows: Array  # (M,), the distinct samples
+    groups: Array  # (M,), indices 0..G-1
+    weights: Array  # (M,), positive
+    means: Array  # (G, m)
+    scatter: Array  # (m, m), weighted sum of r r^T over the deviations r from the means
+
+    @classmethod
+    def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None) -> _Within:
+        """Compute the means and the scatter, which do not depend on the order of the samples."""
+        names = np.zeros(len(codes), dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
+        rows, counts = distinct(codes, names, weights)
+        mine = np.unique(names[rows], return_inverse=True)[1]  # samples of weight 0 are not among the rows
+        counts = np.ones(len(rows)) if counts is None else counts
+        empty = cls(codes, rows, mine, counts, np.zeros((mine.max() + 1, m)), np.zeros((m, m)))
+        means, scatter = np.zeros_like(empty.means), np.zeros((m, m))
+        for part, vectors in empty.deviations():
+            means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors
+        centred = attrs.evolve(empty, means=means / np.bincount(mine, counts)[:, None])
+        for part, rests in centred.deviations():
+            scatter += (rests.T * counts[part]) @ rests
+        return attrs.evolve(centred, scatter=scatter)
+
+    def deviations(self) -> Iterator[tuple[slice, Array]]:
+        """Yield slices of the samples, and their deviations (B, m) from the means of their groups."""
+        m = self.means.shape[1]
+        for part in block_slices(len(self.rows), 64 * m):
+            yield part, self.deviations_of(np.arange(len(self.rows))[part])
+
+    def deviations_of(self, places: Array) -> Array:
+        """Return the deviations (B, m) of the samples at places (B,) from the means of their groups."""
+        return coordinates(self.codes[self.rows[places]], self.means.shape[1]) - self.means[self.groups[places]]
+
+
+def _ledoit_wolf(data: _Within) -> float:
+    """Return the shrinkage of :func:`sklearn.covariance.ledoit_wolf`, which does not support weights."""
+    total, m = float(data.weights.sum()), len(data.scatter)
+    scatter = data.scatter / total
+    square, variance = float(np.vdot(scatter, scatter)), float(np.trace(scatter)) / m
+    fourth = sum(data.weights[part] @ np.vecdot(rests, rests) ** 2 for part, rests in data.deviations()) / total
+    spread, error = square - m * variance**2, (fourth - square) / total
+    return 1.0 if error >= spread else float(max(error / spread, LEAST))
+
+
+def _best_for_classification(data: _Within) -> float:
+    """Return the candidate with the smallest leave-one-out loss, the largest of equally good ones."""
+    totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
+    places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
+    places = places[np.linspace(0, len(places) - 1, min(len(places), ENOUGH)).astype(int)]
+    if len(everything) < len(data.scatter):  # then the samples span fewer dimensions
+        weighted = np.sqrt(data.weights)[:, None] * data.deviations_of(everything)
+        _, singular, basis = np.linalg.svd(weighted, full_matrices=False)
+        spectrum = singular**2, basis.T
+    else:
+        spectrum = np.linalg.eigh(data.scatter)
+    groups, weights = data.groups[places], data.weights[places]
+    rests, middle = data.deviations_of(places), data.means.mean(axis=0)
+    scores = leave_one_out_scores(rests, groups, weights, data.means - middle, totals, *spectrum)
+    losses = [_calibrated_loss(found, groups, weights) for found in scores]
+    return CANDIDATES[int(np.argmin(losses))]
+
+
+def leave_one_out_scores(
+    rests: Array, groups: Array, weights: Array, means: Array, totals: Array, eigenvalues: Array, basis: Array
+) -> Iterator[Array]:
+    """Yield, for each candidate of the shrinkage, the scores (B, G) of samples by the discriminant of all others.
+
+    The scores are ``-(x - mu_k)^T A^-1 (x - mu_k) / 2``. The means ``mu_k`` of the groups and the scatter S' within
+    them are computed without the sample, and ``A = ((1 - s) S' + s t I) / W'`` with the total weight W' of the other
+    samples. Only the multiple t of the identity is that of all samples.
+
+    Let r be the deviation of a sample of weight w from the mean of its group, whose total weight is T. Then its
+    deviation from the mean of the others is ``T / (T - w) r``, and ``S' = S - w T / (T - w) r r^T``. By the formula of
+    Sherman and Morrison (1950, doi:10.1214/aoms/1177729893), one decomposition of S is enough for all samples.
+
+    Parameters
+    ----------
+    rests : ndarray of shape (B, m)
+        Deviations of samples from the means of their groups.
+    groups, weights : ndarray of shape (B,)
+        Group indices and weights of these samples; a group has more weight than each of its samples.
+    means, totals : ndarray of shape (G, m) and (G,)
+        Means and total weights of the groups.
+    eigenvalues, basis : ndarray of shape (p,) and (m, p)
+        The eigenvalues of the scatter S within groups, and its eigenvectors. Those of the eigenvalue 0 may lack.
+    """
+    inner, centers, own = rests @ basis, means @ basis, (np.arange(len(rests)), groups)
+    outer = means - centers @ basis.T  # the parts of the means in directions without scatter
+    ratio = totals[groups] / (totals[groups] - weights)
+    target = eigenvalues.sum() / len(basis)
+    for shrinkage in CANDIDATES:
+        inverse = 1.0 / ((1.0 - shrinkage) * eigenvalues + shrinkage * target)
+        products = (centers * inverse) @ centers.T + outer @ outer.T / (shrinkage * target)
+        lengths = np.diag(products)
+        between = lengths[:, None] - 2 * products + lengths  # (G, G), squared distances of the means
+        length, mixed = inner**2 @ inverse, inner @ (centers * inverse).T
+        towards = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k), B = (1 - s) S + s t I
+        sqdist = towards + mixed[own][:, None] - mixed + between[groups]
+        towards[own], sqdist[own] = length * ratio, length * ratio**2
+        lost = (1.0 - shrinkage) * weights * ratio
+        sqdist += (lost / (1.0 - lost * length))[:, None] * towards**2
+        yield -0.5 * (totals.sum() - weights)[:, None] * sqdist
+
+
+def _calibrated_loss(scores: Array, groups: Array, weights: Array) -> float:
+    """Return the weighted mean of the negative log-posterior of the true group, with the best scale of the scores."""
+    gains = scores - scores[np.arange(len(scores)), groups][:, None]  # over the true group
+    best = gains.max(axis=1)
+    rests, shares = gains - best[:, None], weights / weights.sum()
+
+    def loss(log_scale: float) -> float:
+        scale = np.exp(log_scale)
+        return float(shares @ (scale * best + np.log(np.exp(scale * rests).sum(axis=1))))
+
+    return float(minimize_scalar(loss, bounds=LOG_SCALES, method="bounded", options={"xatol": 0.03}).fun)
