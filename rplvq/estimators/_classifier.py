@@ -340,7 +340,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> object_of = np.arange(len(y)) // 8
         >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=object_of)
         >>> model.trials_["n_folds"]
-        array([2, 2, 2, 2])
+        array([3, 2, 3, 3])
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)

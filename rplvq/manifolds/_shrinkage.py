@@ -19,6 +19,8 @@ ENOUGH = 2000
 """Number of samples that decide between them well enough. Of more samples, so many at equal intervals are left out."""
 LOG_SCALES = (-8.0, 3.0)
 """Logarithms of the bounds of the factor that scales scores. It is 1 for many normally distributed samples."""
+DEPENDENT = 1e-10
+"""Relative eigenvalue below which a direction counts as one in which samples do not vary."""
 LEAST = 1e-6
 """Smallest shrinkage of a single group. It keeps the covariance of a few samples invertible."""
 COINCIDENT = 1e-24
@@ -98,7 +100,8 @@ class _Within:
             means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors
         centred = attrs.evolve(empty, means=means / np.bincount(mine, counts)[:, None])
         for part, rests in centred.deviations():
-            scatter += (rests.T * counts[part]) @ rests
+            weighted = np.sqrt(counts[part])[:, None] * rests
+            scatter += weighted.T @ weighted
         return attrs.evolve(centred, scatter=scatter)
 
     def deviations(self) -> Iterator[tuple[slice, Array]]:
@@ -127,10 +130,11 @@ def _best_for_classification(data: _Within) -> float:
     totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
     places = places[np.linspace(0, len(places) - 1, min(len(places), ENOUGH)).astype(int)]
-    if len(everything) < len(data.scatter):  # then the samples span fewer dimensions
+    if len(everything) < len(data.scatter):  # then the products of the samples are a smaller matrix
         weighted = np.sqrt(data.weights)[:, None] * data.deviations_of(everything)
-        _, singular, basis = np.linalg.svd(weighted, full_matrices=False)
-        spectrum = singular**2, basis.T
+        eigenvalues, vectors = np.linalg.eigh(weighted @ weighted.T)
+        kept = eigenvalues > DEPENDENT * eigenvalues[-1]
+        spectrum = eigenvalues[kept], weighted.T @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
     else:
         spectrum = np.linalg.eigh(data.scatter)
     groups, weights = data.groups[places], data.weights[places]

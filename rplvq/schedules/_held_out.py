@@ -52,7 +52,8 @@ class HeldOut:
        folds are held out if they already hold 1000 samples, or if trials would have fewer than four epochs. If ``fit``
        is given groups, whole groups are dealt in place of samples.
     2. The trials are short: those of one sigma2 value visit at most 0.35 times as many samples as ``max_epochs`` epochs
-       of the fit do. (A trial has at least one epoch.) With few epochs the default step size is larger, up to a cap, so
+       of the fit do, or 3000 samples if that is more and ``max_epochs`` is below 100. (A trial has at least one epoch,
+       and at most ``max_epochs``.) With few epochs the default step size is larger, up to a cap, so
        that prototypes can move about as far as in the fit. Each value of sigma2 is tried with both default step sizes,
        see the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
     3. Among the candidates that train, the first one whose loss is at most two standard errors above the smallest is

@@ -32,6 +32,10 @@ MANY = 3.0
 """Number of samples per free number of the prototypes above which it is not tried, because training is better."""
 MIN_TRIAL_EPOCHS = 4
 """Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
+FEW_VISITS = 3000
+"""How many samples the trials of one sigma2 value may visit even in a short fit, because this takes little time."""
+LONG = 100
+"""Number of epochs above which a fit is not short."""
 
 
 class Choice(NamedTuple):
@@ -76,17 +80,20 @@ class Choice(NamedTuple):
         return f"chose {what}: held-out loss {won.loss:.4g} of {losses}"
 
 
-def trial_size(max_epochs: int, n_samples: int, n_plans: int = 1) -> tuple[int, int]:
+def trial_size(max_epochs: int, n_samples: int, n_plans: int = 1, n_visits: int | None = None) -> tuple[int, int]:
     """Return on how many folds and for how many epochs each of ``n_plans`` candidates is tried.
+
+    ``n_visits`` is the number of visits of an epoch, if it is not that of the samples.
 
     Examples
     --------
     >>> trial_size(100, 200), trial_size(100, 5000), trial_size(10, 200), trial_size(1, 200)
-    ((4, 11), (1, 46), (1, 4), (1, 1))
+    ((4, 11), (1, 46), (4, 5), (4, 1))
     """
-    n_epochs = TRIAL_BUDGET * max_epochs / (1 - 1 / FOLDS) / n_plans
+    n_epochs = max(TRIAL_BUDGET * max_epochs, min(FEW_VISITS / max(n_visits or n_samples, 1), TRIAL_BUDGET * LONG))
+    n_epochs /= (1 - 1 / FOLDS) * n_plans
     n_folds = max(min(FOLDS, -(-MAX_HELD_OUT * FOLDS // max(n_samples, 1)), int(n_epochs / MIN_TRIAL_EPOCHS)), 1)
-    return n_folds, max(int(n_epochs / n_folds), 1)
+    return n_folds, max(min(int(n_epochs / n_folds), max_epochs), 1)
 
 
 def choose_sigma2(
@@ -141,7 +148,7 @@ def choose_sigma2(
     >>> evidence = initial_evidence(trainer.manifold, trainer.cost, *first, samples)
     >>> choice = choose_sigma2(HeldOut(), trainer, evidence, samples, 4, np.random.default_rng(0))
     >>> [trial.n_epochs for trial in choice.trials]
-    [2, 2, 0]
+    [4, 4, 0]
     """
     n = n_samples or samples.total_weight
     start, is_tried = None, "discriminant" in rule.candidates and trainer.max_epochs > 0
@@ -163,7 +170,8 @@ def choose_sigma2(
     n_values = sum(not is_untrained(value) for value in rule.candidates)
     dealing, seed = (int(number) for number in copy.deepcopy(rng).integers(2**31, size=2))
     # The trials of one sigma2 value split its budget of epochs.
-    n_folds, n_epochs = trial_size(max_epochs or trainer.max_epochs, len(samples), len(training) // n_values)
+    n_plans, n_visits = len(training) // n_values, samples.n_visits
+    n_folds, n_epochs = trial_size(max_epochs or trainer.max_epochs, len(samples), n_plans, n_visits)
     rows = deal_folds(samples, evidence.labels, np.random.default_rng(dealing))[:n_folds]
     folds = (make_fold(trainer, samples, *fold, n_classes, seed) for fold in rows)
     judge = Judge(trainer, (), n_epochs, samples, n, len(rows))

@@ -61,8 +61,9 @@ def test_the_scores_are_those_of_a_discriminant_without_the_sample(n_samples, n_
         assert_allclose(scores, wanted, rtol=1e-7)
 
 
-def test_the_chosen_shrinkage_is_the_best_of_leave_one_out_with_scikit_learn():
-    vectors, y = problem()
+@pytest.mark.parametrize("n_samples", [45, 9])  # with nine samples, their products are decomposed
+def test_the_chosen_shrinkage_is_the_best_of_leave_one_out_with_scikit_learn(n_samples):
+    vectors, y = problem(n_samples=n_samples)
 
     def loss(shrinkage):
         lda = LinearDiscriminantAnalysis("lsqr", shrinkage=shrinkage, priors=np.full(3, 1 / 3))
