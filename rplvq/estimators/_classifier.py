@@ -74,6 +74,7 @@ from rplvq.training import (
     State,
     Trainer,
     append_columns,
+    columns,
     edge_trouble,
     history_row,
     if_possible,
@@ -184,8 +185,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     trials_ : dict of str to ndarray
         The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or prototypes without
         training (step size 0): those of a discriminant, if it was tried, and in the last row the initial ones. The
-        columns are sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error
-        and seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
+        columns are rule, sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error and
+        seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
         for (a number, a schedule, "half_median", or "auto" in ``partial_fit``), and its columns are empty if no trial
         was possible.
     n_epochs_ : int
@@ -387,6 +388,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
 
+        Each call trains. Only ``fit`` holds samples out and keeps the class means where training does not help. Begin
+        with ``fit`` if you can, and pass each batch once.
+
         The first call chooses the initial prototypes, sigma2, the start of the step size (if they are not given) and
         the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules.
         Schedules advance by one epoch per call up to ``max_epochs``, where they stay. A default step size is then one
@@ -429,6 +433,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             its first sample.
         FloatingPointError
             As for fit.
+
+        Warns
+        -----
+        DivergenceWarning
+            If more than a tenth of the steps of the call were cut.
 
         Examples
         --------
@@ -474,6 +483,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 row = history_row(state, Score(0.0, 0.0), 0, 0.0)
             history = append_columns({} if first else self.history_, row)
             store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
+        warn_of([step_trouble(columns([row]), samples.n_visits)], 2)
         return self
 
     def _begin_stream(

@@ -67,6 +67,7 @@ class Choice(NamedTuple):
     def columns(self) -> dict[str, Array]:
         """Return the trials with one array per column, and which one was chosen."""
         found = {name: np.array([getattr(trial, name) for trial in self.trials]) for name in Trial._fields}
+        found["rule"] = found["rule"].astype(str)  # without trials, too
         return found | {"chosen": np.arange(len(self.trials)) == self.winner}
 
     def line(self) -> str:
@@ -214,9 +215,9 @@ def plans_of(
     for value in rule.candidates:
         if not is_untrained(value):
             schedule = resolve_sigma2(value, lambda: evidence)
-            plans += [Plan(schedule, share, isinstance(value, str)) for share in shares]
+            plans += [Plan(str(value), schedule, share, isinstance(value, str)) for share in shares]
         elif value == "discriminant" and start is not None:
-            plans.append(Plan(None, start=start))
+            plans.append(Plan(value, None, start=start))
         elif value == "untrained" and not must_train:
-            plans.append(Plan(None))
+            plans.append(Plan(value, None))
     return plans

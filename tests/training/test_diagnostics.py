@@ -121,6 +121,17 @@ def test_steps_that_are_mostly_cut_are_named_with_the_cure(batch_size):
     assert model.history_["n_capped"].sum() > 24
 
 
+def test_a_batch_of_a_stream_whose_steps_are_cut_warns_too():
+    V, y = vector_classes(shift=0.3)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=0.01, step_size=50.0, max_epochs=3, random_state=0)
+    for call in range(2):
+        with pytest.warns(DivergenceWarning, match=rf"\d+ of 32 steps of epoch {call + 1} were cut") as caught:
+            model.partial_fit(V, y)
+        assert caught[0].filename == __file__
+        assert model.n_epochs_ == call + 1
+    RiemannianLVQ("euclidean_vectors", random_state=0).partial_fit(V, y).partial_fit(V, y)
+
+
 def test_a_warning_is_given_once_a_fit_and_after_it():
     V, y = vector_classes(shift=0.3)
     model = RiemannianLVQ("euclidean_vectors", sigma2=0.01, step_size=50.0, max_epochs=5, random_state=0)

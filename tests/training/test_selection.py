@@ -344,9 +344,9 @@ def planted(*columns, weights=None, n_tried=2):
     object.__setattr__(judge, "n_held", len(columns[0][1]))
     found = []
     for index, (name, losses, error) in enumerate(columns):
-        plan, losses = Plan(Constant(1.0 + index)), np.asarray(losses, float)
+        plan, losses = Plan("auto", Constant(1.0 + index)), np.asarray(losses, float)
         if name in ("discriminant", "untrained"):
-            plan = Plan(None, start=cast(Any, object()) if name == "discriminant" else None)
+            plan = Plan(name, None, start=cast(Any, object()) if name == "discriminant" else None)
         found.append(Judged(plan, 1.0, np.empty((len(losses), 3)), 1.0, losses, judge.mean(losses), error, 0.0))
     return judge, found
 
@@ -622,6 +622,16 @@ def test_where_training_harms_the_class_means_stay():
     assert len(model.partial_fit(S, y).history_["epoch"]) == 2
 
 
+def test_the_trials_name_their_candidates():
+    S, y = make_syn2(30, random_state=0)
+    model = RiemannianLVQ(max_epochs=10, random_state=0).fit(S, y)
+    assert model.trials_["rule"].tolist() == ["auto", "auto", "discriminant", "untrained"]
+    model = RiemannianLVQ(sigma2=HeldOut([0.5, Annealed(), "half_median"]), max_epochs=4, random_state=0).fit(S, y)
+    numbers = [rule for rule in ("0.5", str(Annealed()), "half_median") for _ in range(2)]
+    assert model.trials_["rule"].tolist() == numbers
+    assert RiemannianLVQ(max_epochs=0).fit(S, y).trials_["rule"].dtype.kind == "U"
+
+
 def test_partial_fit_trains_from_its_first_batch_on():
     S, y = make_syn2(60, random_state=0)
     means = RiemannianLVQ(sigma2=1.0, max_epochs=0).fit(S, y)
@@ -818,7 +828,8 @@ def test_an_integer_weight_is_a_repetition(rule, max_epochs):
     weights = np.random.default_rng(0).integers(0, 3, len(y))
     model = RiemannianLVQ("log_euclidean", sigma2=rule, max_epochs=max_epochs, random_state=0)
     weighted, repeated = clone(model).fit(S, y, weights), clone(model).fit(S.repeat(weights, 0), y.repeat(weights))
-    for name in set(weighted.trials_) - {"seconds"}:
+    assert weighted.trials_["rule"].tolist() == repeated.trials_["rule"].tolist()
+    for name in set(weighted.trials_) - {"rule", "seconds"}:
         assert_allclose(weighted.trials_[name], repeated.trials_[name], rtol=1e-9, atol=1e-12)
     assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
     assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
