@@ -4,13 +4,14 @@ Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifol
 Matrices". The weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from rplvq.costs import RSLVQ
 from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
-from rplvq.schedules import Annealed, StepSize
+from rplvq.protocols import Schedule
+from rplvq.schedules import Annealed, HeldOut, StepSize
 
 __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
@@ -27,7 +28,10 @@ def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: d
 
 
 def plrsq_const(
-    sigma2: Any = "half_median", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
+    sigma2: float | HeldOut | Literal["half_median", "auto"] = "half_median",
+    prototypes_per_class: Any = 1,
+    max_epochs: int = 100,
+    **other: Any,
 ) -> RiemannianLVQ:
     """PLRSQ-Const: the affine-invariant metric, the likelihood-ratio cost and a constant sigma2.
 
@@ -53,7 +57,10 @@ def plrsq_const(
 
 
 def plrsq_annealed(
-    sigma2: Any = "auto", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
+    sigma2: float | Schedule | Literal["auto"] = "auto",
+    prototypes_per_class: Any = 1,
+    max_epochs: int = 100,
+    **other: Any,
 ) -> RiemannianLVQ:
     """PLRSQ-AN: the affine-invariant metric, the likelihood-ratio cost and a sigma2 annealed from its start by 0.4.
 
@@ -81,7 +88,10 @@ def plrsq_annealed(
 
 
 def rslvq_projected(
-    sigma2: Any = "half_median", prototypes_per_class: Any = 1, max_epochs: int = 100, **other: Any
+    sigma2: float | Schedule | Literal["half_median", "auto"] = "half_median",
+    prototypes_per_class: Any = 1,
+    max_epochs: int = 100,
+    **other: Any,
 ) -> RiemannianLVQ:
     """RSLVQ of the paper's tables: the Frobenius distance, straight steps and eigenvalues raised to 1e-4.
 

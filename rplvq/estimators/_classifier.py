@@ -326,7 +326,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         TrainingInterruptedWarning
             After Ctrl-C; the model is complete by then.
         DivergenceWarning
-            If a prototype ended at the edge of the manifold, or if most steps were cut; with what helps.
+            If a prototype ended at the edge of the manifold, or if more than a tenth of the weights of an epoch were
+            cut; with what helps.
         UserWarning
             If samples were to be held out by groups, and no group can be held out.
 

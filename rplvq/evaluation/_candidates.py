@@ -1,22 +1,27 @@
 """The classifiers that a comparison takes: by metric and cost, by object, and baselines of other libraries."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
+from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
+from rplvq.manifolds import MetricName
 from rplvq.parts import MANIFOLD_METHODS, what_lacks
+from rplvq.protocols import Cost, Manifold, Schedule
 
 METRICS = ("affine_invariant", "log_euclidean")
-BASELINES = ("mdm", "tangent_space")
+BaselineName = Literal["mdm", "tangent_space"]
+"""The names of :data:`BASELINES` as a type, so that editors complete them."""
+BASELINES: tuple[BaselineName, ...] = ("mdm", "tangent_space")
 
 
 def default_estimators(
-    metrics: Iterable[Any] = METRICS,
-    costs: Iterable[Any] = ("rslvq",),
+    metrics: Iterable[MetricName | Manifold[Any] | Any] = METRICS,
+    costs: Iterable[CostName | Cost] = ("rslvq",),
     *,
     prototypes_per_class: Any = 1,
     max_epochs: int = 20,
-    sigma2: Any = "auto",
+    sigma2: float | Schedule | Literal["auto"] = "auto",
     random_state: Any = None,
 ) -> dict[str, Any]:
     """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and its class means.
@@ -75,7 +80,7 @@ def _parts(values: Any, argument: str) -> list[Any]:
     return parts
 
 
-def baseline_estimators(names: Iterable[str] = BASELINES) -> dict[str, Any]:
+def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, Any]:
     """Return classifiers of pyRiemann (extra ``paper``) to compare with.
 
     Parameters

@@ -1,7 +1,7 @@
 """The function ``compare``, which scores classifiers on the same folds."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -12,8 +12,10 @@ from rplvq.evaluation import _cross_validation
 from rplvq.evaluation._about import describe_run, settings_of
 from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
-from rplvq.evaluation._differences import check_test
+from rplvq.evaluation._differences import TestName, check_test
 from rplvq.evaluation._questions import find_questions
+from rplvq.manifolds import MetricName
+from rplvq.protocols import Manifold
 
 
 def compare(
@@ -21,12 +23,12 @@ def compare(
     y: Any,
     estimators: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
-    metrics: Iterable[Any] | None = None,
+    metrics: Iterable[MetricName | Manifold[Any] | Any] | None = None,
     cv: Any = 10,
     repeats: int = 1,
     scoring: Any = ("accuracy", "kappa"),
     groups: Any = None,
-    test: Literal["corrected_t", "wilcoxon"] = "corrected_t",
+    test: TestName = "corrected_t",
     n_jobs: int | None = None,
     verbose: int = 0,
     random_state: Any = None,

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._differences import check_test, difference_rows, p_values_of, turned
+from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of, turned
 from rplvq.evaluation._formats import as_csv, as_html, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import make_report
@@ -118,7 +118,7 @@ class Comparison:
     settings: tuple[str, ...] = attrs.field(converter=tuple[str, ...], default=(), kw_only=True)
     questions: tuple[Question, ...] = attrs.field(converter=tuple[Question, ...], default=(), kw_only=True)
     about: dict[str, str] = attrs.field(converter=_texts, factory=dict, kw_only=True)
-    test: str = attrs.field(converter=check_test, default="corrected_t", kw_only=True)
+    test: TestName = attrs.field(converter=check_test, default="corrected_t", kw_only=True)
 
     @sigma2.default
     def _no_sigma2(self) -> Array:
@@ -188,7 +188,7 @@ class Comparison:
         return (every,) if all_pairs or not self.questions else self.questions
 
     def p_values(
-        self, metric: str | None = None, *, test: str | None = None, correct: bool = True, all_pairs: bool = False
+        self, metric: str | None = None, *, test: TestName | None = None, correct: bool = True, all_pairs: bool = False
     ) -> dict[tuple[str, str], float]:
         """Test the pairs of estimators for a difference.
 
@@ -229,7 +229,7 @@ class Comparison:
         return float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
 
     def differences(
-        self, metric: str | None = None, *, test: str | None = None, all_pairs: bool = False
+        self, metric: str | None = None, *, test: TestName | None = None, all_pairs: bool = False
     ) -> list[dict[str, Any]]:
         """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
@@ -253,7 +253,7 @@ class Comparison:
             for row in difference_rows(pairs, self._scores(metric), self._test_to_train, test)
         ]
 
-    def conclusions(self, metric: str | None = None, *, test: str | None = None) -> list[str]:
+    def conclusions(self, metric: str | None = None, *, test: TestName | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
 
         Returns
@@ -290,7 +290,7 @@ class Comparison:
         """
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
-    def differences_to_csv(self, path: str | PathLike[str], *, test: str | None = None) -> None:
+    def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
         """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv` does; none for a single fold.
 
         Parameters

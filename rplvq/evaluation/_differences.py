@@ -1,16 +1,18 @@
 """The differences of pairs of estimators: p-values, confidence intervals and signs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
 from rplvq.protocols import Array
 
 Pair = tuple[str, str]
+TestName = Literal["corrected_t", "wilcoxon"]
+"""The names of :data:`TESTS` as a type, so that editors complete them."""
 TESTS = ("corrected_t", "wilcoxon")
 
 
-def check_test(test: str) -> str:
+def check_test(test: TestName) -> TestName:
     """Return the name of a test of differences; raise ValueError if there is no such test."""
     if test not in TESTS:
         raise ValueError(f"test must be {' or '.join(map(repr, TESTS))}, got {test!r}")
@@ -18,7 +20,7 @@ def check_test(test: str) -> str:
 
 
 def p_values_of(
-    pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: str, *, correct: bool = True
+    pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
 ) -> list[float]:
     """Return the p-value of each pair of names, by default after Holm's correction for the number of pairs.
 
@@ -34,7 +36,7 @@ def p_values_of(
     return [float(p) for p in holm(raw)] if correct else raw
 
 
-def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: str) -> list[Any]:
+def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: TestName) -> list[Any]:
     """Return one dict per pair of names, as :meth:`Comparison.differences` describes them."""
     rows = []
     for (first, second), p in zip(pairs, p_values_of(pairs, scores, ratio, test), strict=True):

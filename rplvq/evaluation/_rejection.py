@@ -1,6 +1,6 @@
 """Classification with a reject option: samples whose label is too uncertain get none."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn import get_config
@@ -15,6 +15,8 @@ from rplvq.exceptions import interrupts_raised
 from rplvq.parts import require_count
 from rplvq.protocols import Array
 
+CriterionName = Literal["posterior", "relative_distance"]
+"""The keys of :data:`CRITERIA` as a type, so that editors complete them."""
 CRITERIA = {"posterior": "predict_proba", "relative_distance": "transform"}
 """Method of the estimator that each criterion needs."""
 DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
@@ -92,7 +94,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         threshold: float | None = None,
         coverage: float | None = None,
-        criterion: str = "posterior",
+        criterion: CriterionName = "posterior",
         reject_label: Any = None,
         cv: int = 5,
     ) -> None:
@@ -262,7 +264,7 @@ def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
     return {method: {key: part(value) for key, value in given.items()} for method, given in routed.items()}
 
 
-def _certainty(model: Any, X: Any, criterion: str, routed: Any) -> Array:
+def _certainty(model: Any, X: Any, criterion: CriterionName, routed: Any) -> Array:
     if criterion == "posterior":
         return np.asarray(np.max(model.predict_proba(X, **routed["predict_proba"]), axis=-1))
     labels = getattr(model, "prototype_labels_", None)

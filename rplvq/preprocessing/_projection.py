@@ -1,6 +1,6 @@
 """SPDProjection: a learned map of large positive definite matrices to small ones, X -> V^H X V for orthonormal V."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
@@ -115,7 +115,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         n_components: int = 2,
         *,
         cost: CostName | Cost = "rslvq",
-        sigma2: float | str = "auto",
+        sigma2: float | Literal["auto"] = "auto",
         n_alternations: int = 0,
         classifier: RiemannianLVQ | None = None,
         max_iter: int = 100,

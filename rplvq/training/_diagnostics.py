@@ -1,7 +1,7 @@
 """Errors and warnings about what training left behind.
 
 Numbers that are not finite are errors. Two troubles leave finite numbers and are warnings: prototypes at the edge of
-the manifold, and steps of which most were cut.
+the manifold, and an epoch of which more than a tenth of the weights were cut.
 """
 
 import warnings

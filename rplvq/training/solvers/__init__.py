@@ -4,6 +4,6 @@ Stochastic descent reaches about the same accuracy in less time (see the page "B
 need a minimum of the cost itself, for example to compare costs or metrics without the noise of the step size.
 """
 
-from rplvq.training.solvers._minimize import SOLVERS, minimize
+from rplvq.training.solvers._minimize import SOLVERS, SolverName, minimize
 
-__all__ = ["SOLVERS", "minimize"]
+__all__ = ["SOLVERS", "SolverName", "minimize"]

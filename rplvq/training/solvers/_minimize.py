@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pymanopt import Problem
@@ -17,6 +17,8 @@ from rplvq.training._state import Meter, Result, State, columns, history_row
 from rplvq.training.solvers._objective import Objective
 from rplvq.training.solvers._stack import TANGENTS, PrototypeStack
 
+SolverName = Literal["cg", "trust_regions"]
+"""The names of :data:`SOLVERS` as a type, so that editors complete them."""
 SOLVERS = ("cg", "trust_regions")
 """Names of solvers: pymanopt's conjugate gradients and trust regions."""
 
@@ -58,7 +60,7 @@ class Recorder:
 
 
 def minimize(
-    name: str,
+    name: SolverName,
     manifold: Manifold[Any],
     cost: Cost,
     state: State,
