@@ -2,13 +2,18 @@
 
 ``{{ code: A metric }}`` becomes the Python block under that heading of CONTRIBUTING.md, ``{{ results: syn1 }}`` a
 table of the experiment syn1 from the records in examples/paper/results/full. ``{{ cite: paper }}`` and
-``{{ cite: software }}`` are BibTeX entries made from CITATION.cff.
+``{{ cite: software }}`` are BibTeX entries made from CITATION.cff. ``{{ report: compare }}`` shows what
+``python -m rplvq compare`` finds: a build runs the command if the library has changed since it last ran.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean, stdev
@@ -16,7 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "examples" / "paper" / "results" / "full"
-DIRECTIVE = re.compile(r"^\{\{ (code|results|cite): (.+?) \}\}$", flags=re.M)
+BUILD = ROOT / "build"
+DIRECTIVE = re.compile(r"^\{\{ (code|results|cite|report): (.+?) \}\}$", flags=re.M)
 
 
 def code(heading: str) -> str:
@@ -86,12 +92,41 @@ def bibtex(kind: str, name: str, fields: dict[str, str]) -> str:
     return "\n".join(["```bibtex", f"@{kind}{{{name},", *lines, "}", "```"])
 
 
-def expand(markdown: str) -> str:
-    """Replace all directives of a page."""
-    makers = {"code": code, "results": results, "cite": cite}
-    return DIRECTIVE.sub(lambda match: makers[match[1]](match[2]), markdown)
+def report(command: str) -> str:
+    """Return what a command finds, as :func:`excerpt` shows it; its report is kept until the library changes."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "rplvq").rglob("*.py")):
+        digest.update(path.read_bytes())
+    kept = BUILD / f"{command}-{digest.hexdigest()[:16]}.md"
+    if not kept.is_file():
+        BUILD.mkdir(exist_ok=True)
+        for old in BUILD.glob(f"{command}-*.md"):
+            old.unlink()
+        subprocess.run(  # noqa: S603 - our own command
+            [sys.executable, "-m", "rplvq", command, "--quiet", "--out", str(kept)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+    return excerpt(kept.read_text(encoding="utf-8"))
+
+
+def excerpt(text: str) -> str:
+    """Return the scores, the differences and the conclusions of a report, without seconds, which differ by machine."""
+    blocks = text.strip().split("\n\n")
+    tables = [number for number, block in enumerate(blocks) if block.startswith("| ")]
+    scores = ["|".join(line.split("|")[:-3]) + "|" for line in blocks[tables[0]].splitlines()]
+    conclusions = "\n>\n".join(f"> {sentence}" for sentence in blocks[tables[-1] + 1 :])
+    return "\n\n".join(["\n".join(scores), blocks[tables[1]], conclusions])
+
+
+def expand(markdown: str, *, run: bool = False) -> str:
+    """Replace all directives of a page; those that run a command only if ``run`` is true, because they take long."""
+    makers = {"code": code, "results": results, "cite": cite} | ({"report": report} if run else {})
+    return DIRECTIVE.sub(lambda found: makers[found[1]](found[2]) if found[1] in makers else found[0], markdown)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Mkdocs event: a page's text before it is rendered."""
-    return expand(markdown)
+    return expand(markdown, run=True)

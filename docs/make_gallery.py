@@ -176,7 +176,7 @@ def page(name: str, outcome: dict[str, Any]) -> str:
         recorded = f"""
 !!! info "Recorded results"
     These data are not part of the repository. The results below were recorded on {outcome["date"]} with rplvq
-    {outcome["version"]}. {" ".join(data.split())}
+    {outcome["version"]}. {" ".join(data.split())} [All data sets](../api/datasets.md#data-to-get-by-hand).
 """
     return f"""---
 title: "{title}"

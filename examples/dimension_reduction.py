@@ -7,10 +7,9 @@ day. Each day is recentred. Four components keep most of what 22 channels tell; 
 kappa of the class means (MDM) of the same matrices is beside that of the trained classifier, which gains from four
 components on. With two components it loses: the matrices tell too little to train on.
 
-Data: `bci2a_cov22.npz` holds, for each subject k from 1 to 9, the upper triangles of the 22 x 22 covariances of all
-trials (`sk_cov`, 576 x 253), their labels (`sk_y`) and which are of the second day (`sk_test`). The recordings are at
-<https://www.bbci.de/competition/iv/>, and MOABB downloads them as `BNCI2014_001`; `examples/paper/bci2a_moabb.py`
-computes such covariances from them. Put the file into the folder that the environment variable RPLVQ_DATA names.
+Data: `bci2a_cov22.npz` holds 22 x 22 covariances of 576 trials of each of nine subjects. After `pip install moabb`,
+`python -m examples.paper.bci2a_moabb data/bci2a_cov22.npz` in a clone of the repository makes it from the recordings
+of <https://www.bbci.de/competition/iv/>. The environment variable RPLVQ_DATA names its folder, by default `data`.
 """
 
 import os

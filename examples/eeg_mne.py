@@ -7,8 +7,9 @@ filters, and each has a pattern on the scalp. The rhythm of a hand area is weake
 Training moves prototypes away from each other, so they show the differences between the classes larger than they are.
 
 If the environment variable RPLVQ_DATA names a folder with `eegmmi_s001_raw.npz`, the trials are those of subject 1 of
-PhysioNet's EEG Motor Movement/Imagery data set. Otherwise they are simulated by dipoles in a spherical head: a rhythm
-in the hand area of each hemisphere, alpha waves whose strength differs from trial to trial, and pink noise everywhere.
+PhysioNet's EEG Motor Movement/Imagery data set; the page "Data sets" of the documentation shows how to make the file.
+Otherwise they are simulated by dipoles in a spherical head: a rhythm in the hand area of each hemisphere, alpha waves
+whose strength differs from trial to trial, and pink noise everywhere.
 """
 
 import os

@@ -11,9 +11,9 @@ Do shares mean something? Deleting the component with the largest of 22 shares, 
 changes 62 % of the predictions; deleting a random one changes 8 %. Deleting channels in the order of their shares for
 the true class lowers the accuracy faster than in the order of permutation importance, which is one for all trials.
 
-Data: `bci2a_cov22.npz` holds, for each subject k from 1 to 9, the upper triangles of the 22 x 22 covariances of all
-trials (`sk_cov`, 576 x 253), their labels (`sk_y`) and which are of the second day (`sk_test`). To make them, see
-`examples/paper/bci2a_moabb.py`. Put the file into the folder that the environment variable RPLVQ_DATA names.
+Data: `bci2a_cov22.npz` holds 22 x 22 covariances of 576 trials of each of nine subjects. After `pip install moabb`,
+`python -m examples.paper.bci2a_moabb data/bci2a_cov22.npz` in a clone of the repository makes it from the recordings
+of <https://www.bbci.de/competition/iv/>. The environment variable RPLVQ_DATA names its folder, by default `data`.
 """
 
 import os

@@ -7,9 +7,10 @@ returns an image of labels. Three classifiers learn from 400 pixels per kind of 
 Riemannian distance to mean (MDM), and trained prototypes.
 
 If the environment variable RPLVQ_DATA names a folder with `polsar_sf_airsar_T3.npz`, the scene is San Francisco,
-recorded by AIRSAR, with the labels of PolSF. (Its list names the labels in another order than its map shows them: the
-ocean is 3. The names here are those of the places.) Otherwise it is simulated: fields of five kinds of ground, with
-the mean matrices of that scene, whose power and orientation differ from field to field, and four looks per pixel.
+recorded by AIRSAR, with the labels of PolSF; the page "Data sets" of the documentation shows how to make the file.
+(The list of PolSF names the labels in another order than its map shows them: the ocean is 3. The names here are those
+of the places.) Otherwise it is simulated: fields of five kinds of ground, with the mean matrices of that scene, whose
+power and orientation differ from field to field, and four looks per pixel.
 """
 
 import os

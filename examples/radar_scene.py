@@ -8,7 +8,8 @@ classifier of the class means (MDM) is trained and tested on the same pixels.
 Data: `polsar_sf_airsar_T3.npz` holds the nine real planes of the coherency matrices (`planes`, `plane_names`) and the
 labels. The planes are at <https://www.ietr.fr/polsarpro-bio/sanfrancisco> (courtesy of NASA-JPL), and the labels at
 <https://github.com/liuxuvip/PolSF> (Liu, Jiao and Liu, "PolSF: PolSAR image dataset on San Francisco",
-arXiv:1912.07259). Put the file into the folder that the environment variable RPLVQ_DATA names.
+arXiv:1912.07259). The page "Data sets" of the documentation shows how to make the file. The environment variable
+RPLVQ_DATA names its folder, by default `data`.
 """
 
 import os
@@ -56,10 +57,14 @@ means = RiemannianLVQ(max_epochs=0, n_jobs=2).fit(scene[train], labels[train])
 # %% Classify every pixel; score the other blocks, at least 8 pixels away from the training blocks
 predicted, by_means = (each.predict(scene.reshape(-1, 3, 3)).reshape(labels.shape) for each in (model, means))
 far = (labels > 0) & ~maximum_filter(is_training_block, 17)
-print(f"{np.count_nonzero(far)} labelled pixels")
+titles = ["accuracy", *names]
+print(f"{np.count_nonzero(far)} labelled pixels: accuracy, and share of the pixels of each class that is found")
+print(" " * 18, *titles, sep="  ")
 for name, found in (("class means (MDM)", by_means), ("trained, 20 epochs", predicted)):
-    kinds = [f"{kind} {np.mean(found[far & (labels == k)] == k):.3f}" for k, kind in enumerate(names, start=1)]
-    print(f"{name:18s} accuracy {np.mean((found == labels)[far]):.3f}; found of {', '.join(kinds)}")
+    shares = [
+        np.mean(found[far & chosen] == labels[far & chosen]) for chosen in (far, *(labels == k for k in range(1, 6)))
+    ]
+    print(f"{name:18s}", *(f"{share:{len(title)}.3f}" for title, share in zip(titles, shares, strict=True)), sep="  ")
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
 colors = ListedColormap(["#DDDDDD", "#56B4E9", "#009E73", "#D55E00", "#E69F00", "#CC79A7"])

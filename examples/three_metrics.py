@@ -5,6 +5,8 @@ affine-invariant, the Log-Euclidean and the Euclidean metric on handwritten digi
 distance to the class means) and after 20 epochs with the same cost. Each dot is a fold.
 """
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 
 from rplvq.datasets import load_digits_covariances
@@ -24,7 +26,7 @@ for row in result.rows:
 
 # %% The test accounts for training data that folds share
 for sentence in result.conclusions():
-    print(sentence)
+    print("", fill(sentence, width=100), sep="\n")
 
 figure, ax = plt.subplots(figsize=(9, 4.6), layout="constrained")
 plot_comparison(result, ax=ax)

@@ -1,18 +1,23 @@
-"""BCI Competition IV 2a from its recordings, which MOABB downloads: the paper's preprocessing."""
+"""BCI Competition IV 2a from its recordings, which MOABB downloads: the paper's preprocessing.
+
+``python -m examples.paper.bci2a_moabb data/bci2a_cov22.npz`` writes the file that the examples and experiments read.
+"""
 
 from __future__ import annotations
 
+import argparse
+import pathlib
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy.signal import butter, sosfilt
 
-from examples.paper.data import Split
+from examples.paper.data import N_CHANNELS, Split
 from rplvq.preprocessing import trial_covariances
 from rplvq.protocols import Array
 
-__all__ = ["filtered_trials", "load_moabb", "recording_covariances"]
+__all__ = ["arrays_of", "filtered_trials", "load_moabb", "recording_covariances", "write"]
 
 MICROVOLTS = 1e6
 
@@ -77,9 +82,9 @@ def recording_covariances(recording: Array, cues: Iterable[int], rate: float) ->
 def load_moabb(subject: int) -> Split:
     """Download one subject by MOABB (``BNCI2014_001``) and compute the paper's covariances.
 
-    This function needs a network connection and the packages moabb and mne. It was written from MOABB's documentation
-    and tested only with a substitute for MOABB. Compare its output with :func:`examples.paper.data.load_bci2a` before
-    you rely on it. The paper does not say whether its filter was causal; the filter here is.
+    This function needs a network connection and the packages moabb and mne. It was run with MOABB 1.7 on simulated
+    recordings in the format of the real ones, and not on these. The paper does not say whether its filter was causal;
+    the filter here is, so covariances can differ from those that the paper's authors published.
 
     Parameters
     ----------
@@ -110,17 +115,43 @@ def load_moabb(subject: int) -> Split:
     return Split(*parts[0], *parts[1])
 
 
+def arrays_of(subject: int, split: Split) -> dict[str, Array]:
+    """Return the arrays of one subject by their names in bci2a_cov22.npz: ``sk_cov``, ``sk_y`` and ``sk_test``.
+
+    ``sk_cov`` (N, 253) holds the upper triangles of all covariances, row by row, and ``sk_test`` (N,) is True for
+    those of the second session.
+    """
+    X, y = (np.concatenate(parts) for parts in ((split.X_train, split.X_test), (split.y_train, split.y_test)))
+    rows, columns = np.triu_indices(N_CHANNELS)
+    test = np.arange(len(y)) >= len(split.y_train)
+    return {f"s{subject}_cov": X[:, rows, columns], f"s{subject}_y": y.astype(np.int64), f"s{subject}_test": test}
+
+
+def write(path: pathlib.Path) -> None:
+    """Download all nine subjects, and write their covariances as a new file that ``load_bci2a`` reads."""
+    if path.exists():
+        raise SystemExit(f"{path} exists: remove it first, or give another name")
+    arrays: dict[str, Array] = {}
+    for subject in range(1, 10):
+        arrays |= arrays_of(subject, load_moabb(subject))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(path, **arrays)
+
+
 def _session(mne: Any, dataset: Any, runs: list[Any]) -> tuple[Array, Array]:
     """Covariances and labels of the runs of one session."""
     X, y = [], []
     for raw in runs:
-        if "stim" in raw:
-            events = mne.find_events(raw, shortest_event=0, verbose="ERROR")
-        else:
-            events, _ = mne.events_from_annotations(raw, event_id=dataset.event_id, verbose="ERROR")
+        events = mne.find_events(raw, shortest_event=0, verbose="ERROR")
         rate = float(raw.info["sfreq"])
         # Events mark the beginning of trials. The task, and so the cue, begins at the start of the data set's interval.
         cues = events[:, 0] - raw.first_samp + round(dataset.interval[0] * rate)
         X.append(recording_covariances(raw.get_data(picks="eeg") * MICROVOLTS, cues, rate))
         y.append(events[:, 2])
     return np.concatenate(X), np.concatenate(y)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=write.__doc__)
+    parser.add_argument("path", type=pathlib.Path)
+    write(parser.parse_args().path)

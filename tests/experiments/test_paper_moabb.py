@@ -8,7 +8,8 @@ import types
 import numpy as np
 import pytest
 
-from examples.paper.bci2a_moabb import filtered_trials, load_moabb, recording_covariances
+from examples.paper.bci2a_moabb import arrays_of, filtered_trials, load_moabb, recording_covariances, write
+from examples.paper.data import Split, load_bci2a
 from rplvq import RiemannianLVQ
 
 RATE = 250.0
@@ -52,16 +53,8 @@ def test_covariances_divide_by_the_samples_less_one():
 class Recording:
     """A raw recording of mne, with the methods that the loader calls."""
 
-    def __init__(self, seed, has_stim):
-        self.signals, self.info, self.first_samp, self.has_stim = (
-            _noise((22, 6000), seed),
-            {"sfreq": RATE},
-            100,
-            has_stim,
-        )
-
-    def __contains__(self, kind):
-        return kind == "stim" and self.has_stim
+    def __init__(self, seed):
+        self.signals, self.info, self.first_samp = _noise((22, 6000), seed), {"sfreq": RATE}, 100
 
     def get_data(self, picks):
         assert picks == "eeg"
@@ -74,17 +67,16 @@ EVENTS = np.array([[350, 0, 3], [2350, 0, 1]])
 @pytest.fixture
 def moabb(monkeypatch):
     """A substitute for moabb and mne: two sessions of two runs, with events at the beginning of trials."""
-    runs = {name: {str(run): Recording(10 * i + run, run == 0) for run in range(2)} for i, name in enumerate("BA")}
+    runs = {name: {str(run): Recording(10 * i + run) for run in range(2)} for i, name in enumerate("BA")}
 
     class BNCI2014001:
-        interval, event_id = [2, 6], {"left_hand": 1, "feet": 3}
+        interval = (2, 6)
 
         def get_data(self, subjects):
             return {subjects[0]: runs}
 
     mne = types.ModuleType("mne")
     mne.find_events = lambda raw, **_: EVENTS
-    mne.events_from_annotations = lambda raw, event_id, verbose: (EVENTS, event_id)
     datasets = types.ModuleType("moabb.datasets")
     datasets.BNCI2014_001 = BNCI2014001
     for name, module in (("mne", mne), ("moabb", types.ModuleType("moabb")), ("moabb.datasets", datasets)):
@@ -99,6 +91,29 @@ def test_the_loader_cuts_half_a_second_after_the_cue_two_seconds_into_the_trial(
     expected = recording_covariances(moabb["A"]["1"].signals, [350 - 100 + 500, 2350 - 100 + 500], RATE)
     np.testing.assert_allclose(split.X_train[2:], expected, rtol=1e-9)
     RiemannianLVQ(max_epochs=0).fit(split.X_train, split.y_train)
+
+
+def test_the_written_file_is_read_as_the_published_one(moabb, tmp_path, monkeypatch):
+    write(tmp_path / "data" / "bci2a_cov22.npz")
+    monkeypatch.setenv("RPLVQ_DATA", str(tmp_path / "data"))
+    for subject in (1, 9):
+        for read, loaded in zip(load_bci2a(subject), load_moabb(subject), strict=True):
+            np.testing.assert_array_equal(read, loaded)
+    with pytest.raises(SystemExit, match="exists: remove it first"):
+        write(tmp_path / "data" / "bci2a_cov22.npz")
+
+
+def test_arrays_have_the_names_types_and_order_of_the_published_file(real_data):
+    trials = np.random.default_rng(0).normal(size=(576, 22, 50))
+    X, y = trials @ trials.swapaxes(1, 2), np.tile(np.int32([1, 2, 3, 4]), 144)
+    with np.load(real_data("bci2a_cov22.npz")) as published:
+        arrays = {}
+        for subject in range(1, 10):
+            arrays |= arrays_of(subject, Split(X[:288], y[:288], X[288:], y[288:]))
+        assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
+            name: (published[name].shape, published[name].dtype) for name in published.files
+        }
+        np.testing.assert_array_equal(arrays["s3_test"], published["s3_test"])
 
 
 def test_without_moabb_the_loader_says_what_to_install(monkeypatch):
