@@ -118,7 +118,8 @@ def excerpt(text: str) -> str:
     tables = [number for number, block in enumerate(blocks) if block.startswith("| ")]
     scores = ["|".join(line.split("|")[:-3]) + "|" for line in blocks[tables[0]].splitlines()]
     conclusions = "\n>\n".join(f"> {sentence}" for sentence in blocks[tables[-1] + 1 :])
-    return "\n\n".join(["\n".join(scores), blocks[tables[1]], conclusions])
+    # Python-Markdown knows no escape of "<".
+    return "\n\n".join(["\n".join(scores), blocks[tables[1]], conclusions]).replace("\\<", "&lt;")
 
 
 def expand(markdown: str, *, run: bool = False) -> str:

@@ -7,7 +7,7 @@ package `crepes` (`pip install crepes`) does this. It needs one number per trial
 probability of the class. The guarantee holds for any classifier; a better one has smaller sets.
 
 The trials of a second day are not exchangeable with those of the first day, so the guarantee does not hold for them: on
-average over nine subjects, 75 % of the sets held the true class. After `Recenter`, which needs no labels, about 80 %
+average over nine subjects, 77 % of the sets held the true class. After `Recenter`, which needs no labels, about 80 %
 did. If the true class becomes known after each trial, each trial can join the calibration.
 
 Data: `bci2a_cov22.npz` holds 22 x 22 covariances of 576 trials of each of nine subjects. After `pip install moabb`,

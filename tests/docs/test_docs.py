@@ -34,7 +34,9 @@ FUNCTIONS = [
     for m in MODULES
     for module in [importlib.import_module(f"rplvq.{m}")]
     for name in module.__all__
-    if callable(getattr(module, name)) and getattr(module, name) not in PUBLIC and name != "mean_and_deviation"
+    if isinstance(getattr(module, name), type | types.FunctionType)  # and no name of a type, such as TestName
+    and getattr(module, name) not in PUBLIC
+    and name != "mean_and_deviation"
 ]
 FUNCTIONS += [blended_sigma2, half_median, likeliest_sigma2, free_numbers, InitialEvidence, calibrated_loss, minimize]
 
@@ -323,6 +325,30 @@ def test_tables_of_results_are_made_from_files(tmp_path, monkeypatch):
         included.results("nowhere")
     with pytest.raises(ValueError, match="no Python block"):
         included.code("Nothing")
+
+
+def test_what_a_command_finds_is_shown_without_seconds():
+    X, y = rplvq.datasets.load_digits_covariances()
+    result = rplvq.compare(X[:200], y[:200], ["riemann"], cv=3, random_state=0)
+    shown = load("included").excerpt(result.to_markdown())
+    scores, differences, conclusion = shown.split("\n\n")
+    assert scores.splitlines()[0] == "|  | estimator | accuracy | kappa | sigma2 |"
+    assert len(scores.splitlines()) == 4
+    assert all(line.count("|") == 6 for line in scores.splitlines())
+    assert differences.startswith("| question | first | second |")
+    (sentence,) = result.conclusions()
+    assert conclusion == f"> {sentence}".replace("_", "\\_").replace("<", "&lt;")
+
+
+@pytest.mark.slow
+def test_the_page_on_comparing_shows_what_its_command_finds():
+    """It runs as in a build of the documentation, which afterwards finds its report."""
+    text = (DOCS / "compare.md").read_text()
+    assert text.index("python -m rplvq compare\n") < text.index("{{ report: compare }}")
+    shown = load("included").expand(text, run=True)
+    assert "{{ report" not in shown
+    assert "| 4 | log\\_euclidean MDM | 0." in shown
+    assert shown.count("\n> ") == 2
 
 
 def test_the_page_on_citation_shows_the_entries_of_the_file():

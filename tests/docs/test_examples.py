@@ -76,6 +76,7 @@ def require_a_story_and_a_picture(figure, printed):
     """Check that an example printed numbers and drew something."""
     assert len(printed) > 40
     assert "nan" not in printed.lower()
+    assert max(map(len, printed.splitlines())) <= 110, "lines that a page cannot show whole"
     import matplotlib.pyplot as plt
 
     pixels = plt.imread(figure)
