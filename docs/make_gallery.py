@@ -176,10 +176,10 @@ def page(name: str, outcome: dict[str, Any]) -> str:
         recorded = f"""
 !!! info "Recorded results"
     These data are not part of the repository. The results below were recorded on {outcome["date"]} with rplvq
-    {outcome["version"]}. {" ".join(data.split())} [All data sets](../api/datasets.md#data-to-get-by-hand).
+    {outcome["version"]}. {" ".join(data.split())} [Where all data come from](../api/datasets.md#data-to-get-by-hand).
 """
     return f"""---
-title: "{title}"
+title: {json.dumps(title)}
 hide: [toc]
 ---
 
