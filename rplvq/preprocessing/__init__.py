@@ -8,8 +8,9 @@ from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
 from rplvq.preprocessing._rescale import Rescale
 from rplvq.preprocessing._rotate import Rotate
+from rplvq.preprocessing._streaming import StreamingPipeline
 
 __all__ = [
-    "Recenter", "Rescale", "Rotate", "SPDProjection", "augmented_covariances", "boxcar", "filter_bank_covariances",
-    "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances",
+    "Recenter", "Rescale", "Rotate", "SPDProjection", "StreamingPipeline", "augmented_covariances", "boxcar",
+    "filter_bank_covariances", "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances",
 ]  # fmt: skip

@@ -143,6 +143,20 @@ def test_a_stream_gives_what_one_call_gives():
     assert {name: count for name, (_, count) in rescale.running_.items()} == {"b": 12, "c": 7}
 
 
+def test_a_group_in_fit_goes_on_as_the_dispersion_of_all_its_samples():
+    X, groups = domains()
+    centered, half = Recenter().fit_transform(X, groups=groups), np.arange(len(X)) < 12
+    rescale = Rescale(online=True).partial_fit(centered[half], groups=groups[half])  # the first call is fit
+    assert rescale.running_ == {}
+    rescale.partial_fit(centered[~half], groups=groups[~half])
+    for name in "ab":
+        dispersion, count = rescale.running_[name]
+        assert count == np.count_nonzero(groups == name)
+        assert_allclose(dispersion, squared_lengths(centered[groups == name]).mean(), rtol=1e-9)
+        found = rescale.transform(centered[:1], groups=[name])
+        assert_allclose(found[0], powm(centered[0], np.sqrt(rescale.dispersion_ / dispersion)), rtol=1e-9)
+
+
 def test_wrong_uses_are_named():
     X, groups = domains()
     with pytest.raises(ValueError, match=r"group 'a' is not re-centred.*Put Recenter before Rescale"):
@@ -157,10 +171,9 @@ def test_wrong_uses_are_named():
     for method in (rescale.fit, rescale.transform, rescale.partial_fit):
         with pytest.raises(ValueError, match=r"X\[3\]"):
             method(broken, groups=groups)
-    with pytest.raises(ValueError, match="group 'a' was met in fit"):
-        rescale.partial_fit(centered, groups=groups)
-    with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
-        rescale.transform(centered)
+    for method in (rescale.transform, rescale.partial_fit):
+        with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
+            method(centered)
     with pytest.raises(ValueError, match="2 features, but Rescale is expecting 4"):
         rescale.transform(centered[:, :2, :2], groups=groups)
     assert pickle.dumps(rescale) == before
