@@ -66,7 +66,8 @@ class Rescale(GroupTransformer):
     Before fit, partial_fit with ``online`` does what fit does, and all other methods raise NotFittedError. All raise
     ValueError, before anything is changed, if a matrix is not positive definite or of another size, if a group is
     missing, if a parameter is invalid, or if samples were not re-centred: if more than half of the dispersion of a
-    group is the squared distance of its mean logarithm to 0. They take
+    group is the squared distance of its mean logarithm to 0. With ``online`` and without ``dispersion``, fit also
+    raises ValueError if all samples are the identity. The methods take
 
     X : array-like of shape (N, n, n)
         Symmetric or Hermitian positive definite matrices, centred at the identity.
@@ -121,6 +122,12 @@ class Rescale(GroupTransformer):
             common = self.dispersion
             if common is None:
                 common = np.average(dispersions, weights=sizes)
+                if self.online and common < NEAR**2:
+                    raise ValueError(
+                        "all samples of fit are the identity, so that they have no dispersion to give to later ones: "
+                        "fit more samples of each group, because Recenter moves a single one to the identity, or give "
+                        "dispersion"
+                    )
             if self.online:
                 self.start_, self.running_ = float(common), dict[Any, tuple[float, int]]()
             self.groups_, self.dispersions_, self.sizes_ = found.names, dispersions, sizes

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 class StreamingPipeline(Pipeline):
     """scikit-learn's ``Pipeline`` with :meth:`partial_fit`, for example of :class:`Recenter` and a classifier.
 
-    After a calibration by ``fit``, the pipeline follows a new session: it predicts a batch, and then learns from it.
+    After ``fit`` on one session, the pipeline follows the next one: it predicts each batch, and then learns from it.
 
     Parameters
     ----------
@@ -37,10 +37,11 @@ class StreamingPipeline(Pipeline):
     All other methods and attributes are those of ``Pipeline``. partial_fit exists if the last step has it.
 
     ``groups`` reach :class:`Recenter` by scikit-learn's metadata routing, which must be enabled, in predict as in
-    partial_fit. A new session should have a new name as its group.
+    partial_fit. A new session should have a new name as its group. ``fit`` on a single session needs no groups.
 
-    ``pipeline[:-1]`` shares its steps with the pipeline. If its own last step has partial_fit,
-    ``pipeline[:-1].partial_fit(X, groups=session)`` lets a session be followed without labels: the classifier stays.
+    Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
+    steps with the pipeline, so that the transformers learn and the classifier stays as it is. The last transformer must
+    have partial_fit.
 
     Examples
     --------
@@ -61,13 +62,13 @@ class StreamingPipeline(Pipeline):
     ...         labels = pipeline.predict(X[batch], groups=["tuesday"] * 5)
     ...         right += int((labels == y[batch]).sum())
     ...         pipeline = pipeline.partial_fit(X[batch], y[batch], groups=["tuesday"] * 5)
-    >>> right  # of 40; 11 without the recenter
+    >>> right  # of 40; the classifier alone, which also learns, gets 11
     32
     >>> recenter.running_["tuesday"][1]  # number of samples in its running mean
     40
     """
 
-    # partial_fit gives classes to the last step itself, so that nobody need request them.
+    # partial_fit passes classes to the last step itself, so that the step need not request them.
     __metadata_request__partial_fit = {"classes": UNUSED}  # noqa: RUF012
 
     @available_if(  # type: ignore[untyped-decorator]
@@ -102,8 +103,10 @@ class StreamingPipeline(Pipeline):
         ------
         ValueError
             If a step refuses the batch, or if a parameter is not one of the last step and metadata routing is disabled.
-            No step is changed then, provided that the last step changes nothing when it refuses, as the classifier
-            :class:`rplvq.RiemannianLVQ` does.
+            No step is changed then, provided that the last step changes nothing when it refuses, which
+            :class:`rplvq.RiemannianLVQ` guarantees.
+        TypeError
+            With metadata routing, if no step takes a parameter.
         """
         routed, begins = self._route(params), not _is_fitted(self)
         learned = []

@@ -60,7 +60,7 @@ if importlib.util.find_spec("dask"):
 CLASSES = [part for part in [*PUBLIC, Comparison, *DISTRIBUTED] if inspect.isclass(part)]
 CALLED_DIRECTLY = {
     *("Comparison", "DistributedLVQ", "Recenter", "RejectOption"),
-    *("Rescale", "RiemannianLVQ", "Rotate", "SPDProjection", "Trainer"),
+    *("Rescale", "RiemannianLVQ", "Rotate", "SPDProjection", "StreamingPipeline", "Trainer"),
 }
 """Classes whose methods users call; those of parts (manifolds, costs, schedules) are called by the trainer."""
 METHODS = [pytest.param(m, id=f"{c.__name__}.{name}") for c in CLASSES for name, m in members(c)]

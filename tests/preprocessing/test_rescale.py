@@ -185,8 +185,12 @@ def test_wrong_uses_are_named():
     for parameters in ({"online": 1}, {"prior_weight": -1}):
         with pytest.raises(ValueError, match=f"{next(iter(parameters))} must be"):
             Rescale(**parameters).fit(centered)
-    with pytest.raises(NotFittedError):
-        Rescale().transform(X)
+    with pytest.raises(ValueError, match=r"all samples of fit are the identity.*fit more samples of each group"):
+        Rescale(online=True).fit(np.eye(4)[None])
+    assert Rescale(online=True, dispersion=2.0).fit(np.eye(4)[None]).start_ == 2.0
+    for method in (Rescale().transform, Rescale().partial_fit, Rescale(online=True).transform):
+        with pytest.raises(NotFittedError):
+            method(X)
 
 
 @pytest.mark.parametrize("fitted", KINDS)
