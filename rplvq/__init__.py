@@ -19,7 +19,7 @@ from rplvq.manifolds import (
     ProjectedEuclidean,
     TangentSpace,
 )
-from rplvq.preprocessing import Recenter, Rescale, Rotate, SPDProjection, StreamingPipeline
+from rplvq.preprocessing import Recenter, Rescale, Rotate, SPDProjection
 from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
 from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
@@ -28,6 +28,6 @@ __all__ = [
     "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors", "FromPymanopt",
     "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product",
     "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate",
-    "SPDProjection", "StepDecay", "StepSize", "StreamingPipeline", "TangentSpace", "Trainer", "TransferClassifier",
-    "compare", "explain", "load_model",
+    "SPDProjection", "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain",
+    "load_model",
 ]  # fmt: skip

@@ -12,6 +12,8 @@ from rplvq.protocols import Array
 
 NONE = 1e-6
 """Below this share of the common dispersion, the samples of a group count as the identity: they differ by rounding."""
+NOTHING = 1e-8
+"""Below this common dispersion, all samples count as the identity: Recenter leaves rounding of up to about this."""
 NEAR = 1e-4
 """A mean logarithm whose squared length is below this is near enough to 0 for any dispersion."""
 
@@ -122,7 +124,7 @@ class Rescale(GroupTransformer):
             common = self.dispersion
             if common is None:
                 common = np.average(dispersions, weights=sizes)
-                if self.online and common < NEAR**2:
+                if self.online and common < NOTHING:
                     raise ValueError(
                         "all samples of fit are the identity, so that they have no dispersion to give to later ones: "
                         "fit more samples of each group, because Recenter moves a single one to the identity, or give "

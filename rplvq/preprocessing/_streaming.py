@@ -49,8 +49,9 @@ class StreamingPipeline(Pipeline):
     pipeline learns from it:
 
     >>> import sklearn
-    >>> from rplvq import Recenter, RiemannianLVQ, StreamingPipeline
+    >>> from rplvq import Recenter, RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.preprocessing import StreamingPipeline
     >>> X, y = make_syn1(n_per_class=20, random_state=0)
     >>> first, batches = slice(0, 80, 2), [slice(start, start + 10, 2) for start in range(1, 80, 10)]
     >>> X[1::2] *= 4.0  # the gain of the second session

@@ -15,8 +15,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from rplvq import Recenter, Rescale, RiemannianLVQ, Rotate, SPDProjection, StreamingPipeline
+from rplvq import Recenter, Rescale, RiemannianLVQ, Rotate, SPDProjection
 from rplvq.datasets import make_syn1
+from rplvq.preprocessing import StreamingPipeline
 from tests.problems import vector_classes
 
 
