@@ -66,8 +66,8 @@ class Recenter(GroupTransformer):
     together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
-    running mean, too. This begins at the stored mean, which counts as the samples that it was computed from, without a
-    prior. A new session should therefore have a new name: its running mean then moves sooner.
+    running mean, too, which begins at the stored mean. All samples of the group have the same weight in it, those of
+    fit included, and there is no prior. A new session should therefore have a new name: its running mean moves sooner.
 
     The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
