@@ -1,5 +1,6 @@
 """What Recenter, Rescale and Rotate share: samples by group, running statistics, and how scikit-learn sees them."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -97,8 +98,8 @@ def require_max_iter(value: Any) -> None:
         raise ValueError(f"max_iter must be a positive integer, got {value!r}")
 
 
-Advance = Callable[..., tuple[Any, int]]
-"""``advance(statistic, count, sample)`` returns a running statistic and its count after one more sample (n, n)."""
+Advance = Callable[[Any, float, Array], Any]
+"""``advance(statistic, share, sample)`` returns a running statistic after one more sample (n, n) with this share."""
 Action = Callable[[Any], Callable[[Array], Array]]
 """``action(statistic)`` returns the function that transforms samples (..., n, n) of a group with this statistic."""
 
@@ -128,8 +129,8 @@ def transformed(
     action : callable
         See :data:`Action`.
     advance : callable, optional
-        See :data:`Advance`. With it and ``online``, a group that fit did not meet is transformed in the order of its
-        samples, each by the running statistic before it.
+        See :data:`Advance`. With it and ``online``, a group that fit did not meet, or that partial_fit has met since,
+        is transformed in the order of its samples, each by the running statistic before it.
     like : sequence of ndarray
         Arrays that determine the type of the result, beside the samples.
     """
@@ -139,11 +140,10 @@ def transformed(
     result = np.empty(codes.shape, dtype=np.result_type(codes, *like))
     for name, rows in found.items():
         members = subset(codes, rows)
-        if name not in known and advance is not None and estimator.online:
-            statistic, count = estimator.running_.get(name, (estimator.start_, 0))
-            for row, code in zip(rows, members, strict=True):
+        if advance is not None and estimator.online and (name not in known or name in estimator.running_):
+            before = _running(estimator, known, name, members, advance)
+            for row, code, (statistic, _) in zip(rows, members, before, strict=False):
                 result[row] = action(statistic)(code)
-                statistic, count = advance(statistic, count, code)
             continue
         act = action(known[name] if name in known else measure(members, name))
         for part in parts_of(members):
@@ -151,22 +151,46 @@ def transformed(
     return result
 
 
-def run_on(estimator: Any, X: Any, groups: Any, advance: Advance) -> dict[Any, tuple[Any, int]]:
-    """Return the running statistics of a fitted estimator after the next samples of new groups, in their order.
+def run_on(
+    estimator: Any, X: Any, groups: Any, statistics: Iterable[Any], advance: Advance
+) -> dict[Any, tuple[Any, int]]:
+    """Return the running statistics of a fitted estimator after the next samples of each group, in their order.
+
+    ``statistics`` (G,) are those of the groups in fit.
 
     Raises
     ------
     ValueError
-        If ``online`` was False in fit, or if a group was in fit already.
+        If ``online`` was False in fit, or if no groups are given after a fit with groups.
     """
-    if not hasattr(estimator, "running_"):
-        raise ValueError("partial_fit needs a fit with online=True: without it new groups have no running statistic")
+    if not (estimator.online and hasattr(estimator, "running_")):
+        raise ValueError("partial_fit needs a fit with online=True: without it groups have no running statistic")
     codes, found = read(estimator, X, groups)
-    met = [name for name in found.names.tolist() if name in estimator.groups_.tolist()]
-    if met:
-        raise ValueError(f"group {met[0]!r} was met in fit, and its statistic stays: give a new session a new name")
+    require_groups(groups, estimator.groups_)
+    known = dict(zip(estimator.groups_.tolist(), statistics, strict=True))
     running = dict(estimator.running_)
     for name, rows in found.items():
-        for code in subset(codes, rows):
-            running[name] = advance(*running.get(name, (estimator.start_, 0)), code)
+        running[name] = deque(_running(estimator, known, name, subset(codes, rows), advance), maxlen=1).pop()
     return running
+
+
+def _running(
+    estimator: Any, known: dict[Any, Any], name: Any, codes: Iterable[Array], advance: Advance
+) -> Iterator[tuple[Any, int]]:
+    """Yield the running statistic of a group and its number of samples, before each of ``codes`` and after the last.
+
+    A group in fit goes on from its statistic ``known[name]`` there. A new group begins at ``start_``, which counts as
+    ``prior_weight`` samples.
+    """
+    prior = 0.0 if name in known else estimator.prior_weight
+    if name in estimator.running_:
+        statistic, count = estimator.running_[name]
+    elif name in known:
+        statistic, count = known[name], int(estimator.sizes_[list(known).index(name)])
+    else:
+        statistic, count = estimator.start_, 0
+    yield statistic, count
+    for code in codes:
+        count += 1
+        statistic = advance(statistic, 1.0 / (prior + count), code)
+        yield statistic, count

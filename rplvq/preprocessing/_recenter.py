@@ -32,7 +32,7 @@ class Recenter(GroupTransformer):
         Whether a group that fit did not meet is re-centred sample by sample, each at a running mean of the samples
         before it (True), or at the mean of its samples in the call (False, transductive). See the notes.
     prior_weight : float, default=10
-        Number of samples that the start of a running mean counts for.
+        Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
 
     Attributes
     ----------
@@ -40,10 +40,13 @@ class Recenter(GroupTransformer):
         Groups in fit, sorted; one None if fit was given no groups.
     means_ : ndarray of shape (G, n, n)
         Their means, in the units of X.
+    sizes_ : ndarray of shape (G,)
+        Their numbers of samples.
     start_ : ndarray of shape (n, n)
-        With ``online``, the start of running means: the mean of ``means_`` weighted by the sizes of the groups.
+        With ``online``, the start of running means: the mean of ``means_`` weighted by ``sizes_``.
     running_ : dict
-        With ``online``, the running mean (n, n) and the number of samples of each group in partial_fit.
+        With ``online``, the running mean (n, n) and the number of samples, those of fit included, of each group that
+        partial_fit has met since fit.
     n_features_in_ : int
         n.
 
@@ -59,14 +62,19 @@ class Recenter(GroupTransformer):
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_{1 / (w + t)} X_t`` with the prior weight w.
     Sample t is re-centred by A_{t-1}, which does not contain it. transform takes the samples of a call in their order
     and does not store the running mean; partial_fit stores it. A stream sample by sample (transform, then partial_fit)
-    therefore gives the same result as one call of transform for all.
+    therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does these steps
+    together with those of a classifier.
+
+    A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
+    running mean, too, which begins at the stored mean. All samples of the group have the same weight in it, those of
+    fit included, and there is no prior. A new session should therefore have a new name: its running mean moves sooner.
 
     The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
-    All methods but fit raise NotFittedError before fit. All raise ValueError, before anything is changed, if a matrix
-    is not positive definite or of another size, if a group is missing, or if a parameter is invalid. Those that compute
-    a mean warn by ConvergenceWarning if it does not reach ``tol``, and by UserWarning if a group has one sample only.
-    They take
+    Before fit, partial_fit with ``online`` does what fit does, and all other methods raise NotFittedError. All raise
+    ValueError, before anything is changed, if a matrix is not positive definite or of another size, if a group is
+    missing, or if a parameter is invalid. Those that compute a mean warn by ConvergenceWarning if it does not reach
+    ``tol``, and by UserWarning if a group has one sample only. They take
 
     X : array-like of shape (N, n, n)
         Symmetric or Hermitian positive definite matrices.
@@ -121,15 +129,16 @@ class Recenter(GroupTransformer):
             self._check_parameters()
             codes, found = read(self, X, groups, reset=True)
             means = np.stack([self._mean(subset(codes, rows), name) for name, rows in found.items()])
+            sizes = np.array([len(rows) for rows in found.rows])
             if self.online:
-                sizes = np.array([float(len(rows)) for rows in found.rows])
-                start = riemannian_mean(AffineInvariant(), means, sizes, tol=self.tol, max_iter=self.max_iter).code
+                weights = sizes.astype(float)
+                start = riemannian_mean(AffineInvariant(), means, weights, tol=self.tol, max_iter=self.max_iter).code
                 self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
-            self.groups_, self.means_ = found.names, means
+            self.groups_, self.means_, self.sizes_ = found.names, means, sizes
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Update the running means of new groups by their next samples, in the order in which these came.
+        """Update the running mean of each group by its next samples, in the order in which these came.
 
         Returns
         -------
@@ -138,15 +147,17 @@ class Recenter(GroupTransformer):
         Raises
         ------
         ValueError
-            Also if ``online`` was False in fit, or if a group was in fit already.
+            Also if ``online`` was False in fit, or if no groups are given after a fit with groups.
         """
+        if self.online and not hasattr(self, "groups_"):
+            return self.fit(X, y, groups=groups)
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            self.running_ = run_on(self, X, groups, self._next)
+            self.running_ = run_on(self, X, groups, self.means_, _next)
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre samples at the stored mean of their group, or new groups at their own or their running mean.
+        """Re-centre samples at the stored mean of their group, or at its running mean, or new groups at their own.
 
         Returns
         -------
@@ -161,19 +172,13 @@ class Recenter(GroupTransformer):
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
             like = [self.means_, *(mean for mean, _ in getattr(self, "running_", {}).values())]
-            return transformed(self, X, groups, self.means_, self._mean, _whitening, self._next, like)
+            return transformed(self, X, groups, self.means_, self._mean, _whitening, _next, like)
 
     def _check_parameters(self) -> None:
         if not 0 < self.tol < np.inf:
             raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
         require_max_iter(self.max_iter)
         require_online(self.online, self.prior_weight)
-
-    def _next(self, mean: Array, count: int, code: Array) -> tuple[Array, int]:
-        """Return the mean (n, n) and count after one more sample; the start mean counts as ``prior_weight`` samples."""
-        manifold = AffineInvariant()
-        share = np.array([[1.0 / (self.prior_weight + count + 1)]])
-        return np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0], count + 1
 
     def _mean(self, codes: Array, name: Any) -> Array:
         """Return the mean (n, n) of the samples (N, n, n) of one group."""
@@ -191,3 +196,10 @@ def _whitening(mean: Array) -> Callable[[Array], Array]:
     """Return the function that moves samples (..., n, n) by the congruence that moves a mean (n, n) to the identity."""
     whitening = invsqrtm(mean)
     return lambda codes: congruence(codes, whitening)
+
+
+def _next(mean: Array, share: float, code: Array) -> Array:
+    """Return the point (n, n) on the geodesic from a mean (n, n) to the next sample (n, n), this share of the way."""
+    manifold = AffineInvariant()
+    moved = manifold.move(manifold.connect(mean[None], code[None]), np.array([[share]]))
+    return np.asarray(np.asarray(moved)[0])

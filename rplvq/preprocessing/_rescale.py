@@ -12,6 +12,8 @@ from rplvq.protocols import Array
 
 NONE = 1e-6
 """Below this share of the common dispersion, the samples of a group count as the identity: they differ by rounding."""
+NOTHING = 1e-8
+"""Below this common dispersion, all samples count as the identity: Recenter leaves rounding of up to about this."""
 NEAR = 1e-4
 """A mean logarithm whose squared length is below this is near enough to 0 for any dispersion."""
 
@@ -33,7 +35,7 @@ class Rescale(GroupTransformer):
         Whether a group that fit did not meet is rescaled sample by sample, each by the running dispersion of the
         samples before it (True), or by the dispersion of its samples in the call (False, transductive).
     prior_weight : float, default=10
-        Number of samples that the start of a running dispersion counts for; the start is the common dispersion.
+        Number of samples that ``start_`` counts for in the running dispersion of a group that fit did not meet.
 
     Attributes
     ----------
@@ -41,29 +43,33 @@ class Rescale(GroupTransformer):
         Groups in fit, sorted; one None if fit was given no groups.
     dispersions_ : ndarray of shape (G,)
         Their dispersions.
+    sizes_ : ndarray of shape (G,)
+        Their numbers of samples.
     dispersion_ : float
         The common dispersion.
     start_ : float
         With ``online``, the start of running dispersions: ``dispersion_``.
     running_ : dict
-        With ``online``, the running dispersion and the number of samples of each group in partial_fit.
+        With ``online``, the running dispersion and the number of samples, those of fit included, of each group that
+        partial_fit has met since fit.
     n_features_in_ : int
         n.
 
     Notes
     -----
     Groups that fit met are rescaled by their stored dispersion, and new ones by their own, as in :class:`Recenter`,
-    whose notes on transductive and online use hold here, too. Online, the running dispersion is
+    whose notes on transductive and online use hold here, too. Online, the running dispersion of a new group is
     ``D_t = D_{t-1} + (||log X_t||^2 - D_{t-1}) / (w + t)`` with the prior weight w, and sample t is raised to
-    ``s = sqrt(dispersion_ / D_{t-1})``.
+    ``s = sqrt(dispersion_ / D_{t-1})``. That of a group in fit goes on from its stored dispersion, without a prior.
 
     A group whose dispersion is below 1e-6 of the common one holds the identity only, such as one sample after
     re-centring, and stays as it is.
 
-    All methods but fit raise NotFittedError before fit. All raise ValueError, before anything is changed, if a matrix
-    is not positive definite or of another size, if a group is missing, if a parameter is invalid, or if samples were
-    not re-centred: if more than half of the dispersion of a group is the squared distance of its mean logarithm to 0.
-    They take
+    Before fit, partial_fit with ``online`` does what fit does, and all other methods raise NotFittedError. All raise
+    ValueError, before anything is changed, if a matrix is not positive definite or of another size, if a group is
+    missing, if a parameter is invalid, or if samples were not re-centred: if more than half of the dispersion of a
+    group is the squared distance of its mean logarithm to 0. With ``online`` and without ``dispersion``, fit also
+    raises ValueError if all samples are the identity. The methods take
 
     X : array-like of shape (N, n, n)
         Symmetric or Hermitian positive definite matrices, centred at the identity.
@@ -114,16 +120,24 @@ class Rescale(GroupTransformer):
             self._check_parameters()
             codes, found = read(self, X, groups, reset=True)
             dispersions = np.array([_dispersion(subset(codes, rows), name) for name, rows in found.items()])
+            sizes = np.array([len(rows) for rows in found.rows])
             common = self.dispersion
             if common is None:
-                common = np.average(dispersions, weights=[len(rows) for rows in found.rows])
+                common = np.average(dispersions, weights=sizes)
+                if self.online and common < NOTHING:
+                    raise ValueError(
+                        "all samples of fit are the identity, so that they have no dispersion to give to later ones: "
+                        "fit more samples of each group, because Recenter moves a single one to the identity, or give "
+                        "dispersion"
+                    )
             if self.online:
                 self.start_, self.running_ = float(common), dict[Any, tuple[float, int]]()
-            self.groups_, self.dispersions_, self.dispersion_ = found.names, dispersions, float(common)
+            self.groups_, self.dispersions_, self.sizes_ = found.names, dispersions, sizes
+            self.dispersion_ = float(common)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Update the running dispersions of new groups by their next samples, in the order in which these came.
+        """Update the running dispersion of each group by its next samples, in the order in which these came.
 
         Returns
         -------
@@ -132,15 +146,17 @@ class Rescale(GroupTransformer):
         Raises
         ------
         ValueError
-            Also if ``online`` was False in fit, or if a group was in fit already.
+            Also if ``online`` was False in fit, or if no groups are given after a fit with groups.
         """
+        if self.online and not hasattr(self, "groups_"):
+            return self.fit(X, y, groups=groups)
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            self.running_ = run_on(self, X, groups, self._next)
+            self.running_ = run_on(self, X, groups, self.dispersions_.tolist(), _next)
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Raise samples to the power of their group, or of new groups to their own or their running power.
+        """Raise samples to the power of their group, which is the stored one, a running one, or that of the call.
 
         Returns
         -------
@@ -154,7 +170,7 @@ class Rescale(GroupTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            return transformed(self, X, groups, self.dispersions_.tolist(), _dispersion, self._raising, self._next)
+            return transformed(self, X, groups, self.dispersions_.tolist(), _dispersion, self._raising, _next)
 
     def _check_parameters(self) -> None:
         require_online(self.online, self.prior_weight)
@@ -162,15 +178,15 @@ class Rescale(GroupTransformer):
         if value is not None and (isinstance(value, (bool, str)) or not 0 < value < np.inf):
             raise ValueError(f"dispersion must be a positive number or None, got {value!r}")
 
-    def _next(self, dispersion: float, count: int, code: Array) -> tuple[float, int]:
-        """Return the running dispersion and count after one more sample (n, n)."""
-        share = 1.0 / (self.prior_weight + count + 1)
-        return dispersion + share * (float(_lengths(code)) - dispersion), count + 1
-
     def _raising(self, dispersion: float) -> Callable[[Array], Array]:
         """Return the function that raises samples (..., n, n) to the power of their dispersion."""
         power = float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > NONE * self.dispersion_ else 1.0
         return lambda codes: powm(codes, power)
+
+
+def _next(dispersion: float, share: float, code: Array) -> float:
+    """Return the running dispersion after one more sample (n, n), which has this share in it."""
+    return dispersion + share * (float(_lengths(code)) - dispersion)
 
 
 def _lengths(codes: Array) -> Array:

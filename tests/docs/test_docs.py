@@ -19,6 +19,7 @@ import rplvq.protocols
 from rplvq.costs import calibrated_loss
 from rplvq.datasets import make_syn1
 from rplvq.evaluation import Comparison
+from rplvq.preprocessing import StreamingPipeline
 from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2
 from rplvq.training.solvers import minimize
 
@@ -59,10 +60,10 @@ def members(cls):
 DISTRIBUTED = []  # needs Dask
 if importlib.util.find_spec("dask"):
     DISTRIBUTED = [importlib.import_module("rplvq.distributed").DistributedLVQ]
-CLASSES = [part for part in [*PUBLIC, Comparison, *DISTRIBUTED] if inspect.isclass(part)]
+CLASSES = [part for part in [*PUBLIC, Comparison, StreamingPipeline, *DISTRIBUTED] if inspect.isclass(part)]
 CALLED_DIRECTLY = {
     *("Comparison", "DistributedLVQ", "Recenter", "RejectOption"),
-    *("Rescale", "RiemannianLVQ", "Rotate", "SPDProjection", "Trainer"),
+    *("Rescale", "RiemannianLVQ", "Rotate", "SPDProjection", "StreamingPipeline", "Trainer"),
 }
 """Classes whose methods users call; those of parts (manifolds, costs, schedules) are called by the trainer."""
 METHODS = [pytest.param(m, id=f"{c.__name__}.{name}") for c in CLASSES for name, m in members(c)]

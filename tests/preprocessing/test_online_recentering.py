@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import fractional_matrix_power
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from rplvq import AffineInvariant, Recenter
 from rplvq.datasets import make_syn1
@@ -83,6 +84,32 @@ def test_known_groups_stay_at_their_means_and_the_start_weighs_groups_by_size():
     assert_allclose(online.start_, wanted, rtol=1e-9)
 
 
+def test_a_group_in_fit_goes_on_as_the_mean_of_all_its_samples():
+    """Samples that commute have the geometric mean as their mean, in which every sample has the same share."""
+    logs = np.random.default_rng(0).normal(size=(12, 3))
+    X, groups = np.exp(logs)[:, :, None] * np.eye(3), np.array(list("aab") * 4)
+    recenter = Recenter(online=True).fit(X[:6], groups=groups[:6])
+    before = recenter.transform(X[:6], groups=groups[:6])
+    recenter.partial_fit(X[6:], groups=groups[6:])
+    for name in "ab":
+        mean, count = recenter.running_[name]
+        assert count == np.count_nonzero(groups == name)
+        assert_allclose(mean, np.diag(np.exp(logs[groups == name].mean(axis=0))), rtol=1e-7, atol=1e-9)
+    after = recenter.transform(X[:1], groups=["a"])
+    assert np.abs(after[0] - before[0]).max() > 1e-3
+    assert_allclose(after[0], X[0] / recenter.running_["a"][0].diagonal(), rtol=1e-7, atol=1e-9)
+    assert_array_equal(recenter.means_, Recenter().fit(X[:6], groups=groups[:6]).means_)
+
+
+def test_partial_fit_before_fit_is_fit():
+    first, second = sessions()
+    streamed, fitted = Recenter(online=True).partial_fit(first), Recenter(online=True).fit(first)
+    for recenter in (streamed, fitted):
+        recenter.partial_fit(second)
+    assert streamed.running_[None][1] == 48
+    assert_array_equal(streamed.transform(second), fitted.transform(second))
+
+
 def test_congruence_changes_the_result_by_a_rotation_only():
     """Distances between re-centred samples are those of the samples as they came."""
     first, second = sessions()
@@ -110,9 +137,13 @@ def test_wrong_uses_are_named():
     with pytest.raises(ValueError, match="partial_fit needs a fit with online=True"):
         Recenter().fit(first, groups=[0] * 24).partial_fit(second, groups=[1] * 24)
     recenter = Recenter(online=True).fit(first, groups=[0] * 24)
-    with pytest.raises(ValueError, match="group 0 was met in fit"):
-        recenter.partial_fit(second, groups=[0] * 24)
+    with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
+        recenter.partial_fit(second)
     assert recenter.running_ == {}
+    with pytest.raises(ValueError, match="partial_fit needs a fit with online=True"):
+        recenter.set_params(online=False).fit(first).partial_fit(second)
+    with pytest.raises(NotFittedError):
+        Recenter().partial_fit(first)
     for changed, message in (({"online": 1}, "online must be"), ({"prior_weight": -1}, "prior_weight must be")):
         with pytest.raises(ValueError, match=message):
             Recenter(**changed).fit(first)

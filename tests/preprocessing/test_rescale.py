@@ -143,6 +143,20 @@ def test_a_stream_gives_what_one_call_gives():
     assert {name: count for name, (_, count) in rescale.running_.items()} == {"b": 12, "c": 7}
 
 
+def test_a_group_in_fit_goes_on_as_the_dispersion_of_all_its_samples():
+    X, groups = domains()
+    centered, half = Recenter().fit_transform(X, groups=groups), np.arange(len(X)) < 12
+    rescale = Rescale(online=True).partial_fit(centered[half], groups=groups[half])  # the first call is fit
+    assert rescale.running_ == {}
+    rescale.partial_fit(centered[~half], groups=groups[~half])
+    for name in "ab":
+        dispersion, count = rescale.running_[name]
+        assert count == np.count_nonzero(groups == name)
+        assert_allclose(dispersion, squared_lengths(centered[groups == name]).mean(), rtol=1e-9)
+        found = rescale.transform(centered[:1], groups=[name])
+        assert_allclose(found[0], powm(centered[0], np.sqrt(rescale.dispersion_ / dispersion)), rtol=1e-9)
+
+
 def test_wrong_uses_are_named():
     X, groups = domains()
     with pytest.raises(ValueError, match=r"group 'a' is not re-centred.*Put Recenter before Rescale"):
@@ -157,10 +171,9 @@ def test_wrong_uses_are_named():
     for method in (rescale.fit, rescale.transform, rescale.partial_fit):
         with pytest.raises(ValueError, match=r"X\[3\]"):
             method(broken, groups=groups)
-    with pytest.raises(ValueError, match="group 'a' was met in fit"):
-        rescale.partial_fit(centered, groups=groups)
-    with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
-        rescale.transform(centered)
+    for method in (rescale.transform, rescale.partial_fit):
+        with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
+            method(centered)
     with pytest.raises(ValueError, match="2 features, but Rescale is expecting 4"):
         rescale.transform(centered[:, :2, :2], groups=groups)
     assert pickle.dumps(rescale) == before
@@ -172,8 +185,12 @@ def test_wrong_uses_are_named():
     for parameters in ({"online": 1}, {"prior_weight": -1}):
         with pytest.raises(ValueError, match=f"{next(iter(parameters))} must be"):
             Rescale(**parameters).fit(centered)
-    with pytest.raises(NotFittedError):
-        Rescale().transform(X)
+    with pytest.raises(ValueError, match=r"all samples of fit are the identity.*fit more samples of each group"):
+        Rescale(online=True).fit(np.eye(4)[None])
+    assert Rescale(online=True, dispersion=2.0).fit(np.eye(4)[None]).start_ == 2.0
+    for method in (Rescale().transform, Rescale().partial_fit, Rescale(online=True).transform):
+        with pytest.raises(NotFittedError):
+            method(X)
 
 
 @pytest.mark.parametrize("fitted", KINDS)

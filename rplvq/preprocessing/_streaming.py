@@ -1,0 +1,172 @@
+"""StreamingPipeline: scikit-learn's Pipeline with a ``partial_fit``."""
+
+from copy import deepcopy
+from typing import Any, Self
+
+from sklearn import get_config
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+
+class StreamingPipeline(Pipeline):
+    """scikit-learn's ``Pipeline`` with :meth:`partial_fit`, for example of :class:`Recenter` and a classifier.
+
+    After ``fit`` on one session, the pipeline follows the next one: it predicts each batch, and then learns from it.
+
+    Parameters
+    ----------
+    steps : list of tuple
+        Names and estimators, as for ``Pipeline``. ``make_pipeline(...).steps`` is such a list with automatic names.
+    transform_input : list of str, optional
+        As for ``Pipeline``; partial_fit does not use it.
+    memory : str or joblib.Memory, optional
+        As for ``Pipeline``; partial_fit does not use it.
+    verbose : bool, default=False
+        As for ``Pipeline``; partial_fit does not use it.
+
+    See Also
+    --------
+    Recenter, Rescale : Transformers with ``partial_fit``, if they are created with ``online=True``.
+
+    Notes
+    -----
+    All other methods and attributes are those of ``Pipeline``. partial_fit exists if the last step has it.
+
+    ``groups`` reach :class:`Recenter` by scikit-learn's metadata routing, which must be enabled, in predict as in
+    partial_fit. A new session should have a new name as its group. ``fit`` on a single session needs no groups.
+
+    Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
+    steps with the pipeline, so that the transformers learn and the classifier stays as it is. The last transformer must
+    have partial_fit.
+
+    Examples
+    --------
+    One session calibrates. In the next one, another gain moves all samples, and each batch is predicted before the
+    pipeline learns from it:
+
+    >>> import sklearn
+    >>> from rplvq import Recenter, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.preprocessing import StreamingPipeline
+    >>> X, y = make_syn1(n_per_class=20, random_state=0)
+    >>> first, batches = slice(0, 80, 2), [slice(start, start + 10, 2) for start in range(1, 80, 10)]
+    >>> X[1::2] *= 4.0  # the gain of the second session
+    >>> recenter, lvq = Recenter(online=True, prior_weight=1), RiemannianLVQ(max_epochs=5, random_state=0)
+    >>> pipeline = StreamingPipeline([("recenter", recenter), ("lvq", lvq)]).fit(X[first], y[first])
+    >>> right = 0
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     for batch in batches:
+    ...         labels = pipeline.predict(X[batch], groups=["tuesday"] * 5)
+    ...         right += int((labels == y[batch]).sum())
+    ...         pipeline = pipeline.partial_fit(X[batch], y[batch], groups=["tuesday"] * 5)
+    >>> right  # of 40; the classifier alone, which also learns, gets 11
+    32
+    >>> recenter.running_["tuesday"][1]  # number of samples in its running mean
+    40
+    """
+
+    # partial_fit passes classes to the last step itself, so that the step need not request them.
+    __metadata_request__partial_fit = {"classes": UNUSED}  # noqa: RUF012
+
+    @available_if(  # type: ignore[untyped-decorator]
+        lambda self: bool(self.steps) and hasattr(self.steps[-1][1], "partial_fit")
+    )
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **params: Any) -> Self:
+        """Learn from a batch of samples, which each step receives as the steps before it transform it.
+
+        A transformer first transforms the batch and then learns from it, so that no sample takes part in its own
+        transformation. Transformers without ``partial_fit``, such as :class:`SPDProjection`, stay as fit left them.
+        Before a first fit, all transformers are fitted to the batch, and the last step begins with it.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples, as the first step takes them.
+        y : array-like of shape (N,), optional
+            Labels, as the last step takes them.
+        classes : array-like of shape (C,), optional
+            All labels that will come, for the last step.
+        **params
+            With metadata routing, what the steps request for ``partial_fit``, and transformers also for ``transform``
+            and ``fit``. :class:`Recenter` requests ``groups`` by default, and a classifier requests weights if you call
+            its ``set_partial_fit_request(sample_weight=True)``. Without metadata routing, parameters of the last step
+            only, such as ``lvq__sample_weight`` for a step named "lvq".
+
+        Returns
+        -------
+        self : StreamingPipeline
+
+        Raises
+        ------
+        ValueError
+            If a step refuses the batch, or if a parameter is not one of the last step and metadata routing is disabled.
+            No step is changed then, provided that the last step changes nothing when it refuses, which
+            :class:`rplvq.RiemannianLVQ` guarantees.
+        TypeError
+            With metadata routing, if no step takes a parameter.
+        """
+        routed, begins = self._route(params), not _is_fitted(self)
+        learned = []
+        for name, step in self.steps[:-1]:
+            if step is None or step == "passthrough":
+                continue
+            # A copy learns, so that the step itself stays as it is if a later one refuses the batch.
+            copy = deepcopy(step) if begins or hasattr(step, "partial_fit") else step
+            if begins:
+                X = _fit_transform(copy, X, y, routed[name])
+            else:
+                before, X = X, step.transform(X, **routed[name].transform)
+                if copy is not step:
+                    copy.partial_fit(before, y, **routed[name].partial_fit)
+            learned.append((step, copy))
+        name, last = self.steps[-1]
+        announced = {} if classes is None else {"classes": classes}
+        last.partial_fit(X, y, **announced, **routed[name].partial_fit)
+        for step, copy in learned:
+            vars(step).update(vars(copy))
+        return self
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of ``Pipeline``, with the methods that partial_fit calls."""
+        router = super().get_metadata_routing()
+        for name, (mapping, _) in router:
+            mapping.add(caller="partial_fit", callee="partial_fit")
+            if name != self.steps[-1][0]:
+                mapping.add(caller="partial_fit", callee="transform")
+                fits = "fit_transform" if hasattr(self[name], "fit_transform") else "fit"
+                mapping.add(caller="partial_fit", callee=fits)
+        return router
+
+    def _route(self, params: dict[str, Any]) -> Any:
+        """Return for each step the parameters of its methods."""
+        if get_config()["enable_metadata_routing"]:
+            return process_routing(self, "partial_fit", **params)
+        last = self.steps[-1][0]
+        routed = {name: Bunch(fit={}, fit_transform={}, transform={}, partial_fit={}) for name, _ in self.steps}
+        for key, value in params.items():
+            if not key.startswith(f"{last}__"):
+                raise ValueError(
+                    f"partial_fit got {key!r}: without metadata routing, it takes parameters of the last step only, "
+                    f"such as '{last}__sample_weight'. Call sklearn.set_config(enable_metadata_routing=True) first"
+                )
+            routed[last].partial_fit[key.removeprefix(f"{last}__")] = value
+        return routed
+
+
+def _is_fitted(pipeline: Pipeline) -> bool:
+    try:
+        check_is_fitted(pipeline)
+    except NotFittedError:
+        return False
+    return True
+
+
+def _fit_transform(step: Any, X: Any, y: Any, given: Any) -> Any:
+    """Fit a transformer to samples, and return what it makes of them."""
+    if hasattr(step, "fit_transform"):
+        return step.fit_transform(X, y, **given.fit_transform)
+    return step.fit(X, y, **given.fit).transform(X, **given.transform)
