@@ -29,6 +29,7 @@ EXPERIMENTS = Experiments(
         "default": (("default",), ()),
         "groups": (("groups",), ()),
         "alternatives": (("alternatives",), ()),
+        "discriminant": (("discriminant",), ()),
         "home": (("home",), ()),
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),

@@ -36,6 +36,7 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "by_groups": report_default.by_groups(folder),
         "at_the_mean": report_default.at_the_mean(folder),
         "alternatives": report_default.alternatives(folder),
+        "discriminant": report_default.discriminant(folder),
         "steps": report_steps.steps(folder),
         "epochs": report_steps.epochs(folder),
         "batches": report_steps.batches(folder),

@@ -11,12 +11,15 @@ from matplotlib.figure import Figure
 
 from examples.beyond import alternatives as alternative_runs
 from examples.beyond import default as default_runs
+from examples.beyond import discriminant as discriminant_runs
 from examples.beyond import groups as group_runs
 from examples.beyond import home as home_runs
 from examples.paper.report import spread, table
 from examples.paper.runner import Record, load
 
-__all__ = ["alternatives", "at_the_mean", "by_groups", "draw_home", "gains", "harm", "home", "tangent_space"]
+__all__ = [
+    "alternatives", "at_the_mean", "by_groups", "discriminant", "draw_home", "gains", "harm", "home", "tangent_space",
+]  # fmt: skip
 
 TITLES = {
     "syn1": "SynI",
@@ -52,7 +55,7 @@ METRICS = {
 HOME = {
     "digits": "Digits, 1000 images",
     "bci2a": "EEG, next day (BCI 2a)",
-    "eth80": "Objects (ETH-80)",
+    "eth80": "Objects, other views (ETH-80)",
     "airsar": "Radar, other half of the scene",
 }
 
@@ -168,6 +171,29 @@ def alternatives(folder: pathlib.Path) -> str:
         if all(scores.values()):
             rows.append([f"{TITLES[data]}, {_split(data, size)}", *(spread(own, digits=3) for own in scores.values())])
     return table(["data, training samples", *alternative_runs.METHODS], rows)
+
+
+def discriminant(folder: pathlib.Path) -> str:
+    """Return the table of the default with and without the discriminant, and of discriminants alone."""
+    rows = []
+    for data, size, _ in discriminant_runs.SIZES:
+        for metric in discriminant_runs.METRICS:
+            records = load(folder, f"discriminant-{data}-{size}")
+            found = [record["result"] for record in records if record["method"] == metric]
+            if not found:
+                continue
+            cells = []
+            for name in discriminant_runs.METHODS:
+                is_known = name in found[0]
+                pair = (
+                    [f"{_mean(found, name, column):.3f}" for column in ("accuracy", "log_loss")] if is_known else ["-"]
+                )
+                cells.append(" / ".join(pair))
+            gained = _mean(found, "default", "accuracy") - _mean(found, "without", "accuracy")
+            name = f"{TITLES[data]}, {_split(data, size)} [{len(found)}]"
+            rows.append([name, METRICS[metric], *cells[:2], f"{gained:+.3f}", *cells[2:]])
+    head = ["data, training samples", "metric", "default without it", "default", "gain", "the discriminant alone"]
+    return table([*head, "LDA of scikit-learn"], rows)
 
 
 def _home(folder: pathlib.Path) -> dict[str, dict[str, list[float]]]:

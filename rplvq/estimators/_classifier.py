@@ -115,7 +115,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
           that training helps. Where samples are few, they may also choose the prototypes of a discriminant analysis
           (:class:`rplvq.DiscriminantMeans`), without training. :class:`rplvq.HeldOut` describes the choice. The trials
-          end as soon as it is clear, and visit at most 0.35 times as many samples as ``max_epochs`` epochs.
+          end as soon as it is clear. They visit at most 0.35 times as many samples as ``max_epochs`` epochs, or 3000 if
+          that is more and ``max_epochs`` is below 100.
           ``partial_fit`` uses the rule without trials, because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
           authors. With it the fit always trains, as with a number or a schedule.
@@ -185,7 +186,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     trials_ : dict of str to ndarray
         The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or prototypes without
         training (step size 0): those of a discriminant, if it was tried, and in the last row the initial ones. The
-        columns are rule, sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error and
+        columns are candidate, sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error and
         seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
         for (a number, a schedule, "half_median", or "auto" in ``partial_fit``), and its columns are empty if no trial
         was possible.
@@ -438,7 +439,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Warns
         -----
         DivergenceWarning
-            If more than a tenth of the steps of the call were cut.
+            If more than a tenth of the weights of the call (one per sample and prototype) were cut.
 
         Examples
         --------

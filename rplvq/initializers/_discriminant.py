@@ -34,7 +34,7 @@ class Discriminant:
     weights : ndarray of shape (N,)
         Weights of the samples.
     shrinkage : float
-        Shrinkage of the covariance within classes, for all discriminants.
+        Shrinkage of the covariance within classes. It is computed once, from all samples, and each fold uses it.
     """
 
     manifold: Manifold[Any]
@@ -144,7 +144,7 @@ class DiscriminantMeans:
     ``p_k = mu + s w_k + c`` have these decisions under the Euclidean distance if ``s |w_k|^2 / 2 + c w_k - b_k`` is the
     same for all classes; the shift c is the shortest vector for which this holds. The scale is
     ``s = sum_k w_k (mu_k - mu) / sum_k |w_k|^2``, so that the prototypes are the class means if S is a multiple of the
-    identity. S is the weighted mean of the shrunk covariances of the classes, as for :class:`rplvq.TangentSpace`.
+    identity. S is the covariance of the deviations from the class means, shrunk as for :class:`rplvq.TangentSpace`.
 
     Parameters
     ----------

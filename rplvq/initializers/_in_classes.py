@@ -217,7 +217,7 @@ class ClassMeans:
     """
 
     takes_means: ClassVar[bool] = True
-    """Whether single prototypes are the means of their classes."""
+    """Whether a single prototype of a class is placed at its mean."""
 
     per_class: int | tuple[int, ...] | None = None
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))

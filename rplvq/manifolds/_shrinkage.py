@@ -15,14 +15,14 @@ from rplvq.protocols import Array
 
 CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Values of the shrinkage that are compared."""
-ENOUGH = 2000
-"""Number of samples that decide between them well enough. Of more samples, so many at equal intervals are left out."""
+MOST_LEFT_OUT = 2000
+"""Largest number of samples that are left out in turn. Of more samples, so many are taken at equal intervals."""
 LOG_SCALES = (-8.0, 3.0)
-"""Logarithms of the bounds of the factor that scales scores. It is 1 for many normally distributed samples."""
+"""Logarithms of the bounds of the factor that scales scores. With many normally distributed samples, 1 is best."""
 DEPENDENT = 1e-10
 """Relative eigenvalue below which a direction counts as one in which samples do not vary."""
 LEAST = 1e-6
-"""Smallest shrinkage of a single group. It keeps the covariance of a few samples invertible."""
+"""Smallest shrinkage that the rule of Ledoit and Wolf may give. It keeps the covariance of a few samples invertible."""
 COINCIDENT = 1e-24
 """Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
 
@@ -39,11 +39,10 @@ def within_covariance(
 ) -> Shrunk:
     """Return the shrunk covariance of Hermitian matrices (N, n, n) within groups, ``(1 - s) S + s tr(S) / m I``.
 
-    S is the weighted covariance of the deviations from the means of the groups. By default the shrinkage s is the one
-    of 15 values with which the samples are classified best, each by a linear discriminant analysis of all others
-    (:func:`leave_one_out_scores`). The loss is the mean negative log-posterior, with the best common scale of the
-    scores. The samples of a single group can't be classified, and s is then that of Ledoit and Wolf (2004,
-    doi:10.1016/S0047-259X(03)00096-4).
+    S is the weighted covariance of the deviations from the means of the groups. By default each sample is classified by
+    a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the shrinkage s is the one of 15
+    values with the smallest mean negative log-posterior, for the best common scale of the scores. The samples of a
+    single group can't be classified, and s is then that of Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
 
     Parameters
     ----------
@@ -99,8 +98,8 @@ class _Within:
         for part, vectors in empty.deviations():
             means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors
         centred = attrs.evolve(empty, means=means / np.bincount(mine, counts)[:, None])
-        for part, rests in centred.deviations():
-            weighted = np.sqrt(counts[part])[:, None] * rests
+        for part, deviations in centred.deviations():
+            weighted = np.sqrt(counts[part])[:, None] * deviations
             scatter += weighted.T @ weighted
         return attrs.evolve(centred, scatter=scatter)
 
@@ -120,7 +119,7 @@ def _ledoit_wolf(data: _Within) -> float:
     total, m = float(data.weights.sum()), len(data.scatter)
     scatter = data.scatter / total
     square, variance = float(np.vdot(scatter, scatter)), float(np.trace(scatter)) / m
-    fourth = sum(data.weights[part] @ np.vecdot(rests, rests) ** 2 for part, rests in data.deviations()) / total
+    fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
     spread, error = square - m * variance**2, (fourth - square) / total
     return 1.0 if error >= spread else float(max(error / spread, LEAST))
 
@@ -129,7 +128,7 @@ def _best_for_classification(data: _Within) -> float:
     """Return the candidate with the smallest leave-one-out loss, the largest of equally good ones."""
     totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
-    places = places[np.linspace(0, len(places) - 1, min(len(places), ENOUGH)).astype(int)]
+    places = places[np.linspace(0, len(places) - 1, min(len(places), MOST_LEFT_OUT)).astype(int)]
     if len(everything) < len(data.scatter):  # then the products of the samples are a smaller matrix
         weighted = np.sqrt(data.weights)[:, None] * data.deviations_of(everything)
         eigenvalues, vectors = np.linalg.eigh(weighted @ weighted.T)
@@ -138,51 +137,54 @@ def _best_for_classification(data: _Within) -> float:
     else:
         spectrum = np.linalg.eigh(data.scatter)
     groups, weights = data.groups[places], data.weights[places]
-    rests, middle = data.deviations_of(places), data.means.mean(axis=0)
-    scores = leave_one_out_scores(rests, groups, weights, data.means - middle, totals, *spectrum)
+    deviations, middle = data.deviations_of(places), data.means.mean(axis=0)
+    scores = leave_one_out_scores(deviations, groups, weights, data.means - middle, totals, *spectrum)
     losses = [_calibrated_loss(found, groups, weights) for found in scores]
     return CANDIDATES[int(np.argmin(losses))]
 
 
 def leave_one_out_scores(
-    rests: Array, groups: Array, weights: Array, means: Array, totals: Array, eigenvalues: Array, basis: Array
+    deviations: Array, groups: Array, weights: Array, means: Array, totals: Array, eigenvalues: Array, basis: Array
 ) -> Iterator[Array]:
     """Yield, for each candidate of the shrinkage, the scores (B, G) of samples by the discriminant of all others.
 
-    The scores are ``-(x - mu_k)^T A^-1 (x - mu_k) / 2``. The means ``mu_k`` of the groups and the scatter S' within
-    them are computed without the sample, and ``A = ((1 - s) S' + s t I) / W'`` with the total weight W' of the other
-    samples. Only the multiple t of the identity is that of all samples.
+    The score of group k is ``-(x - mu_k)^T A^-1 (x - mu_k) / 2``, so that all groups have the same prior. The means
+    ``mu_k`` and the covariance A are computed without the sample x.
 
-    Let r be the deviation of a sample of weight w from the mean of its group, whose total weight is T. Then its
-    deviation from the mean of the others is ``T / (T - w) r``, and ``S' = S - w T / (T - w) r r^T``. By the formula of
-    Sherman and Morrison (1950, doi:10.1214/aoms/1177729893), one decomposition of S is enough for all samples.
+    Let S be the scatter (m, m) of all samples within groups, ``t = trace(S) / m`` and ``B = (1 - s) S + s t I`` for the
+    shrinkage s. A sample of weight w has the deviation r from the mean of its group, whose total weight is T. Without
+    the sample, its deviation from this mean is ``T / (T - w) r``, and B becomes ``B - c r r^T`` with
+    ``c = (1 - s) w T / (T - w)``. (Only t stays that of all samples.) Divided by the total weight of the other samples,
+    this is A. Its inverse follows from ``(B - c r r^T)^-1 = B^-1 + c B^-1 r r^T B^-1 / (1 - c r^T B^-1 r)`` (Sherman
+    and Morrison 1950, doi:10.1214/aoms/1177729893). The eigenvectors of S give ``B^-1`` for every s, so that one
+    decomposition is enough for all samples and candidates.
 
     Parameters
     ----------
-    rests : ndarray of shape (B, m)
+    deviations : ndarray of shape (B, m)
         Deviations of samples from the means of their groups.
     groups, weights : ndarray of shape (B,)
         Group indices and weights of these samples; a group has more weight than each of its samples.
     means, totals : ndarray of shape (G, m) and (G,)
-        Means and total weights of the groups.
+        Means and total weights of the groups. A common shift of the means changes nothing.
     eigenvalues, basis : ndarray of shape (p,) and (m, p)
         The eigenvalues of the scatter S within groups, and its eigenvectors. Those of the eigenvalue 0 may lack.
     """
-    inner, centers, own = rests @ basis, means @ basis, (np.arange(len(rests)), groups)
-    outer = means - centers @ basis.T  # the parts of the means in directions without scatter
+    inner, centers, own = deviations @ basis, means @ basis, (np.arange(len(deviations)), groups)
+    beyond = means - centers @ basis.T  # the parts of the means in directions without scatter
     ratio = totals[groups] / (totals[groups] - weights)
     target = eigenvalues.sum() / len(basis)
     for shrinkage in CANDIDATES:
         inverse = 1.0 / ((1.0 - shrinkage) * eigenvalues + shrinkage * target)
-        products = (centers * inverse) @ centers.T + outer @ outer.T / (shrinkage * target)
+        products = (centers * inverse) @ centers.T + beyond @ beyond.T / (shrinkage * target)
         lengths = np.diag(products)
         between = lengths[:, None] - 2 * products + lengths  # (G, G), squared distances of the means
         length, mixed = inner**2 @ inverse, inner @ (centers * inverse).T
-        towards = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k), B = (1 - s) S + s t I
-        sqdist = towards + mixed[own][:, None] - mixed + between[groups]
-        towards[own], sqdist[own] = length * ratio, length * ratio**2
-        lost = (1.0 - shrinkage) * weights * ratio
-        sqdist += (lost / (1.0 - lost * length))[:, None] * towards**2
+        cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
+        sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
+        cross[own], sqdist[own] = length * ratio, length * ratio**2
+        c = (1.0 - shrinkage) * weights * ratio
+        sqdist += (c / (1.0 - c * length))[:, None] * cross**2
         yield -0.5 * (totals.sum() - weights)[:, None] * sqdist
 
 
@@ -190,10 +192,10 @@ def _calibrated_loss(scores: Array, groups: Array, weights: Array) -> float:
     """Return the weighted mean of the negative log-posterior of the true group, with the best scale of the scores."""
     gains = scores - scores[np.arange(len(scores)), groups][:, None]  # over the true group
     best = gains.max(axis=1)
-    rests, shares = gains - best[:, None], weights / weights.sum()
+    below, shares = gains - best[:, None], weights / weights.sum()
 
     def loss(log_scale: float) -> float:
         scale = np.exp(log_scale)
-        return float(shares @ (scale * best + np.log(np.exp(scale * rests).sum(axis=1))))
+        return float(shares @ (scale * best + np.log(np.exp(scale * below).sum(axis=1))))
 
     return float(minimize_scalar(loss, bounds=LOG_SCALES, method="bounded", options={"xatol": 0.03}).fun)

@@ -104,9 +104,9 @@ class TangentSpace(FlatMethods):
         reference at which it was learned.
     shrinkage : float, optional
         The shrinkage s of S, above 0 and at most 1: with the covariance C of the tangent vectors within classes,
-        ``S = (1 - s) C + s tr(C) / m I``. By default ``fit`` takes the one of 15 values with which the training samples
-        are classified best, each by a discriminant of all others. Without classes it is that of Ledoit and Wolf (2004,
-        doi:10.1016/S0047-259X(03)00096-4).
+        ``S = (1 - s) C + s tr(C) / m I``. By default each training sample is classified by a discriminant
+        of all others, and ``fit`` takes the one of 15 values with the smallest log-loss. Without classes it is that of
+        Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
     max_step_length : float, default=10
         Longest step of a prototype, in the distance of this metric. With ``whiten=True``, the distance of a sample to
         its class mean is about sqrt(m).
@@ -114,8 +114,8 @@ class TangentSpace(FlatMethods):
     Notes
     -----
     Each fit learns the reference without the held-out samples of early stopping. The trials of ``sigma2="auto"`` use
-    the reference of all training samples, which needs no labels, and their shrinkage. They learn the covariance again
-    without their held-out samples.
+    the reference and the shrinkage that were computed from all training samples. The reference needs no labels. The
+    shrinkage does, but it is a single number. Each trial learns the covariance again without its held-out samples.
 
     For the probabilities of discriminant analysis, set ``whiten=True``, ``max_epochs=0`` and ``sigma2=1``. The rules
     for sigma2 only see training samples, which are nearer to their class means than new samples are.

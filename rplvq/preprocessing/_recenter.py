@@ -29,8 +29,9 @@ class Recenter(GroupTransformer):
     max_iter : int, default=200
         Maximum number of passes over the data for a mean.
     online : bool, default=False
-        Whether a group that fit did not meet is re-centred sample by sample, each at a running mean of the samples
-        before it (True), or at the mean of its samples in the call (False, transductive). See the notes.
+        Whether a group that fit did not meet, or that partial_fit has met since, is re-centred sample by sample, each
+        at a running mean of the samples before it (True). If False, a group that fit did not meet is re-centred at the
+        mean of its samples in the call (transductive). See the notes.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
 
@@ -67,14 +68,15 @@ class Recenter(GroupTransformer):
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
     running mean, too, which begins at the stored mean. All samples of the group have the same weight in it, those of
-    fit included, and there is no prior. A new session should therefore have a new name: its running mean moves sooner.
+    fit included, and there is no prior. Give a new session a new name: its running mean then follows its samples
+    faster, because those of fit do not count in it.
 
     The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
-    Before fit, partial_fit with ``online`` does what fit does, and all other methods raise NotFittedError. All raise
-    ValueError, before anything is changed, if a matrix is not positive definite or of another size, if a group is
-    missing, or if a parameter is invalid. Those that compute a mean warn by ConvergenceWarning if it does not reach
-    ``tol``, and by UserWarning if a group has one sample only. They take
+    Before fit, partial_fit with ``online`` does what fit does. Otherwise partial_fit and transform raise
+    NotFittedError. All methods raise ValueError, before anything is changed, if a matrix is not positive definite or of
+    another size, if a group is missing, or if a parameter is invalid. Those that compute a mean warn by
+    ConvergenceWarning if it does not reach ``tol``, and by UserWarning if a group has one sample only. They take
 
     X : array-like of shape (N, n, n)
         Symmetric or Hermitian positive definite matrices.
@@ -157,7 +159,10 @@ class Recenter(GroupTransformer):
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre samples at the stored mean of their group, or at its running mean, or new groups at their own.
+        """Re-centre each sample at the running mean of its group, or else at the stored one.
+
+        A group that has neither is re-centred at the mean of its samples in this call, or with ``online`` at a running
+        mean that begins at ``start_``.
 
         Returns
         -------

@@ -10,10 +10,10 @@ from rplvq.arrays import logm, matrix_size, parts_of, powm, single_blas_thread, 
 from rplvq.preprocessing._groups import GroupTransformer, read, require_online, run_on, transformed
 from rplvq.protocols import Array
 
-NONE = 1e-6
+IDENTITY_SHARE = 1e-6
 """Below this share of the common dispersion, the samples of a group count as the identity: they differ by rounding."""
-NOTHING = 1e-8
-"""Below this common dispersion, all samples count as the identity: Recenter leaves rounding of up to about this."""
+IDENTITY_DISPERSION = 1e-8
+"""Below this common dispersion, all samples count as the identity: Recenter leaves rounding errors of this size."""
 NEAR = 1e-4
 """A mean logarithm whose squared length is below this is near enough to 0 for any dispersion."""
 
@@ -32,8 +32,9 @@ class Rescale(GroupTransformer):
         The common dispersion. By default it is that of all samples in fit together, so that one group alone stays as it
         is. pyRiemann's ``TLScale`` takes 1.
     online : bool, default=False
-        Whether a group that fit did not meet is rescaled sample by sample, each by the running dispersion of the
-        samples before it (True), or by the dispersion of its samples in the call (False, transductive).
+        Whether a group that fit did not meet, or that partial_fit has met since, is rescaled sample by sample, each by
+        the running dispersion of the samples before it (True). If False, a group that fit did not meet is rescaled by
+        the dispersion of its samples in the call (transductive).
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running dispersion of a group that fit did not meet.
 
@@ -65,11 +66,11 @@ class Rescale(GroupTransformer):
     A group whose dispersion is below 1e-6 of the common one holds the identity only, such as one sample after
     re-centring, and stays as it is.
 
-    Before fit, partial_fit with ``online`` does what fit does, and all other methods raise NotFittedError. All raise
-    ValueError, before anything is changed, if a matrix is not positive definite or of another size, if a group is
-    missing, if a parameter is invalid, or if samples were not re-centred: if more than half of the dispersion of a
-    group is the squared distance of its mean logarithm to 0. With ``online`` and without ``dispersion``, fit also
-    raises ValueError if all samples are the identity. The methods take
+    Before fit, partial_fit with ``online`` does what fit does. Otherwise partial_fit and transform raise
+    NotFittedError. All methods raise ValueError, before anything is changed, if a matrix is not positive definite or of
+    another size, if a group is missing, if a parameter is invalid, or if samples were not re-centred: if more than half
+    of the dispersion of a group is the squared distance of its mean logarithm to 0. With ``online`` and without
+    ``dispersion``, fit also raises ValueError if all samples are the identity. The methods take
 
     X : array-like of shape (N, n, n)
         Symmetric or Hermitian positive definite matrices, centred at the identity.
@@ -124,7 +125,7 @@ class Rescale(GroupTransformer):
             common = self.dispersion
             if common is None:
                 common = np.average(dispersions, weights=sizes)
-                if self.online and common < NOTHING:
+                if self.online and common < IDENTITY_DISPERSION:
                     raise ValueError(
                         "all samples of fit are the identity, so that they have no dispersion to give to later ones: "
                         "fit more samples of each group, because Recenter moves a single one to the identity, or give "
@@ -156,7 +157,10 @@ class Rescale(GroupTransformer):
         return self
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Raise samples to the power of their group, which is the stored one, a running one, or that of the call.
+        """Raise each sample to the power of the running dispersion of its group, or else to the stored one.
+
+        A group that has neither has the dispersion of its samples in this call, or with ``online`` a running one that
+        begins at ``start_``.
 
         Returns
         -------
@@ -180,7 +184,7 @@ class Rescale(GroupTransformer):
 
     def _raising(self, dispersion: float) -> Callable[[Array], Array]:
         """Return the function that raises samples (..., n, n) to the power of their dispersion."""
-        power = float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > NONE * self.dispersion_ else 1.0
+        power = float(np.sqrt(self.dispersion_ / dispersion)) if dispersion > IDENTITY_SHARE * self.dispersion_ else 1.0
         return lambda codes: powm(codes, power)
 
 

@@ -36,7 +36,7 @@ class StreamingPipeline(Pipeline):
     -----
     All other methods and attributes are those of ``Pipeline``. partial_fit exists if the last step has it.
 
-    ``groups`` reach :class:`Recenter` by scikit-learn's metadata routing, which must be enabled, in predict as in
+    ``groups`` reach :class:`Recenter` by scikit-learn's metadata routing, which must be enabled for predict and for
     partial_fit. A new session should have a new name as its group. ``fit`` on a single session needs no groups.
 
     Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
@@ -63,7 +63,7 @@ class StreamingPipeline(Pipeline):
     ...         labels = pipeline.predict(X[batch], groups=["tuesday"] * 5)
     ...         right += int((labels == y[batch]).sum())
     ...         pipeline = pipeline.partial_fit(X[batch], y[batch], groups=["tuesday"] * 5)
-    >>> right  # of 40; the classifier alone, which also learns, gets 11
+    >>> right  # of 40; without Recenter, but with the same calls of partial_fit, 11 are right
     32
     >>> recenter.running_["tuesday"][1]  # number of samples in its running mean
     40

@@ -39,13 +39,13 @@ N_CLEAR = 3.0
 
 
 class Plan(NamedTuple):
-    """A candidate: its text, its schedule of sigma2, and the share of its default step.
+    """A candidate: its name, its schedule of sigma2, and the share of its default step.
 
     ``schedule`` is None without training, and ``share`` is None if the user gave a step size. ``is_named`` says that
     sigma2 comes from a rule, so that it may be recalibrated. ``start`` gives prototypes in place of the initial ones.
     """
 
-    rule: str
+    candidate: str
     schedule: Schedule | None
     share: float | None = None
     is_named: bool = True
@@ -57,9 +57,9 @@ class Trial(NamedTuple):
 
     Parameters
     ----------
-    rule : str
-        The candidate of :class:`rplvq.HeldOut`: "auto", "half_median", "discriminant" or "untrained", or the number or
-        schedule as text.
+    candidate : str
+        The name of the candidate of :class:`rplvq.HeldOut`: "auto", "half_median", "discriminant" or "untrained", or
+        the number or schedule as text.
     sigma2, step_size : float
         The values with which a fit with this candidate would begin, not those of the trial. The step size is 0 without
         training.
@@ -82,7 +82,7 @@ class Trial(NamedTuple):
         Time that the trials took.
     """
 
-    rule: str
+    candidate: str
     sigma2: float
     step_size: float
     n_epochs: int
@@ -235,7 +235,7 @@ class Judge:
             calibration = likely / (sigma2 if plan.schedule is None else plan.schedule(n_epochs, n_epochs))
         size = n_epochs, len(folds), n_epochs * sum(fold.kept.n_visits for fold in folds)
         found = calibration, judged.loss, self.margin(judged, preferred), judged.error, judged.seconds
-        return Trial(plan.rule, sigma2, self.first_step(plan), *size, *found)
+        return Trial(plan.candidate, sigma2, self.first_step(plan), *size, *found)
 
     def _ends(self) -> Array:
         """Return how many samples are held out by all folds up to each of them."""
@@ -369,7 +369,8 @@ def make_fold(
 ) -> Fold | None:
     """Return the fold in which these rows of the samples train, and the others are held out.
 
-    A manifold that was learned with the classes of all samples is learned again without those that are held out.
+    A manifold that was learned with the classes of all samples is learned again without those that are held out. (Of
+    a whitened metric, the shrinkage stays that of all samples. It is a single number.)
     This improves the probabilities: under a whitened metric, the log-loss of new samples is .77 instead of .83 on
     BCI 2a, and 1.30 instead of 3.13 on eegmmi. The result is None if the samples of the fold do not suffice.
     """

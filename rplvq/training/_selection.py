@@ -29,7 +29,7 @@ MAX_HELD_OUT = 1000
 FEW = 2000
 """Largest number of samples for which "discriminant" is tried, so that it takes little memory and time."""
 MANY = 3.0
-"""Number of samples per free number of the prototypes above which it is not tried, because training is better."""
+"""Number of samples per free parameter of the prototypes above which it is not tried, because training is better."""
 MIN_TRIAL_EPOCHS = 4
 """Smallest number of epochs of a trial; where there would be fewer, fewer folds are used."""
 FEW_VISITS = 3000
@@ -67,7 +67,7 @@ class Choice(NamedTuple):
     def columns(self) -> dict[str, Array]:
         """Return the trials with one array per column, and which one was chosen."""
         found = {name: np.array([getattr(trial, name) for trial in self.trials]) for name in Trial._fields}
-        found["rule"] = found["rule"].astype(str)  # without trials, too
+        found["candidate"] = found["candidate"].astype(str)  # without trials, too
         return found | {"chosen": np.arange(len(self.trials)) == self.winner}
 
     def line(self) -> str:
@@ -188,7 +188,10 @@ def choose_sigma2(
 
 
 def discriminant_of(trainer: Trainer, samples: Samples) -> Discriminant | None:
-    """Return what the candidate "discriminant" stands for; None if the initializer has none for these samples."""
+    """Return the discriminant of the samples; None if the initial prototypes are not one mean of each class.
+
+    It is also None if the metric does not suit, see :func:`rplvq.initializers.discriminant_beside`.
+    """
     means = getattr(trainer.initializer, "class_means", None)
     if means is None:
         return None

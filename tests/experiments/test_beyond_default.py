@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from examples.beyond import alternatives, default, groups, home
+from examples.beyond import alternatives, default, discriminant, groups, home
 from examples.paper import runner
 from examples.paper.data import is_available
 from rplvq import HeldOut, RiemannianLVQ
@@ -15,7 +15,9 @@ pytest.importorskip("pyriemann")
 pytestmark = pytest.mark.slow  # trains small experiments
 
 
-@pytest.mark.parametrize("module", [default, alternatives, home, groups], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [default, alternatives, discriminant, home, groups], ids=lambda module: module.__name__
+)
 def test_smoke_runs_through_the_runner(module, tmp_path):
     jobs = module.smoke()
     results = [record["result"] for record in runner.run(jobs, folder=tmp_path, verbose=0)]
@@ -79,4 +81,8 @@ def test_jobs_begin_with_one_repetition_of_everything():
     first = [job for job in default.jobs() if job.repetition == 0]
     assert default.jobs()[: len(first)] == first
     assert {job.experiment for job in first} == names
-    assert all(job.settings["max_epochs"] == 3 for job in default.jobs(quick=True) + alternatives.jobs(quick=True))
+    assert all(
+        job.settings["max_epochs"] == 3
+        for module in (default, alternatives, discriminant)
+        for job in module.jobs(quick=True)
+    )

@@ -136,7 +136,7 @@ def test_units_of_vectors_and_of_weights_do_not_count(factor):
 def test_many_samples_are_left_out_at_intervals(monkeypatch):
     vectors, y = problem(n_samples=600)
     all_of_them = within(vectors, y)
-    monkeypatch.setattr(shrinking, "ENOUGH", 200)
+    monkeypatch.setattr(shrinking, "MOST_LEFT_OUT", 200)
     some = within(vectors, y)
     assert_allclose(some.covariance, all_of_them.covariance, rtol=0.2, atol=0.02)
 

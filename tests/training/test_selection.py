@@ -625,11 +625,11 @@ def test_where_training_harms_the_class_means_stay():
 def test_the_trials_name_their_candidates():
     S, y = make_syn2(30, random_state=0)
     model = RiemannianLVQ(max_epochs=10, random_state=0).fit(S, y)
-    assert model.trials_["rule"].tolist() == ["auto", "auto", "discriminant", "untrained"]
+    assert model.trials_["candidate"].tolist() == ["auto", "auto", "discriminant", "untrained"]
     model = RiemannianLVQ(sigma2=HeldOut([0.5, Annealed(), "half_median"]), max_epochs=4, random_state=0).fit(S, y)
     numbers = [rule for rule in ("0.5", str(Annealed()), "half_median") for _ in range(2)]
-    assert model.trials_["rule"].tolist() == numbers
-    assert RiemannianLVQ(max_epochs=0).fit(S, y).trials_["rule"].dtype.kind == "U"
+    assert model.trials_["candidate"].tolist() == numbers
+    assert RiemannianLVQ(max_epochs=0).fit(S, y).trials_["candidate"].dtype.kind == "U"
 
 
 def test_partial_fit_trains_from_its_first_batch_on():
@@ -828,8 +828,8 @@ def test_an_integer_weight_is_a_repetition(rule, max_epochs):
     weights = np.random.default_rng(0).integers(0, 3, len(y))
     model = RiemannianLVQ("log_euclidean", sigma2=rule, max_epochs=max_epochs, random_state=0)
     weighted, repeated = clone(model).fit(S, y, weights), clone(model).fit(S.repeat(weights, 0), y.repeat(weights))
-    assert weighted.trials_["rule"].tolist() == repeated.trials_["rule"].tolist()
-    for name in set(weighted.trials_) - {"rule", "seconds"}:
+    assert weighted.trials_["candidate"].tolist() == repeated.trials_["candidate"].tolist()
+    for name in set(weighted.trials_) - {"candidate", "seconds"}:
         assert_allclose(weighted.trials_[name], repeated.trials_[name], rtol=1e-9, atol=1e-12)
     assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
     assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
