@@ -69,6 +69,11 @@ class StreamingPipeline(Pipeline):
     40
     """
 
+    def __init__(
+        self, steps: list[Any], *, transform_input: Any = None, memory: Any = None, verbose: bool = False
+    ) -> None:
+        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
+
     # partial_fit passes classes to the last step itself, so that the step need not request them.
     __metadata_request__partial_fit = {"classes": UNUSED}  # noqa: RUF012
 
