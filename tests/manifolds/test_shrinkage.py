@@ -133,6 +133,23 @@ def test_units_of_vectors_and_of_weights_do_not_count(factor):
     assert_allclose(heavier.covariance, wanted.covariance, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(("n_samples", "size"), [(45, 10), (9, 9)])
+def test_one_decomposition_serves_all_samples_and_candidates(n_samples, size, monkeypatch):
+    vectors, y = problem(n_samples=n_samples)
+    shapes, plain = [], np.linalg.eigh
+
+    def counted(matrix):
+        shapes.append(matrix.shape)
+        return plain(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    shrinkage = within(vectors, y).shrinkage
+    assert shapes == [(size, size)]
+    within(vectors, y, shrinkage=shrinkage)
+    within(vectors)
+    assert len(shapes) == 1  # a shrinkage that is known, or a single group, needs none
+
+
 def test_many_samples_are_left_out_at_intervals(monkeypatch):
     vectors, y = problem(n_samples=600)
     all_of_them = within(vectors, y)
