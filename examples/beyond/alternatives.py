@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from examples.beyond.costs import spread_cost
-from examples.beyond.default import FILES, splits
+from examples.beyond.default import FILES, loss_of, splits
 from examples.paper.data import Split, is_available
 from examples.paper.runner import Job, Record
 from rplvq import HeldOut, RiemannianLVQ
@@ -99,9 +98,8 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
     rows = []
     for split in splits(data, size, repetition):
         model = fitted(method, split, repetition, max_epochs)
-        proba = np.clip(model.predict_proba(split.X_test), 1e-15, 1)
-        loss = log_loss(split.y_test, proba, labels=model.classes_)
-        rows.append([float(model.score(split.X_test, split.y_test)), float(loss)])
+        loss = loss_of(model, split, model.predict_proba(split.X_test))
+        rows.append([float(model.score(split.X_test, split.y_test)), loss])
     return dict(zip(("accuracy", "log_loss"), np.mean(rows, axis=0).tolist(), strict=True))
 
 

@@ -28,8 +28,8 @@ from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
 __all__ = [
-    "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "score", "smoke",
-    "splits", "tangent_space",
+    "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "loss_of", "score",
+    "smoke", "splits", "tangent_space",
 ]  # fmt: skip
 
 SIZES: dict[str, tuple[Any, ...]] = {
@@ -168,6 +168,11 @@ def tangent_space() -> Any:
     return make_pipeline(TangentSpace(), FunctionTransformer(as_real), LogisticRegression(max_iter=1000))
 
 
+def loss_of(model: Any, split: Split, proba: Array) -> float:
+    """Return the log-loss of probabilities (M, C) of the test samples."""
+    return float(log_loss(split.y_test, np.clip(proba, 1e-15, 1), labels=model.classes_))
+
+
 def methods(metric: Any, seed: int) -> dict[str, Any]:
     """Return the classifiers by name."""
     return {
@@ -199,7 +204,7 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
             proba, predicted = model.predict_proba(split.X_test), model.predict(split.X_test)
             right = predicted == split.y_test
             seconds = [fitted - began, time.perf_counter() - fitted]
-            loss = log_loss(split.y_test, np.clip(proba, 1e-15, 1), labels=model.classes_)
+            loss = loss_of(model, split, proba)
             found.setdefault(name, []).append([right.mean(), loss, calibration_error(proba, right), *seconds])
             if name == "default":
                 trained.append(model.n_epochs_ > 0)

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.metrics import log_loss
 
-from examples.beyond.default import FILES, splits, tangent_space
+from examples.beyond.default import FILES, loss_of, splits, tangent_space
 from examples.paper.data import is_available
 from examples.paper.runner import Job, Record
 from rplvq import HeldOut, RiemannianLVQ
@@ -65,8 +64,7 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
     for split in splits(data, size, repetition):
         for name, model in classifiers(method, repetition, max_epochs).items():
             model.fit(split.X_train, split.y_train)
-            proba = np.clip(model.predict_proba(split.X_test), 1e-15, 1)
-            loss = float(log_loss(split.y_test, proba, labels=model.classes_))
+            loss = loss_of(model, split, model.predict_proba(split.X_test))
             rows.setdefault(name, []).append([float(model.score(split.X_test, split.y_test)), loss])
     columns = "accuracy", "log_loss"
     return {name: dict(zip(columns, np.mean(own, axis=0).tolist(), strict=True)) for name, own in rows.items()}

@@ -14,10 +14,9 @@ from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
-from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold
 
-from examples.beyond.default import airsar_pixels, airsar_rows, calibration_error, eegmmi_runs, tangent_space
+from examples.beyond.default import airsar_pixels, airsar_rows, calibration_error, eegmmi_runs, loss_of, tangent_space
 from examples.paper.data import Split, is_available, load_arrays, load_bci2a
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ
@@ -87,7 +86,7 @@ def score(*, repetition: int, method: str, data: str, max_epochs: int = 100) -> 
                 model = RiemannianLVQ(max_epochs=n_epochs, random_state=repetition)
             model.fit(split.X_train, split.y_train, **given)
             proba, right = model.predict_proba(split.X_test), model.predict(split.X_test) == split.y_test
-            loss = log_loss(split.y_test, np.clip(proba, 1e-15, 1), labels=model.classes_)
+            loss = loss_of(model, split, proba)
             trained = float(getattr(model, "n_epochs_", 1) > 0)
             found[name].append([right.mean(), loss, calibration_error(proba, right), trained])
             hits[name] = right.astype(float)

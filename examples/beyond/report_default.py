@@ -156,7 +156,11 @@ def by_groups(folder: pathlib.Path) -> str:
 
 
 def _triple(results: Sequence[Record], method: str) -> str:
-    return " / ".join(f"{_mean(results, method, column):.3f}" for column in ("accuracy", "log_loss", "ece"))
+    return _scores(results, method, "accuracy", "log_loss", "ece")
+
+
+def _scores(results: Sequence[Record], method: str, *columns: str) -> str:
+    return " / ".join(f"{_mean(results, method, column):.3f}" for column in columns)
 
 
 def alternatives(folder: pathlib.Path) -> str:
@@ -182,13 +186,10 @@ def discriminant(folder: pathlib.Path) -> str:
             found = [record["result"] for record in records if record["method"] == metric]
             if not found:
                 continue
-            cells = []
-            for name in discriminant_runs.METHODS:
-                is_known = name in found[0]
-                pair = (
-                    [f"{_mean(found, name, column):.3f}" for column in ("accuracy", "log_loss")] if is_known else ["-"]
-                )
-                cells.append(" / ".join(pair))
+            cells = [
+                _scores(found, name, "accuracy", "log_loss") if name in found[0] else "-"
+                for name in discriminant_runs.METHODS
+            ]
             gained = _mean(found, "default", "accuracy") - _mean(found, "without", "accuracy")
             name = f"{TITLES[data]}, {_split(data, size)} [{len(found)}]"
             rows.append([name, METRICS[metric], *cells[:2], f"{gained:+.3f}", *cells[2:]])

@@ -116,8 +116,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
           that training helps. Where samples are few, they may also choose the prototypes of a discriminant analysis
           (:class:`rplvq.DiscriminantMeans`), without training. :class:`rplvq.HeldOut` describes the choice. The trials
           end as soon as it is clear. They visit at most 0.35 times as many samples as ``max_epochs`` epochs, or 3000 if
-          that is more and ``max_epochs`` is below 100.
-          ``partial_fit`` uses the rule without trials, because its first batch may be small.
+          that is more and ``max_epochs`` is below 100. ``partial_fit`` uses the rule without trials, because its first
+          batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
           authors. With it the fit always trains, as with a number or a schedule.
         - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".

@@ -9,7 +9,7 @@ import numpy as np
 
 from rplvq.arrays import hard_targets
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
-from rplvq.manifolds import Shrunk, TangentSpace, coordinates, from_coordinates, within_covariance
+from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -33,8 +33,8 @@ class Discriminant:
         Class indices, of which none of 0..C-1 is missing.
     weights : ndarray of shape (N,)
         Weights of the samples.
-    shrinkage : float
-        Shrinkage of the covariance within classes. It is computed once, from all samples, and each fold uses it.
+    whole : Shrunk
+        The covariance within classes of all samples. Each fold uses its shrinkage.
     """
 
     manifold: Manifold[Any]
@@ -42,7 +42,7 @@ class Discriminant:
     tangents: Array
     classes: Array
     weights: Array
-    shrinkage: float
+    whole: Shrunk
 
     @classmethod
     def of(
@@ -56,26 +56,23 @@ class Discriminant:
         weights = np.ones(len(codes)) if weights is None else weights
         space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
         tangents = space.encode(manifold.decode(codes))
-        shrinkage = _within(tangents, classes, weights).shrinkage
-        return cls(manifold, space, tangents, classes, weights, shrinkage)
+        return cls(manifold, space, tangents, classes, weights, _within(tangents, classes, weights))
 
-    def prototypes(self, rows: Array | slice = slice(None)) -> Array:
-        """Return the codes (C, ...) of one prototype per class, computed from these samples.
+    def prototypes(self, rows: Array | None = None) -> Array:
+        """Return the codes (C, ...) of one prototype per class, computed from all samples, or from some of each class.
 
         Raise ValueError if all samples of each class are equal.
         """
-        tangents, classes, weights = self.tangents[rows], self.classes[rows], self.weights[rows]
-        covariance = _within(tangents, classes, weights, self.shrinkage).covariance
-        shares = np.eye(int(self.classes.max()) + 1)[classes] * weights[:, None]
-        means = (shares / shares.sum(axis=0)).T @ coordinates(tangents, len(covariance))
-        points = discriminant_points(means, covariance)
-        return np.asarray(self.manifold.encode(self.space.decode(from_coordinates(points, tangents.shape[-1]))))
+        found = self.whole
+        if rows is not None:
+            found = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
+        points = from_coordinates(discriminant_points(found.means, found.covariance), self.tangents.shape[-1])
+        return np.asarray(self.manifold.encode(self.space.decode(points)))
 
 
 def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | None = None) -> Shrunk:
     """Return the covariance of tangent vectors (N, n, n) within classes, with its shrinkage."""
-    n = tangents.shape[-1]
-    m = n * n if np.iscomplexobj(tangents) else n * (n + 1) // 2
+    m = n_coordinates(tangents.shape[-1], np.iscomplexobj(tangents))
     try:
         return within_covariance(tangents, m, classes, weights, shrinkage)
     except ValueError as error:

@@ -12,7 +12,7 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
-from rplvq.manifolds._coordinates import coordinates, from_coordinates
+from rplvq.manifolds._coordinates import coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -40,7 +40,7 @@ __all__ = [
     "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk",
     "TangentSpace", "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
     "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
-    "is_from_pymanopt", "riemannian_mean", "step_to_mean", "within_covariance",
+    "is_from_pymanopt", "n_coordinates", "riemannian_mean", "step_to_mean", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -8,6 +8,11 @@ LARGEST = 1 << 28
 """Largest size in bytes of a matrix on coordinates. Full rank is within it for real matrices up to 107 x 107."""
 
 
+def n_coordinates(n: int, is_complex: bool) -> int:
+    """Return the number of real coordinates of Hermitian n x n matrices: n (n + 1) / 2, or n^2 for complex ones."""
+    return n * n if is_complex else n * (n + 1) // 2
+
+
 def coordinates(codes: Array, m: int) -> Array:
     """Return real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
 
@@ -21,7 +26,7 @@ def coordinates(codes: Array, m: int) -> Array:
     places = np.arange(n)
     above = np.sqrt(2.0) * codes[:, rows, columns]
     parts = [codes[:, places, places].real, above.real]
-    if m > n * (n + 1) // 2:
+    if m > n_coordinates(n, False):
         parts.append(above.imag)
     return np.hstack(parts)
 

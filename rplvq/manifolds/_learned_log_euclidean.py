@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rplvq.capabilities import Components
-from rplvq.manifolds._coordinates import LARGEST, coordinates
+from rplvq.manifolds._coordinates import LARGEST, coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Prototypes
@@ -145,7 +145,7 @@ class LearnedLogEuclidean:
         """
         codes = LogEuclidean().encode(points)
         n = codes.shape[-1]
-        m = n * n if np.iscomplexobj(codes) else n * (n + 1) // 2
+        m = n_coordinates(n, np.iscomplexobj(codes))
         if self.rank is not None and self.rank > m:
             raise ValueError(f"rank must be at most {m} for matrices of size {n}, got {self.rank}")
         if (size := 8 * m * (self.rank or m)) > LARGEST:
@@ -205,7 +205,7 @@ class LearnedLogEuclidean:
             return prototypes.omega
         n = np.shape(prototypes)[-1]
         is_complex = np.iscomplexobj(prototypes) or (samples is not None and np.iscomplexobj(samples))
-        m = n * n if is_complex else n * (n + 1) // 2
+        m = n_coordinates(n, is_complex)
         if self.rank is None or self.rank == m:
             return np.eye(m)
         noise = np.random.default_rng(self.random_state).normal(size=(m, self.rank))

@@ -28,10 +28,11 @@ COINCIDENT = 1e-24
 
 
 class Shrunk(NamedTuple):
-    """A covariance (m, m), and how far it was shrunk towards a multiple of the identity."""
+    """A covariance (m, m), how far it was shrunk towards a multiple of the identity, and the means of the groups."""
 
     covariance: Array
     shrinkage: float
+    means: Array  # (G, m), of the groups in ascending order
 
 
 def within_covariance(
@@ -72,7 +73,7 @@ def within_covariance(
         )
     if shrinkage is None:
         shrinkage = _ledoit_wolf(data) if len(data.means) < 2 else _best_for_classification(data)
-    return Shrunk((1.0 - shrinkage) * covariance + shrinkage * variance * np.eye(m), shrinkage)
+    return Shrunk((1.0 - shrinkage) * covariance + shrinkage * variance * np.eye(m), shrinkage, data.means)
 
 
 @attrs.frozen(eq=False)

@@ -20,7 +20,7 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
-from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates
+from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatMethods
 from rplvq.manifolds._means import riemannian_mean
 from rplvq.manifolds._shrinkage import within_covariance
@@ -173,9 +173,10 @@ class TangentSpace(FlatMethods):
             lacking = "reference=None" if self.whiten else "whiten=False"
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
         n = len(self.reference)
-        if len(covariance) not in (n * (n + 1) // 2, n * n) or np.iscomplexobj(covariance):
+        real, whole = n_coordinates(n, False), n_coordinates(n, True)
+        if len(covariance) not in (real, whole) or np.iscomplexobj(covariance):
             raise ValueError(
-                f"covariance must be real and have {n * (n + 1) // 2} rows (real matrices) or {n * n} (complex ones) "
+                f"covariance must be real and have {real} rows (real matrices) or {whole} (complex ones) "
                 f"for a reference of size {n}, got {len(covariance)} of type {covariance.dtype}"
             )
 
@@ -224,7 +225,7 @@ class TangentSpace(FlatMethods):
             return plain, codes
         covariance, shrinkage = self.covariance, self.shrinkage
         if covariance is None:
-            covariance, shrinkage = within_covariance(codes, m, groups, weights, shrinkage)
+            covariance, shrinkage, _ = within_covariance(codes, m, groups, weights, shrinkage)
         found = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)
         return found, found._whiten_in_place(codes)
 
@@ -244,7 +245,7 @@ class TangentSpace(FlatMethods):
             return self, kept, held
         inner = by_block(self._colored, kept)
         m = len(self._frame.color)
-        covariance, shrinkage = within_covariance(inner, m, groups, weights, self.shrinkage)
+        covariance, shrinkage, _ = within_covariance(inner, m, groups, weights, self.shrinkage)
         found = attrs.evolve(self, covariance=covariance, shrinkage=shrinkage)
         outer = by_block(lambda part: found._whitened(self._colored(part)), held)
         return found, found._whiten_in_place(inner), outer
@@ -276,7 +277,7 @@ class TangentSpace(FlatMethods):
         """Return the number m of real coordinates of matrices (N, n, n); refuse a size that can't be whitened."""
         n = int(matrices.shape[-1])
         is_complex = any(np.iscomplexobj(found) for found in (matrices, self.reference) if found is not None)
-        m = n * n if is_complex else n * (n + 1) // 2
+        m = n_coordinates(n, is_complex)
         if self.whiten and 8 * m * m > LARGEST:
             raise ValueError(
                 f"X holds matrices of size {n}, whose covariance on {m} coordinates takes {8 * m * m / 2**30:.2g} GiB: "
@@ -303,7 +304,7 @@ class TangentSpace(FlatMethods):
     def _whiten_in_place(self, tangents: Array) -> Array:
         """Replace tangent vectors (N, n, n) by their codes, part by part."""
         n = tangents.shape[-1]
-        if len(self.covariance) > n * (n + 1) // 2:  # type: ignore[arg-type]
+        if len(self.covariance) > n_coordinates(n, False):  # type: ignore[arg-type]
             tangents = tangents.astype(complex, copy=False)
         for rows in parts_of(tangents):
             tangents[rows] = self._whitened(tangents[rows])

@@ -49,9 +49,8 @@ class HeldOut:
 
     1. The training samples of each class are dealt into four folds; equal samples stay together. The folds are held out
        one after the other. The other three folds give new initial prototypes, which each candidate then trains. Fewer
-       folds are held out if they already hold 1000 samples, or if the visits that step 2 allows do not
-       suffice for four epochs on each. If ``fit``
-       is given groups, whole groups are dealt in place of samples.
+       folds are held out if they already hold 1000 samples, or if the visits that step 2 allows do not suffice for four
+       epochs on each. If ``fit`` is given groups, whole groups are dealt in place of samples.
     2. The trials are short: those of one sigma2 value visit at most 0.35 times as many samples as ``max_epochs`` epochs
        of the fit do. If ``max_epochs`` is below 100, they may visit 3000 samples in place of this number, but not more
        than in a fit of 100 epochs. (A trial has at least one epoch, and at most ``max_epochs``.) With few epochs the

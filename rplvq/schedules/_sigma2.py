@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from rplvq.arrays import Samples, by_block, distances
 from rplvq.costs import PLVQ, smoothed
+from rplvq.manifolds import n_coordinates
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, unit_of, wants_default
 
@@ -234,8 +235,7 @@ def free_numbers(codes: Array) -> int:
     """
     shape = codes.shape[1:]
     if len(shape) > 1 and shape[-2] == shape[-1]:
-        n = int(shape[-1])
-        return int(np.prod(shape[:-2])) * (n * n if np.iscomplexobj(codes) else n * (n + 1) // 2)
+        return int(np.prod(shape[:-2])) * n_coordinates(int(shape[-1]), np.iscomplexobj(codes))
     return int(np.prod(shape)) * (2 if np.iscomplexobj(codes) else 1)
 
 

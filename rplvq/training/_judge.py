@@ -369,10 +369,10 @@ def make_fold(
 ) -> Fold | None:
     """Return the fold in which these rows of the samples train, and the others are held out.
 
-    A manifold that was learned with the classes of all samples is learned again without those that are held out. (Of
-    a whitened metric, the shrinkage stays that of all samples. It is a single number.)
-    This improves the probabilities: under a whitened metric, the log-loss of new samples is .77 instead of .83 on
-    BCI 2a, and 1.30 instead of 3.13 on eegmmi. The result is None if the samples of the fold do not suffice.
+    A manifold that was learned with the classes of all samples is learned again without those that are held out. This
+    improves the probabilities: under a whitened metric, the log-loss of new samples is .77 instead of .83 on BCI 2a,
+    and 1.30 instead of 3.13 on eegmmi. (Its shrinkage, a single number, stays that of all samples.) The result is None
+    if the samples of the fold do not suffice.
     """
     kept, held, manifold = samples.subset(rows), samples.subset(held_out), cast(Any, trainer.manifold)
     if hasattr(manifold, "relearned"):

@@ -91,7 +91,7 @@ def test_it_shrinks_little_where_directions_differ_and_much_where_they_do_not():
 def test_the_covariance_is_the_shrunk_one_within_groups():
     vectors, y = problem(n_samples=31)
     y[-1] = 3  # a class of one sample has no deviation
-    covariance, shrinkage = within(vectors, y, shrinkage=0.3)
+    covariance, shrinkage, _ = within(vectors, y, shrinkage=0.3)
     rests = vectors - np.array([vectors[y == k].mean(axis=0) for k in range(4)])[y]
     assert shrinkage == 0.3
     assert_allclose(covariance, shrunk_covariance(rests.T @ rests / 31, 0.3), atol=1e-12)
@@ -162,7 +162,7 @@ def test_many_samples_are_left_out_at_intervals(monkeypatch):
 def test_few_samples_have_a_covariance_that_can_be_inverted(n_distinct):
     vectors, _ = problem(n_samples=n_distinct + 1)
     y = np.append(np.zeros(n_distinct, dtype=int), 1)
-    covariance, shrinkage = within(vectors, y)
+    covariance, shrinkage, _ = within(vectors, y)
     assert 0 < shrinkage <= 1
     assert np.linalg.eigvalsh(covariance)[0] > 0
 
