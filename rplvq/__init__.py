@@ -20,14 +20,15 @@ from rplvq.manifolds import (
     TangentSpace,
 )
 from rplvq.preprocessing import Recenter, Rescale, Rotate, SPDProjection
-from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
+from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, Share, StepDecay, StepSize
+from rplvq.selection import HeldOut
 from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
 __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
-    "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors", "FromPymanopt",
-    "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product",
-    "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate",
-    "SPDProjection", "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain",
-    "load_model",
+    "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors",
+    "FromPymanopt", "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean",
+    "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale",
+    "RiemannianLVQ", "Rotate", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
+    "TransferClassifier", "compare", "explain", "load_model",
 ]  # fmt: skip

@@ -11,7 +11,8 @@ from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
 from rplvq.protocols import Schedule
-from rplvq.schedules import Annealed, HeldOut, StepSize
+from rplvq.schedules import Annealed, StepSize
+from rplvq.selection import HeldOut
 
 __all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
 

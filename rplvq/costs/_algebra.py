@@ -26,6 +26,20 @@ def restrict_to_classes(cost: Any, classes: Array) -> Any:
     return cost if own is None else own(classes)
 
 
+def largest_slope(cost: Any, sigma2: float) -> float | None:
+    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one.
+
+    Examples
+    --------
+    >>> from rplvq import GLVQ, RSLVQ, Representability
+    >>> largest_slope(RSLVQ() + 0.5 * Representability(), 2.0)
+    0.375
+    >>> largest_slope(GLVQ(), 2.0)
+    """
+    stated = getattr(cost, "largest_slope", None)
+    return None if stated is None else stated(sigma2)
+
+
 class Combinable:
     """Base class that gives a cost the operators ``+`` and ``*``: sums with any cost, multiples by positive numbers.
 
@@ -105,6 +119,11 @@ class ScaledCost(Combinable):
         """Return the same cost for the classes with these indices (M,) only."""
         return ScaledCost(self.factor, restrict_to_classes(self.cost, classes))
 
+    def largest_slope(self, sigma2: float) -> float | None:
+        """Return the largest absolute slope of any sample, None if the scaled cost does not state it."""
+        found = largest_slope(self.cost, sigma2)
+        return None if found is None else self.factor * found
+
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior (B, C) of the scaled cost."""
         return log_proba_of(self.cost, sqdist, labels, sigma2)
@@ -157,6 +176,11 @@ class SummedCost(Combinable):
     def restrict_to_classes(self, classes: Array) -> SummedCost:
         """Return the same cost for the classes with these indices (M,) only."""
         return SummedCost(tuple(restrict_to_classes(term, classes) for term in self.terms))
+
+    def largest_slope(self, sigma2: float) -> float | None:
+        """Return a bound on the absolute slope of any sample, None if a term does not state its own."""
+        found = [slope for term in self.terms if (slope := largest_slope(term, sigma2)) is not None]
+        return sum(found) if len(found) == len(self.terms) else None
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior (B, C) of the first term that has one."""

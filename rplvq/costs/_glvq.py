@@ -23,16 +23,21 @@ class GLVQ(Combinable):
     ``loss = 1 / (1 + exp(-steepness mu))``.
     Only these two prototypes move: ``d loss / d d+ = f' 2 d- / (d+ + d-)^2`` and
     ``d loss / d d- = -f' 2 d+ / (d+ + d-)^2`` with ``f' = steepness loss (1 - loss)`` (Sato and Yamada 1996,
-    "Generalized learning vector quantization", NIPS 8). On the affine-invariant manifold this is GLRSQ (Tang, Fan
-    and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS).
+    "Generalized learning vector quantization", NIPS 8).
 
-    Multiplying all distances by a number does not change the cost, and training does not use sigma2. Class
-    probabilities are those of the mixture at sigma2.
+    With a fixed steepness, multiplying all distances by a number does not change the cost, and training does not use
+    sigma2. Class probabilities are those of the mixture at sigma2.
+
+    With ``steepness=None`` the steepness is ``1 / sigma2``, so that the schedule of sigma2 anneals this cost as it
+    anneals the others: first all samples count, later only those near a border between classes. sigma2 is then a plain
+    number without units. The loss is ``sigma2 / (1 + exp(-mu / sigma2))``, so that f' does not grow with the steepness.
+    On the affine-invariant manifold with ``sigma2 = 1 / t`` in epoch t this is GLRSQ, :func:`rplvq.presets.glrsq`.
 
     Parameters
     ----------
-    steepness : float, default=1
-        Steepness of the sigmoid; with a larger value only samples near the border between classes count.
+    steepness : float or None, default=1
+        Steepness of the sigmoid; with a larger value only samples near the border between classes count. None takes
+        ``1 / sigma2``.
 
     Examples
     --------
@@ -42,13 +47,19 @@ class GLVQ(Combinable):
     (array([0.3775]), array([[ 0.0881, -0.0294]]))
     """
 
-    steepness: float = attrs.field(default=1.0, validator=number_in(finite=True))
+    steepness: float | None = attrs.field(default=1.0, validator=number_in(finite=True, or_none=True))
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the one term; there is none where the cost raises an error."""
         if soft or (labels == labels[0]).all():
             return None
-        return term(MARGIN, self.steepness, 0.0, 0.0, len(labels))
+        factor, steepness = self._scale(sigma2)
+        found = term(MARGIN, steepness, 0.0, 0.0, len(labels))
+        return found._replace(numbers=found.numbers * [1.0, factor, 1.0])
+
+    def _scale(self, sigma2: float) -> tuple[float, float]:
+        """Return the factor of the loss, and the steepness."""
+        return (sigma2, 1.0 / sigma2) if self.steepness is None else (1.0, self.steepness)
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
@@ -68,9 +79,10 @@ class GLVQ(Combinable):
         # Divide by the sum twice instead of by its square, which would overflow for large distances.
         inverse = 1.0 / np.maximum(ahead + behind, COINCIDENT)
         share = ahead * inverse
-        loss = expit(self.steepness * (share - behind * inverse))
-        rate = 2.0 * self.steepness * loss * (1.0 - loss) * inverse * (ahead + behind > COINCIDENT)
+        factor, steepness = self._scale(sigma2)
+        loss = expit(steepness * (share - behind * inverse))
+        rate = 2.0 * factor * steepness * loss * (1.0 - loss) * inverse * (ahead + behind > COINCIDENT)
         slope = np.zeros_like(sqdist)
         slope[rows, right] = rate * behind * inverse
         slope[rows, wrong] = -rate * share
-        return Evaluation(loss, slope)
+        return Evaluation(factor * loss, slope)

@@ -48,3 +48,7 @@ class Representability(Combinable):
         loss = np.vecdot(soft, np.log(groups.counts) - by_class) + soft.sum(axis=1) * nearest
         slope = soft[:, labels] * np.exp(logits - by_class[:, labels]) * (0.5 / sigma2)
         return Evaluation(loss, slope)
+
+    def largest_slope(self, sigma2: float) -> float:
+        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
+        return 0.5 / sigma2

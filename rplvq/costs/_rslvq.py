@@ -145,6 +145,10 @@ class RSLVQ(Combinable):
         """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
         return self if self.priors is None else RSLVQ(some_priors(self.priors, classes))
 
+    def largest_slope(self, sigma2: float) -> float:
+        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
+        return 0.5 / sigma2
+
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior, shape (B, C)."""
         return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))
@@ -188,6 +192,10 @@ class PLVQ(Combinable):
     def restrict_to_classes(self, classes: Array) -> PLVQ:
         """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
         return self if self.priors is None else PLVQ(some_priors(self.priors, classes))
+
+    def largest_slope(self, sigma2: float) -> float:
+        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
+        return 0.5 / sigma2
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior, shape (B, C)."""

@@ -155,6 +155,11 @@ class SpreadRSLVQ(Combinable):
             raise ValueError(f"variances has {len(self.variances)} entries, none for class index {missing[0]}")
         return SpreadRSLVQ([self.variances[index] for index in classes.tolist()], self.normaliser)
 
+    def largest_slope(self, sigma2: float) -> float:
+        """Return ``m / (2 v sigma2)``, the largest absolute slope, for the smallest variance v."""
+        half_precision, _, middle = _offsets(self.normaliser, self.variances)
+        return float(middle / sigma2 * half_precision.max())
+
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior, shape (B, C)."""
         by_class = class_log_sum_exp(self._logits(sqdist, labels, sigma2)[0], class_groups(labels))

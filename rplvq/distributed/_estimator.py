@@ -40,7 +40,7 @@ A reference, such as that of :class:`rplvq.TangentSpace`, is learned from the sa
 """
 
 FITTED = (
-    "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "trials_", "n_epochs_", "history_",
+    "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "choice_", "n_epochs_", "history_",
 )  # fmt: skip
 """Attributes of the fitted classifier that this estimator has, too."""
 
@@ -70,7 +70,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : RiemannianLVQ
         The fitted classifier. It is an ordinary one, which can be saved and predicts without Dask.
-    classes_, prototypes_, prototype_labels_, sigma2_, step_size_, trials_, n_epochs_, history_
+    classes_, prototypes_, prototype_labels_, sigma2_, step_size_, choice_, n_epochs_, history_
         As for :class:`rplvq.RiemannianLVQ`.
 
     Notes
@@ -145,7 +145,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
             digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
             progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
-            rng, training = np.random.default_rng(origin.seed), DistributedTrainer(trainer, partitions)
+            rng = np.random.default_rng(origin.seed)
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes))
             if progress is None:
@@ -153,13 +153,14 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 rows = _some_rows(len(partitions))
                 some = attrs.evolve(partitions.take(rows), groups=None if numbers is None else numbers[rows])
                 first = prototypes, labels, some
-                progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
+                trainer, progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
+            training = DistributedTrainer(trainer, partitions)
             for latest in training.epochs(progress, rng, origin):
                 progress = latest
             state, history = progress.result()
             if not history:
                 history = untrained_history(state, training.score(state))
-            store(model, samples[:1].compute(), trainer, state, classes, rng, history, trials=progress.trials or {})
+            store(model, samples[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
             edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, len(partitions))], 3)
         self.estimator_ = model

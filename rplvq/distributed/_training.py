@@ -71,7 +71,7 @@ class DistributedTrainer:
         """Take one step on global rows (B,), or on all samples; return the new state and the sums before the step."""
         trainer, n_batch = self.trainer, len(self.partitions) if rows is None else len(rows)
         parts = [None] * len(self.partitions.blocks) if rows is None else self.partitions.split(np.sort(rows))
-        shared = (trainer.manifold, trainer.cost, state, trainer.max_weight, n_batch)
+        shared = (trainer.manifold, trainer.cost, state, trainer.max_weight(state), n_batch)
         shares = self.partitions.map(share_of, *shared, each=[(part,) for part in parts])
         total = Share(*(sum(values) for values in zip(*shares, strict=True)))
         tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)
@@ -117,5 +117,5 @@ class DistributedTrainer:
             state, score, n_capped = self.sweep(state, rng)
             return state, history_row(state, score, n_capped, time.perf_counter() - began)
 
-        hooks = hooks_of(self.trainer, progress, self.score, origin=origin, settles=True)
+        hooks = hooks_of(self.trainer, self.score, origin=origin)
         return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

@@ -52,11 +52,11 @@ from rplvq.estimators._online import (
     cost_of_classes,
     gathered,
     known_classes,
-    next_epoch,
     prepare_partial_fit,
     present_classes,
     recent_samples,
     short_of_samples,
+    swept,
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
@@ -64,7 +64,8 @@ from rplvq.io import require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
-from rplvq.schedules import AdaptiveStep, HeldOut, StepSize
+from rplvq.schedules import AdaptiveStep, Share, StepSize
+from rplvq.selection import HeldOut, split_classes
 from rplvq.training import (
     Callback,
     Decision,
@@ -80,10 +81,10 @@ from rplvq.training import (
     if_possible,
     measure,
     one_decision,
-    split_classes,
     step_trouble,
     untrained_history,
     warn_of,
+    worse_trouble,
 )
 
 
@@ -232,11 +233,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         *,
         metric: MetricName | Manifold[Any] | Any = None,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
-        step_size: float | Schedule | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
+        step_size: float | Schedule | Share | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
         prototypes_per_class: int | Mapping[Any, int] = 1,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         init: InitName | Initializer | tuple[Any, Any] = "mean",
-        max_epochs: int = 100,
+        max_epochs: int = 20,
         batch_size: int | None = 1,
         decision: Literal["nearest", "posterior"] = "nearest",
         early_stopping: bool | EarlyStopping = False,
@@ -363,9 +364,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
                     first = trainer.first_prototypes(samples, len(classes), rng)
-                    progress = begin_training(self, trainer, *first, samples, len(classes), rng, validation=validation)
+                    trainer, progress = begin_training(
+                        self, trainer, *first, samples, len(classes), rng, validation=validation
+                    )
+                first_state = progress.state
                 try:
-                    for latest in trainer.epochs(progress, samples, rng, validation, origin, settles=True):
+                    for latest in trainer.epochs(progress, samples, rng, validation, origin):
                         progress = latest
                 except KeyboardInterrupt:  # keep the result of the epoch before
                     rng.bit_generator.state, interrupted = progress.rng, True
@@ -375,8 +379,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
                 history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
-            store(self, X, trainer, state, classes, rng, history, trials=progress.trials or {})
-            edge = edge_trouble(manifold, state.prototypes, self.prototype_labels_)
+            store(self, X, trainer, state, classes, rng, history, choice=progress.choice)
+            troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
+            if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
+                troubles.append(worse_trouble(manifold, first_state, state, samples))
         if interrupted:
             warnings.warn(
                 f"training was interrupted after {progress.state.epoch} of {trainer.max_epochs} epochs: the model is "
@@ -384,7 +390,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        warn_of([edge, step_trouble(history, samples.n_visits)], 2)
+        warn_of([*troubles, step_trouble(history, samples.n_visits)], 2)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -460,8 +466,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         array(['low', 'higher'], dtype='<U6')
         """
         with single_blas_thread(matrix_size(X)):
-            first, trials = not hasattr(self, "state_"), None
-            stream = Stream(classes is None) if first else self.__dict__.get("_stream", Stream())
+            first, choice = not hasattr(self, "state_"), None
+            stream = Stream(classes is None, seen=0.0) if first else self.__dict__.get("_stream", Stream())
             known, more = known_classes(classes, None if first else self.classes_), stream.is_open and not first
             begins = first or stream.alone is not None
             manifold = manifold_of(self) if begins else self.trainer_.manifold
@@ -474,27 +480,27 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
                 rng = np.random.default_rng(draw_seed(self))
-                met, trainer, state, stream, trials = self._begin_stream(manifold, known, samples, stream, rng)
+                met, trainer, state, stream, choice = self._begin_stream(manifold, known, samples, stream, rng)
             else:
                 rng = np.random.default_rng(0)  # a copy, so that the model does not change if the call fails
                 rng.bit_generator.state = self._rng.bit_generator.state
                 met, trainer, state, stream = prepare_partial_fit(self, known, samples, stream, rng)
             if stream.alone is None:
-                state, row = trainer.sweep_and_record(next_epoch(trainer, state), _within(samples, met), rng)
+                state, row, stream = swept(trainer, state, _within(samples, met), stream, known[met], rng)
             else:
                 row = history_row(state, Score(0.0, 0.0), 0, 0.0)
             history = append_columns({} if first else self.history_, row)
-            store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, trials)
+            store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, choice)
         warn_of([step_trouble(columns([row]), samples.n_visits)], 2)
         return self
 
     def _begin_stream(
         self, manifold: Manifold[Any], known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State, Stream, dict[str, Array]]:
+    ) -> tuple[Array, Trainer, State, Stream, Any]:
         """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
         Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
-        stream for the next call, and the trials that chose sigma2.
+        stream for the next call, and the choice by held-out samples, if one was asked for.
         """
         raw = samples
         manifold, samples = referenced(manifold, raw)
@@ -505,18 +511,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         trainer = attrs.evolve(whole, cost=cost_of_classes(whole.cost, met, known))
         call = cache(lambda: buffered(samples, known))
         stream = stream._replace(cost=whole.cost, recent=recent_samples(trainer.growth, None, call), alone=None)
-        trials: dict[str, Array] = {}
+        choice = None
         if len(met) < 2:
             state = alone_state(trainer, within, rng)
             stream = stream._replace(alone=buffered(raw, known).latest(GATHERED))
         else:
             first = trainer.first_prototypes(within, len(met), rng)
-            progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
-            state, trials = progress.state, progress.trials or {}
+            trainer, progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
+            state, choice = progress.state, progress.choice
         if few:
             counts = resolve_counts(self.prototypes_per_class, known)
             stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))
-        return met, trainer, state, stream, trials
+        return met, trainer, state, stream, choice
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one .npz file without pickle; :func:`rplvq.load_model` reads it.

@@ -15,11 +15,11 @@ from rplvq.arrays import Samples
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
-from rplvq.manifolds import is_additive
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
-from rplvq.training import Origin, Progress, State, Trainer, choose_sigma2, decoded, enough_epochs
+from rplvq.selection import choose, enough_epochs
+from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
@@ -44,15 +44,14 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
 
 
 def planned(model: Any, trainer: Trainer, samples: Samples) -> Trainer:
-    """Return the trainer with as many epochs as these samples need, see :func:`rplvq.training.enough_epochs`.
+    """Return the trainer with as many epochs as so many samples need, see :func:`rplvq.selection.enough_epochs`.
 
-    The number is only reduced if held-out samples choose the step size, and if nothing else depends on the number: not
-    for mini-batches, growth, early stopping, schedules of sigma2, or a learned metric, whose tangents do not add up.
+    The number is only reduced if the fit chooses the amount of training, and if nothing else depends on the number: not
+    for full batches, growth, early stopping or schedules of sigma2.
     """
     rule = resolve_sigma2_rule(model.sigma2)
-    is_simple = trainer.batch_size == 1 and not trainer.growth and trainer.early_stopping is None
-    is_simple = is_simple and trainer.has_default_step and is_additive(trainer.manifold)
-    if rule is None or any(map(callable, rule.candidates)) or not is_simple:
+    is_simple = trainer.batch_size is not None and not trainer.growth and trainer.early_stopping is None
+    if rule is None or any(map(callable, rule.candidates)) or not (is_simple and trainer.leaves_step):
         return trainer
     return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, samples.n_visits))
 
@@ -115,31 +114,26 @@ def begin_training(
     validation: Samples | None = None,
     n_samples: int | None = None,
     in_stream: bool = False,
-) -> Progress:
-    """Return the progress before the first epoch; held-out samples choose sigma2 if a rule of the estimator asks so.
+) -> tuple[Trainer, Progress]:
+    """Return the trainer and the progress before the first epoch; held-out samples choose them if a rule asks so.
 
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
-    rule, shared, trains, trials = resolve_sigma2_rule(model.sigma2), None, True, None
+    rule, choice = resolve_sigma2_rule(model.sigma2), None
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-        first = trainer.initializer
-        first = first.near(prototypes, labels) if hasattr(first, "near") else first
-        pilot, must = attrs.evolve(trainer, initializer=first), in_stream or bool(trainer.growth)
-        choice = choose_sigma2(
-            rule, pilot, evidence, samples, n_classes, rng,
-            must_train=must, n_samples=n_samples, max_epochs=model.max_epochs,
+        plan = choose(
+            rule, trainer, prototypes, evidence, samples, n_classes, rng,
+            must_train=in_stream or bool(trainer.growth), n_epochs=max(model.max_epochs // 2, 1),
         )  # fmt: skip
-        trainer = attrs.evolve(trainer, sigma2=choice.schedule)
-        shared, trains, trials = choice.share, choice.trains, choice.columns()
-        if choice.start is not None:
-            prototypes = choice.start.prototypes()
+        trainer, prototypes, choice = plan
         if model.verbose:
-            sys.stderr.write(f"{type(model).__name__}: {choice.line()}\n")
-    state = trainer.start(prototypes, labels, samples, n_classes, share=shared, n_samples=n_samples)
-    return trainer.begin(state, rng, validation)._replace(stopped=not trains, trials=trials)
+            sys.stderr.write(f"{type(model).__name__}: {choice}\n")
+    state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples)
+    stopped = choice is not None and not choice.trains
+    return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
 
 
 def store(
@@ -152,22 +146,22 @@ def store(
     history: dict[str, Array],
     met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
-    trials: dict[str, Array] | None = None,
+    choice: Any = None,
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
     Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
 
     ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
-    those of the classes that have prototypes, if some have none. ``trials`` are those of a new fit; None keeps them.
+    those of the classes that have prototypes, if some have none. ``choice`` is that of a new fit.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
     new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
     if X is not None:
         validate_data(new, X, skip_check_array=True)
-    trials = getattr(model, "trials_", {}) if trials is None else trials
-    calibration = float(trials["calibration"][trials["chosen"]][0]) if trials and trials["chosen"].any() else 1.0
+    if X is None:
+        choice = getattr(model, "choice_", None)
     fitted = {
         "state_": state,
         "trainer_": trainer,
@@ -176,9 +170,9 @@ def store(
         "classes_": classes,
         "prototypes_": prototypes,
         "prototype_labels_": labels,
-        "sigma2_": state.sigma2 * calibration,
+        "sigma2_": state.sigma2 * (1.0 if choice is None else choice.calibration),
         "step_size_": float(state.step_schedule(0, max(trainer.max_epochs, 1))),
-        "trials_": trials,
+        "choice_": choice,
         "n_epochs_": n_epochs if met is None else getattr(model, "n_epochs_", 0) + 1,
         "history_": history,
     }

@@ -15,7 +15,8 @@ from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, Given
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
 from rplvq.parts import MANIFOLD_METHODS, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
-from rplvq.schedules import AdaptiveStep, HeldOut, is_auto
+from rplvq.schedules import AdaptiveStep, is_auto
+from rplvq.selection import HeldOut
 from rplvq.training import EarlyStopping
 
 DEFAULT_MANIFOLD: Literal["affine_invariant"] = "affine_invariant"

@@ -14,6 +14,7 @@ import numpy as np
 
 from rplvq.arrays import Samples, hard_targets, one_type, same_type
 from rplvq.costs import restrict_to_classes
+from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
 from rplvq.estimators._names import resolve_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
@@ -47,7 +48,8 @@ class Stream(NamedTuple):
     ``is_open`` says whether labels that were not announced are accepted. ``cost`` is the cost for all classes, whereas
     that of the trainer is for the classes that have prototypes. ``recent`` holds the latest samples with their labels,
     for rules of growth, and ``pending`` the late classes that do not have enough samples yet. ``alone`` holds the
-    samples with their labels as long as all are of one class, and is None from the second class on.
+    samples with their labels as long as all are of one class, and is None from the second class on. ``seen`` is the
+    number of samples so far, infinite after a fit, and ``met`` holds the latest of them as they were met.
     """
 
     is_open: bool = False
@@ -55,6 +57,8 @@ class Stream(NamedTuple):
     recent: Samples | None = None
     pending: PendingClasses | None = None
     alone: Samples | None = None
+    seen: float = np.inf
+    met: Recent | None = None
 
 
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
@@ -109,14 +113,21 @@ def buffered(samples: Samples, classes: Array) -> Samples:
     return Samples(samples.codes[order], labels[order], samples.filled_weights[order])
 
 
-def next_epoch(trainer: Trainer, state: State) -> State:
-    """Move to the next epoch of the schedules, or to the step size of a stream after their last epoch."""
-    last = max(trainer.max_epochs, 1)
-    began = state.at_epoch(min(state.epoch + 1, last), last)
-    in_stream = getattr(trainer.step_size, "in_stream", None)
-    if state.epoch < last or in_stream is None:
-        return began
-    return began._replace(step_size=in_stream(began.step_size, began.sigma2, len(state.labels)))
+def swept(
+    trainer: Trainer, state: State, samples: Samples, stream: Stream, classes: Array, rng: np.random.Generator
+) -> tuple[State, dict[str, float], Stream]:
+    """Return the state, the row of the history and the stream after a sweep over the samples of a call.
+
+    ``classes`` (M,) are the labels of the classes that have prototypes.
+    """
+    recent = with_call(stream.met, trainer, state, samples, classes)
+    if np.isfinite(stream.seen) and stream.met is not None:
+        state = with_sigma2(trainer, state, recent)
+    seen = stream.seen + samples.total_weight
+    began = at_call(trainer, state, seen)
+    after, row = trainer.sweep_and_record(began, samples, rng)
+    rests = resting(state, recent, classes, len(samples))
+    return with_resting(state, after, rests), row, stream._replace(seen=seen, met=recent)
 
 
 def gathered(alone: Samples, call: Samples, known: Array) -> Samples:

@@ -7,9 +7,12 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
-from rplvq.manifolds import riemannian_mean, step_to_mean
+from rplvq.manifolds import riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+
+NEARLY = 1e-3
+"""Tolerance of the means of folds, which is small beside the difference that the held-out samples make."""
 
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
@@ -92,7 +95,7 @@ class _LocalMembers:
             mine = np.flatnonzero(owners == center)
             codes, weights = subset(codes, mine), weights[mine]
         if start is None and self.near is not None:
-            return step_to_mean(self.manifold, codes, weights, self.near)
+            return riemannian_mean(self.manifold, codes, weights, start=self.near, tol=NEARLY).code
         return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
@@ -174,10 +177,9 @@ class _Near:
         return np.asarray(self.initializer.choose(members, count, rng))
 
     @property
-    def class_means(self) -> Array | None:
-        """The prototypes (C, ...), if they are one mean of each class, else None."""
-        are_means = getattr(self.initializer, "takes_means", False) and len(self.labels) == self.labels.max() + 1
-        return self.prototypes if are_means else None
+    def takes_means(self) -> bool:
+        """Whether a single prototype of a class is placed at its mean."""
+        return getattr(self.initializer, "takes_means", False)
 
     def near_means(self, n_classes: int) -> list[Array]:
         """Return a code (...) near the mean of each class."""
@@ -187,7 +189,7 @@ class _Near:
 def _near(self: Any, prototypes: Prototypes, labels: Array) -> Initializer:
     """Return a faster initializer for most of the samples for which this one chose prototypes (K, ...).
 
-    For class means it takes one step from there, which ends within about 1 % of the root mean squared distance.
+    The search for class means starts there, and ends within 0.001 of the root mean squared distance of the samples.
     """
     return _Near(self, np.asarray(prototypes), labels)
 

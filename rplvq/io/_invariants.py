@@ -28,8 +28,6 @@ def require_fitted(model: Any) -> None:
     _require(same and model.n_features_in_ == points.shape[1], "prototypes_ are not the points of its state")
     _require(0 < model.sigma2_ < np.inf, f"sigma2_ is {model.sigma2_}")
     _require(0 <= model.step_size_ < np.inf, f"step_size_ is {model.step_size_}")
-    sizes, n_chosen = {values.shape for values in model.trials_.values()}, np.sum(model.trials_.get("chosen", 0))
-    _require(len(sizes) < 2 and n_chosen < 2, f"trials_ has {sizes}, of which {n_chosen} were chosen")
     lengths = {values.shape for values in model.history_.values()}
     _require(model.n_epochs_ >= 0 and len(lengths) < 2, f"n_epochs_ is {model.n_epochs_}, history_ has {lengths}")
 

@@ -108,17 +108,6 @@ def riemannian_mean(
         return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
 
 
-def step_to_mean(manifold: Manifold[Any], codes: Array, weights: Array | None, start: Array) -> Array:
-    """Return the code (...) after one step of Karcher's iteration from ``start``; arguments as for riemannian_mean.
-
-    If ``start`` is the mean of these samples and some more, this is their mean up to about a tenth of the difference.
-    """
-    with single_blas_thread(matrix_size(codes)):
-        _, look = passes_over(manifold, codes, weights)
-        code: Array = np.asarray(look(np.asarray(start)[None]).follow(1.0))[0]
-        return code
-
-
 def passes_over(
     manifold: Manifold[Any], codes: Array, weights: Array | None
 ) -> tuple[Array, Callable[[Prototypes], Look]]:

@@ -1,27 +1,10 @@
 """Schedules of the step size and of sigma2, which give one number per epoch, and rules that choose their start.
 
-Everything here works on numbers and distances. :class:`rplvq.HeldOut`, a rule that has to train, only lists its
-candidates here; :mod:`rplvq.training` tries them.
+Everything here works on numbers and distances. What has to train in order to choose is in :mod:`rplvq.selection`.
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
-from rplvq.schedules._held_out import HeldOut, is_untrained
-from rplvq.schedules._schedules import (
-    REFERENCE_EPOCHS,
-    Annealed,
-    Constant,
-    GeometricDecay,
-    StepDecay,
-    StepSize,
-    as_step_rule,
-    default_shares,
-    default_step,
-    is_auto,
-    paper_start,
-    resolve,
-    resolve_step_size,
-    wants_default,
-)
+from rplvq.schedules._schedules import Annealed, Constant, GeometricDecay, StepDecay, is_auto, resolve, wants_default
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
     blended_sigma2,
@@ -31,10 +14,20 @@ from rplvq.schedules._sigma2 import (
     likeliest_sigma2,
     resolve_sigma2,
 )
+from rplvq.schedules._steps import (
+    Share,
+    ShareStep,
+    StepSize,
+    as_step_rule,
+    is_share,
+    paper_start,
+    resolve_step_size,
+    step_of_share,
+)
 
 __all__ = [
-    "REFERENCE_EPOCHS", "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "HeldOut",
-    "InitialEvidence", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "default_shares", "default_step",
-    "free_numbers", "half_median", "initial_evidence", "is_auto", "is_untrained", "likeliest_sigma2", "paper_start",
-    "resolve", "resolve_sigma2", "resolve_step_size", "wants_default",
+    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "Share",
+    "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "free_numbers", "half_median",
+    "initial_evidence", "is_auto", "is_share", "likeliest_sigma2", "paper_start", "resolve",
+    "resolve_sigma2", "resolve_step_size", "step_of_share", "wants_default",
 ]  # fmt: skip

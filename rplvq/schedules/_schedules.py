@@ -1,4 +1,4 @@
-"""Schedules, the step size, and how a user's value for either is resolved.
+"""Schedules, and how a user's value for one is resolved.
 
 Schedules are frozen attrs classes, so that they compare, clone and pickle. Epochs count from 1 to n_epochs; epoch 0 is
 before training.
@@ -7,14 +7,12 @@ before training.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import attrs
 
-from rplvq.arrays import Samples, materialise
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Manifold, Schedule
+from rplvq.protocols import Schedule
 
 positive = number_in(finite=True)
 positive_or_none = number_in(finite=True, or_none=True)
@@ -32,8 +30,8 @@ class Constant:
 
     Parameters
     ----------
-    value : float
-        A positive number.
+    value : float, optional
+        A positive number; None uses the default of the parameter that takes the schedule.
 
     Examples
     --------
@@ -42,11 +40,11 @@ class Constant:
     0.5
     """
 
-    value: float = attrs.field(converter=number, validator=positive)
+    value: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Return the value, which is the same in every epoch."""
-        return self.value
+        return started(self)
 
 
 @library_part
@@ -169,11 +167,25 @@ class Annealed:
         return max(value, min(self.floor, start))
 
 
+def _start_field(schedule: Any) -> str | None:
+    """Return the name of the field with which a schedule of an attrs class starts, or None if it has no such field."""
+    if not attrs.has(type(schedule)):
+        return None
+    names = {field.name for field in attrs.fields(type(schedule))}
+    return next((name for name in ("start", "value") if name in names), None)
+
+
+def with_start(schedule: Any, start: float) -> Any:
+    """Return a copy of a schedule that starts at ``start``."""
+    return attrs.evolve(schedule, **{str(_start_field(schedule)): start})
+
+
 def started(schedule: Any) -> float:
     """Return the start of a schedule; raise ValueError if it is None."""
-    if schedule.start is None:
-        raise ValueError(f"{schedule} has start=None, which is filled in at fit; to call it, give it a start")
-    return float(schedule.start)
+    name = str(_start_field(schedule))
+    if (start := getattr(schedule, name)) is None:
+        raise ValueError(f"{schedule} has {name}=None, which is filled in at fit; to call it, give it a {name}")
+    return float(start)
 
 
 def is_auto(value: Any) -> bool:
@@ -181,19 +193,16 @@ def is_auto(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value == "auto")
 
 
-def _is_paper(value: Any) -> bool:
-    return isinstance(value, str) and value == "paper"
-
-
 def wants_default(value: Any) -> bool:
     """Whether :func:`resolve` needs the default: for None, "auto" and a schedule without a start."""
-    return is_auto(value) or (attrs.has(type(value)) and getattr(value, "start", 0) is None)
+    name = _start_field(value)
+    return is_auto(value) or (name is not None and getattr(value, name) is None)
 
 
 def resolve(value: Any, default: Schedule, name: str) -> Schedule:
     """Turn a user's value for a schedule into a schedule; raise ValueError with the argument's ``name`` otherwise.
 
-    None and "auto" give the default, and a number gives a constant. A schedule of an attrs class with ``start=None``
+    None and "auto" give the default, and a number gives a constant. A schedule of an attrs class without a start
     starts where the default starts.
     """
     if is_auto(value):
@@ -204,132 +213,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
             raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return Constant(float(value))
     if isinstance(value, (str, type)) or not callable(value):
-        raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}")
-    if wants_default(value):
-        return attrs.evolve(value, start=default(0, 1))  # type: ignore[no-any-return]
-    return value  # type: ignore[no-any-return]
-
-
-@library_part
-@attrs.frozen
-class StepSize:
-    """The step size of training, for users who want to change more than its schedule.
-
-    A step moves prototype k along the Riemannian logarithm of sample b, multiplied by the weight ``2 step_size slope_bk
-    / B``, where the slope is the derivative of the loss with respect to the squared distance. A weight of 1 moves the
-    prototype to the sample, and more is never useful. The paper's step exceeds this if its start is larger
-    than sigma2, and the prototypes then diverge. Weights are therefore capped at ``max_weight``, and in batches of B
-    samples at ``max_weight min(B, K) / B`` for K prototypes, so that the samples of a prototype move it at most to
-    their mean. The presets of the paper set ``max_weight=None``. The default schedule stays below the cap.
-
-    Parameters
-    ----------
-    schedule : float, Schedule, "auto" or "paper", default="auto"
-        As for the parameter ``step_size`` of :class:`rplvq.RiemannianLVQ`.
-    max_weight : float or None, default=1.0
-        Largest absolute weight of a (sample, prototype) pair; None does not cap weights.
-    horizon : int, default=1000
-        Number of recent samples that a stream should represent. Once epochs and calls together reach ``max_epochs``,
-        ``partial_fit`` with the schedule "auto" or "paper" takes steps of at least ``K sigma2 / horizon``, so that
-        learning never ends. A smaller number follows changes faster.
-
-    Examples
-    --------
-    >>> from rplvq import GeometricDecay, RiemannianLVQ
-    >>> from rplvq.schedules import StepSize
-    >>> model = RiemannianLVQ(step_size=StepSize(GeometricDecay(0.1), max_weight=None))
-    >>> model.get_params()["step_size__max_weight"] is None
-    True
-    """
-
-    schedule: Any = "auto"
-    max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
-    horizon: int = attrs.field(default=1000, validator=count_from(1))
-
-    def in_stream(self, step_size: float, sigma2: float, n_prototypes: int) -> float:
-        """Return the step size of a call of ``partial_fit`` after the last epoch, given that of the last epoch."""
-        if not (is_auto(self.schedule) or _is_paper(self.schedule)):
-            return step_size
-        return max(step_size, sigma2 * min(n_prototypes / self.horizon, 0.5))
-
-
-LARGER_SHARE = 0.1
-"""Fraction of the way to a sample that the larger default step may move a prototype."""
-REFERENCE_EPOCHS = 100
-"""Number of epochs for which the default steps are stated."""
-
-
-def default_shares(n_prototypes: int, n_samples: float, batch_size: int | None = 1) -> list[float]:
-    """Return the fractions of the way to a sample that the two default steps may move a prototype.
-
-    They are ``K / N``, the weight of a sample in the mean of N / K samples, and :data:`LARGER_SHARE`, at most ``K / B``
-    for batches of B samples. The second is omitted if it is not larger, and for full batches.
-
-    Examples
-    --------
-    >>> default_shares(4, 200), default_shares(4, 20), default_shares(4, 200, batch_size=None)
-    ([0.02, 0.1], [0.2], [0.02])
-    """
-    careful = n_prototypes / n_samples
-    bold = careful if batch_size is None else min(LARGER_SHARE, n_prototypes / batch_size)
-    return [careful, bold] if careful < bold else [careful]
-
-
-def default_step(
-    sigma2: float,
-    share: float,
-    n_prototypes: int,
-    n_samples: float,
-    batch_size: int | None = 1,
-    n_epochs: int = REFERENCE_EPOCHS,
-) -> float:
-    """Return the first step size at which a sample moves a prototype by at most ``share`` of the way in 100 epochs.
-
-    The slope of RSLVQ is at most ``1 / (2 sigma2)``, so that ``sigma2 share`` bounds the weight ``2 step_size slope``.
-    With other numbers of epochs the share is multiplied by ``100 / n_epochs``, so that prototypes can go about as far
-    in all epochs together. A step on a batch of B samples follows their mean, and is B times as large;
-    ``batch_size=None`` takes all N samples.
-
-    The share never exceeds a half, nor the weight of a sample in the mean of the B / K samples that each prototype has
-    in a batch. Fewer epochs enlarge it to at most 1 / B, because the last batch of an epoch may hold a single sample.
-
-    Examples
-    --------
-    >>> default_step(2.0, 0.02, n_prototypes=4, n_samples=200), default_step(2.0, 0.02, 4, 200, n_epochs=50)
-    (0.04, 0.08)
-    >>> default_step(2.0, 0.02, 4, 200, batch_size=10), default_step(2.0, 0.02, 4, 200, batch_size=None, n_epochs=50)
-    (0.4, 8.0)
-    """
-    per_batch = max(n_samples if batch_size is None else min(batch_size, n_samples), 1.0)
-    paced = min(share * REFERENCE_EPOCHS / n_epochs, max(share, 1 / per_batch))
-    return sigma2 * per_batch * min(paced, 0.5, n_prototypes / per_batch)
-
-
-def as_step_rule(value: Any) -> Any:
-    """Return a step rule as it is, and any other value as a :class:`StepSize` with this schedule.
-
-    A step rule is recognised by its methods, so that a user's own step rule works, too.
-    """
-    is_rule = not isinstance(value, type) and any(hasattr(value, name) for name in ("update", "in_stream"))
-    return value if is_rule else StepSize(value)
-
-
-def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samples: Samples) -> float:
-    """Return the first step size of the paper, ``n xi / 100`` for n x n matrices and xi prototypes per class.
-
-    It is in squared units of the data if the distances of the manifold carry units.
-    """
-    return float(samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples))
-
-
-def resolve_step_size(value: Any, auto: Callable[[], float], paper: Callable[[], float]) -> Schedule:
-    """Turn a user's value into a schedule; ``auto`` and ``paper`` give first step sizes and are called if needed."""
-    if _is_paper(value):
-        return GeometricDecay(paper())
-    return resolve(value, GeometricDecay(auto() if wants_default(value) else 1.0), "step_size")
-
-
-def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
-    """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
-    unit = getattr(manifold, "unit", None)
-    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights)) or 1.0
+        names = ", 'auto', 'paper' or 'adaptive'" if name == "step_size" else " or 'auto'"
+        hint = f": pass an instance, {value.__name__}()" if isinstance(value, type) else ""
+        raise ValueError(f"{name} must be a positive number, a Schedule, None{names}, got {value!r}{hint}")
+    return with_start(value, default(0, 1)) if wants_default(value) else value  # type: ignore[no-any-return]

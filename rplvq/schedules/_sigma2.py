@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from rplvq.arrays import Samples, by_block, distances
+from rplvq.arrays import Samples, by_block, distances, materialise
 from rplvq.costs import PLVQ, smoothed
 from rplvq.manifolds import n_coordinates
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
-from rplvq.schedules._schedules import Constant, resolve, unit_of, wants_default
+from rplvq.schedules._schedules import Constant, resolve, wants_default
 
 SMALLEST = 2.0**-60
 """Share of the half-median below which the search for the likeliest value ends."""
@@ -258,3 +258,9 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
         return Constant(RULES[value](evidence()))
     default = Constant(blended_sigma2(evidence()) if wants_default(value) else 1.0)
     return resolve(value, default, "sigma2")
+
+
+def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
+    """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
+    unit = getattr(manifold, "unit", None)
+    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights)) or 1.0

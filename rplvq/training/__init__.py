@@ -1,17 +1,21 @@
 """Moves prototypes; knows no scikit-learn estimator.
 
-:class:`rplvq.Trainer` runs epochs of steps. :func:`choose_sigma2` runs short trials before it. Compiled steps are in
+:class:`rplvq.Trainer` runs epochs of steps. Compiled steps are in
 :mod:`rplvq.training.compiled`, and solvers for the cost of all samples in :mod:`rplvq.training.solvers`.
 """
 
-from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require_finite, step_trouble, warn_of
-from rplvq.training._folds import split_classes
+from rplvq.training._diagnostics import (
+    decoded,
+    diverged,
+    edge_trouble,
+    require_finite,
+    step_trouble,
+    warn_of,
+    worse_trouble,
+)
 from rplvq.training._growth import Grow, Growth, Prune
-from rplvq.training._judge import Trial
 from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, hooks_of, run_epochs
-from rplvq.training._resize import Window, with_prototypes, without_prototypes
-from rplvq.training._selection import Choice, choose_sigma2
-from rplvq.training._settling import Settling, enough_epochs
+from rplvq.training._resize import Window, restored, with_prototypes, without_prototypes
 from rplvq.training._state import (
     EpochReport,
     Meter,
@@ -32,10 +36,10 @@ from rplvq.training._trainer import Trainer
 from rplvq.training.compiled import Decision, one_decision
 
 __all__ = [
-    "Callback", "Choice", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth",
-    "Hook", "Meter", "Origin", "Progress", "Prune", "Result", "Score", "Settling", "State", "Step", "Trainer", "Trial",
-    "Window", "append_columns", "calling", "choose_sigma2", "columns", "contribution", "decoded", "diverged",
-    "edge_trouble", "enough_epochs", "follow", "history_row", "hooks_of", "if_possible", "measure", "one_decision",
-    "pair_weights", "require_finite", "run_epochs", "split_classes", "step_trouble", "untrained_history", "warn_of",
-    "with_prototypes", "without_prototypes",
+    "Callback", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
+    "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Window",
+    "append_columns", "calling", "columns", "contribution", "decoded", "diverged", "edge_trouble", "follow",
+    "history_row", "hooks_of", "if_possible", "measure", "one_decision", "pair_weights", "require_finite",
+    "restored", "run_epochs", "step_trouble", "untrained_history", "warn_of", "with_prototypes",
+    "without_prototypes", "worse_trouble",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Errors and warnings about what training left behind.
 
-Numbers that are not finite are errors. Two troubles leave finite numbers and are warnings: prototypes at the edge of
-the manifold, and an epoch of which more than a tenth of the weights were cut.
+Numbers that are not finite are errors. Three troubles leave finite numbers and are warnings: prototypes at the edge of
+the manifold, an epoch of which more than a tenth of the weights were cut, and training that ended worse than it began.
 """
 
 import warnings
@@ -9,12 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from rplvq.arrays import Samples, by_block, distances
 from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array, Prototypes
 from rplvq.training._state import State
 
+WORSE = 0.02
+"""Increase of the training error from which on a warning is given.
+
+Of 6,256 fits of composed parts it would have found 414 of 426 that lost more than 0.05 of test accuracy."""
 OFTEN = 0.1
 """Share of the weights of an epoch that may be cut before a warning is given."""
+
+FEW_SAMPLES = 1000
+"""About this many samples suffice for the median distance in a message."""
 
 
 def require_finite(state: State, cost: float) -> None:
@@ -86,6 +94,34 @@ def step_trouble(history: dict[str, Array], n_visits: int) -> str | None:
         f"{int(history['epoch'][worst])} were cut: the prototypes jump from sample to sample instead of settling. "
         f"step_size (then {step_size:.3g}) is too large for sigma2 (then {sigma2:.3g}): lower step_size to less than "
         "sigma2, or raise sigma2"
+    )
+
+
+def training_error(manifold: Any, state: State, samples: Samples) -> float:
+    """Return the weighted share of samples whose nearest prototype has another class."""
+    search = getattr(manifold, "nearest", None)
+
+    def of(codes: Array) -> Array:
+        if search is None:
+            return np.asarray(manifold.sqdist(state.prototypes, codes).argmin(axis=1))
+        return np.asarray(search(state.prototypes, codes, state.labels))
+
+    nearest = by_block(of, samples.codes, n_columns=len(state.labels))
+    return float(np.average(state.labels[nearest] != samples.classes, weights=samples.filled_weights))
+
+
+def worse_trouble(manifold: Any, first: State, last: State, samples: Samples) -> str | None:
+    """Return a warning if the training error is larger after training than with the first prototypes."""
+    before, after = (training_error(manifold, state, samples) for state in (first, last))
+    if not after > before + WORSE:
+        return None
+    few = samples.codes[:: max(len(samples) // FEW_SAMPLES, 1)]
+    half = 0.5 * float(np.median(distances(manifold, first.prototypes, few)))
+    return (
+        f"training raised the training error from {before:.3g}, that of the initial prototypes, to {after:.3g}. "
+        f"sigma2 was {first.sigma2:.3g} at first and {last.sigma2:.3g} at last; half the median squared distance is "
+        f"{half:.3g}, and a sigma2 above it drives prototypes apart. Lower sigma2 or step_size, or leave both at "
+        "'auto': the fit then trains only if held-out samples show that this helps"
     )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.training._settling import Settling
 from rplvq.training._state import EpochReport, Origin, Progress, Score, State
 
 Callback = Callable[[EpochReport], Any]
@@ -105,30 +104,20 @@ def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], 
 
 
 def hooks_of(
-    trainer: Any,
-    progress: Progress,
-    score: Callable[[State], Score],
-    validation: Samples | None = None,
-    origin: Origin | None = None,
-    *,
-    settles: bool = False,
+    trainer: Any, score: Callable[[State], Score], validation: Samples | None = None, origin: Origin | None = None
 ) -> list[Hook]:
-    """Return what a trainer runs after each epoch: early stopping, the end of settled training, and the callbacks.
+    """Return what a trainer runs after each epoch: early stopping and the callbacks.
 
     Parameters
     ----------
     trainer : Trainer
         It has the callbacks and the rule of early stopping.
-    progress : Progress
-        The run before the next epoch.
     score : callable
         Measures a state on the training samples.
-    validation, origin, settles
+    validation, origin
         As for :meth:`rplvq.Trainer.epochs`.
     """
     hooks: list[Hook] = [calling(callback, trainer.max_epochs, score, origin) for callback in trainer.callbacks]
-    if settles and trainer.has_default_step and not trainer.growth:
-        hooks.insert(0, Settling(trainer.manifold, trainer.max_epochs, progress.state.prototypes))
     if trainer.early_stopping is not None and validation is not None:
         hooks.insert(0, trainer.early_stopping)
     return hooks

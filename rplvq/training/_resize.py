@@ -49,6 +49,13 @@ def without_prototypes(state: State, removed: Array) -> State:
     return _rebuilt(state, kept, np.asarray(state.prototypes)[:0], state.labels[:0])
 
 
+def restored(state: State, prototypes: Prototypes, rows: Array) -> State:
+    """Return the state with the prototypes at ``rows`` (M,) replaced by those of ``prototypes`` (K, ...)."""
+    codes = np.array(state.prototypes)
+    codes[rows] = np.asarray(prototypes)[rows]
+    return state._replace(prototypes=new_codes(state.prototypes, codes))
+
+
 def _rebuilt(state: State, kept: Array, codes: Array, labels: Array) -> State:
     """Return the state with the prototypes ``kept`` (M,) and new ones, sorted by label; its memory changes with it."""
     every = np.concatenate([state.labels[kept], labels])

@@ -113,8 +113,8 @@ class Progress(NamedTuple):
         State of the random bit generator.
     stopped : bool, default=False
         Whether training is over before its last epoch.
-    trials : dict of str to ndarray, optional
-        The trials by which the candidate that is trained was chosen, one array per column.
+    choice : rplvq.selection.Choice, optional
+        What held-out samples chose; None if nothing was asked of them.
     """
 
     state: State
@@ -123,7 +123,7 @@ class Progress(NamedTuple):
     rows: tuple[dict[str, float], ...]
     rng: Any
     stopped: bool = False
-    trials: dict[str, Array] | None = None
+    choice: Any = None
 
     @property
     def row(self) -> dict[str, float]:

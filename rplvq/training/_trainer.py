@@ -7,7 +7,7 @@ The trainer sees codes, class indices and the two (B, K) arrays between them. It
 
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import attrs
@@ -19,15 +19,14 @@ from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
-    REFERENCE_EPOCHS,
+    ShareStep,
     as_step_rule,
-    default_shares,
-    default_step,
     initial_evidence,
     is_auto,
     paper_start,
     resolve_sigma2,
     resolve_step_size,
+    step_of_share,
 )
 from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
@@ -54,10 +53,10 @@ class Trainer:
     sigma2 : float, Schedule, "auto" or "half_median", default="auto"
         Variance of the mixture's components. "auto" is :func:`rplvq.schedules.blended_sigma2`, and "half_median" is
         half the median squared distance to the initial prototypes.
-    step_size : float, Schedule, StepSize, AdaptiveStep, "auto" or "paper", default="auto"
+    step_size : float, Schedule, Share, StepSize, AdaptiveStep, "auto" or "paper", default="auto"
         As for :class:`rplvq.RiemannianLVQ`, like all parameters below.
-    max_epochs : int, default=100
-        Largest number of sweeps over the data.
+    max_epochs : int, default=20
+        Number of sweeps over the data.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch).
     early_stopping : EarlyStopping, optional
@@ -85,7 +84,7 @@ class Trainer:
     initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
     sigma2: float | Schedule | str | None = "auto"
     step_size: Any = attrs.field(default="auto", converter=as_step_rule)
-    max_epochs: int = attrs.field(default=100, kw_only=True, validator=count_from(0))
+    max_epochs: int = attrs.field(default=20, kw_only=True, validator=count_from(0))
     batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
     early_stopping: EarlyStopping | None = attrs.field(
         default=None, kw_only=True, validator=offers("an EarlyStopping", "__call__", or_none=True)
@@ -131,14 +130,7 @@ class Trainer:
         return by_class(prototypes, labels)
 
     def start(
-        self,
-        prototypes: Prototypes,
-        labels: Array,
-        samples: Samples,
-        n_classes: int,
-        *,
-        share: float | None = None,
-        n_samples: float | None = None,
+        self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int, *, n_samples: float | None = None
     ) -> State:
         """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
 
@@ -148,9 +140,6 @@ class Trainer:
             The prototypes with which training starts. The state has them sorted by label.
         samples, n_classes
             As for :meth:`init`.
-        share : float, optional
-            Share of the way to a sample that the default step goes at most, see :func:`rplvq.schedules.default_step`;
-            by default that of a sample in the mean of N / K samples.
         n_samples : float, optional
             Number of samples N that will train, if ``samples`` are only a part of them.
 
@@ -167,17 +156,17 @@ class Trainer:
         if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
         prototypes, labels = by_class(prototypes, labels)
-        evidence = partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples)
+        evidence = cache(partial(initial_evidence, self.manifold, self.cost, prototypes, labels, samples))
         sigma2 = resolve_sigma2(self.sigma2, evidence)
+        n_total = n_samples or samples.total_weight
+        batch = max(n_total if self.batch_size is None else min(self.batch_size, n_total), 1.0)
 
-        def auto() -> float:
-            n = n_samples or samples.total_weight
-            first = default_shares(len(labels), n)[0] if share is None else share
-            start = sigma2(0, max(self.max_epochs, 1))
-            return default_step(start, first, len(labels), n, self.batch_size, self.max_epochs or REFERENCE_EPOCHS)
+        def of_share(share: Schedule) -> ShareStep:
+            found = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
+            return attrs.evolve(found, batch=batch, limit=min(len(labels) / batch, 1.0))
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
-        step_size = resolve_step_size(getattr(self.step_size, "schedule", self.step_size), auto, paper)
+        step_size = resolve_step_size(self.step_schedule, self.max_epochs, of_share, paper)
         memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
         return State(prototypes, labels, sigma2, step_size, memory=memory).at_epoch(0, self.max_epochs)
 
@@ -190,22 +179,29 @@ class Trainer:
             The state at its epoch (see :meth:`rplvq.training.State.at_epoch`), and the B samples of the batch.
         """
         with single_blas_thread(matrix_size(samples.codes)):
-            return next(self._stepper.steps(state, samples, len(samples)))
+            return next(self._stepper(state).steps(state, samples, len(samples)))
+
+    def _stepper(self, state: State) -> Stepper:
+        caps = self.max_weight(state), self.max_length
+        return Stepper(self.manifold, self.cost, *caps, self.n_jobs, max(self.max_epochs, 1))
 
     @property
-    def _stepper(self) -> Stepper:
-        return Stepper(self.manifold, self.cost, self.max_weight, self.max_length, self.n_jobs, max(self.max_epochs, 1))
+    def step_schedule(self) -> Any:
+        """What the user gave as step size: a step rule, or the ``schedule`` of a :class:`rplvq.schedules.StepSize`."""
+        return getattr(self.step_size, "schedule", self.step_size)
 
-    @property
-    def max_weight(self) -> float | None:
-        """The field ``max_weight`` of the step size; 1 if it has none."""
+    def max_weight(self, state: State) -> float | None:
+        """Return the cap on weights: the share if the step is a share, else ``max_weight`` of the step size, or 1."""
+        of_share = getattr(state.step_schedule, "largest_weight", None)
+        if of_share is not None:
+            return float(of_share(state.step_size, state.sigma2))
         found = getattr(self.step_size, "max_weight", 1.0)
         return None if found is None else float(found)
 
     @property
-    def has_default_step(self) -> bool:
-        """Whether the step size is "auto"."""
-        return is_auto(getattr(self.step_size, "schedule", self.step_size))
+    def leaves_step(self) -> bool:
+        """Whether the step size is left to the library."""
+        return is_auto(self.step_schedule)
 
     @property
     def max_length(self) -> float:
@@ -241,7 +237,7 @@ class Trainer:
         with single_blas_thread(matrix_size(samples.codes)):
             if state.rests:
                 return state, measure(self.manifold, self.cost, state, samples).score(), 0
-            meter, n_capped, stepper = Meter(state.labels), 0, self._stepper
+            meter, n_capped, stepper = Meter(state.labels), 0, self._stepper(state)
             rows, weights = visits(len(samples), samples.weights)
             try:
                 for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
@@ -301,8 +297,6 @@ class Trainer:
         rng: np.random.Generator,
         validation: Samples | None = None,
         origin: Origin | None = None,
-        *,
-        settles: bool = False,
     ) -> Iterator[Progress]:
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
@@ -314,9 +308,6 @@ class Trainer:
             As for :meth:`run`.
         origin : Origin, optional
             Passed to the callbacks.
-        settles : bool, default=False
-            Whether training with a default step size and without growth may end before its last epoch, see
-            :class:`rplvq.training.Settling`.
 
         Yields
         ------
@@ -349,7 +340,7 @@ class Trainer:
         def score(state: State) -> Score:
             return measure(self.manifold, self.cost, state, samples).score()
 
-        hooks = hooks_of(self, progress, score, validation, origin, settles=settles)
+        hooks = hooks_of(self, score, validation, origin)
         return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
