@@ -185,12 +185,7 @@ class StepRule(Schedule, Protocol):
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes.
-
-    An initializer may also offer ``near(prototypes, labels)``, where ``prototypes`` are its own choice for all samples.
-    It returns an initializer that chooses prototypes for most of these samples, and may begin its search at
-    ``prototypes``. This saves time in the trials of :class:`rplvq.HeldOut`.
-    """
+    """The choice of the first prototypes."""
 
     def __call__(
         self,

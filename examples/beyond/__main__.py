@@ -27,6 +27,7 @@ EXPERIMENTS = Experiments(
     "examples.beyond",
     {
         "default": (("default",), ()),
+        "compositions": (("compositions",), ()),
         "groups": (("groups",), ()),
         "alternatives": (("alternatives",), ()),
         "discriminant": (("discriminant",), ()),
