@@ -19,7 +19,7 @@ from rplvq.manifolds import (
     ProjectedEuclidean,
     TangentSpace,
 )
-from rplvq.preprocessing import Recenter, Rescale, Rotate, SPDProjection
+from rplvq.preprocessing import Recenter, SPDProjection
 from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, HeldOut, StepDecay, StepSize
 from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
@@ -27,7 +27,7 @@ __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
     "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors", "FromPymanopt",
     "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Product",
-    "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale", "RiemannianLVQ", "Rotate",
+    "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "RiemannianLVQ",
     "SPDProjection", "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain",
     "load_model",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 Each capability is a small protocol that one part of the library asks for, by the names of its methods:
 
-- large and distributed batches, means in bounded memory and the solvers: :class:`Additive`,
+- large and distributed batches, and means in bounded memory: :class:`Additive`,
 - a faster ``predict``: :class:`NearestSearch`,
 - the step size: :class:`Scaled` and :class:`Bounded`,
 - coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`,
@@ -18,7 +18,7 @@ class Additive(Protocol):
     """A manifold whose ``move`` splits into a sum and a step.
 
     The trainer uses it for batches that are too large to be decomposed at once, the Riemannian mean for data that do
-    not fit into memory, and distributed training and the solvers for everything.
+    not fit into memory, and distributed training for everything.
     """
 
     def pull(self, geodesics: Any, weights: Array) -> Array:

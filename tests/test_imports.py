@@ -29,7 +29,7 @@ def test_the_slow_parts_of_scikit_learn_are_loaded_where_they_are_used():
     found = set(loaded())
     slow = {"sklearn.metrics", "sklearn.model_selection", "sklearn.preprocessing", "sklearn.linear_model"}
     assert not found & slow
-    parts = {"rplvq.plotting", "rplvq.distributed", "rplvq.datasets", "rplvq.cli", "rplvq.training.solvers"}
+    parts = {"rplvq.plotting", "rplvq.distributed", "rplvq.datasets", "rplvq.cli"}
     assert not found & parts
 
 

@@ -158,10 +158,6 @@ class Samples:
         weights, groups = (None if own is None else own[rows] for own in (self.weights, self.groups))
         return Samples(codes, self.targets[rows], weights, groups)
 
-    def split(self, rows: Array) -> tuple[Samples, Samples]:
-        """Return the samples without those at ``rows`` (M,), and those at ``rows``."""
-        return self.subset(np.setdiff1d(np.arange(len(self)), rows)), self.subset(rows)
-
     def canonical(self, *, shares: bool = False) -> Samples:
         """Return the distinct samples with their weights, in an order that depends on values only: :func:`distinct`.
 

@@ -32,7 +32,6 @@ FORMATS: dict[str, Writer] = {
     ".csv": lambda result, path: result.to_csv(path),
     ".md": _text(Comparison.to_markdown),
     ".tex": _text(Comparison.to_latex),
-    ".html": _text(Comparison.to_html),
     ".png": save_comparison,
     ".svg": save_comparison,
     ".pdf": save_comparison,

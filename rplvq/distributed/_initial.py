@@ -5,56 +5,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, canonical_order, matrix_size, single_blas_thread
-from rplvq.distributed._partitions import Partitions, partition
-from rplvq.estimators import resolve_manifold
+from rplvq.arrays import Samples, canonical_order
+from rplvq.distributed._partitions import Partitions
 from rplvq.initializers import Assignment, choose_by_class, prototype_counts
-from rplvq.manifolds import Look, MetricName, descend
+from rplvq.manifolds import Look, descend
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
-
-
-def distributed_mean(manifold: MetricName | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
-    """Riemannian mean of a Dask array, by one pass over the workers per step of Karcher's iteration.
-
-    Each worker returns the sum of its squared distances and the sum of its logarithms. The formula and its source are
-    in :func:`rplvq.manifolds.riemannian_mean`.
-
-    Parameters
-    ----------
-    manifold : str or Manifold
-        The geometry, which must have ``pull`` and ``exp``.
-    X : dask.array.Array of shape (N, n, n)
-        Points.
-    tol : float, default=1e-9
-        Tolerance, as for :func:`rplvq.manifolds.riemannian_mean`.
-    max_iter : int, default=200
-        Maximum number of passes; a warning tells if they were not enough.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        The mean, as a point.
-
-    Raises
-    ------
-    ValueError
-        At the first point that is not on the manifold.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from rplvq.distributed import distributed_mean
-    >>> X = da.from_array(np.array([np.diag([np.e**2, 1.0]), np.eye(2)]), chunks=(1, 2, 2))
-    >>> distributed_mean("affine_invariant", X).round(6)
-    array([[2.718282, 0.      ],
-           [0.      , 1.      ]])
-    """
-    with single_blas_thread(matrix_size(X)):
-        geometry = resolve_manifold(manifold)
-        partitions = partition(X, None, geometry, persist=True)
-        first = partitions.take(np.arange(1)).codes[0]
-        found = DistributedMembers(geometry, partitions).mean(first, tol, max_iter=max_iter)
-        return np.array(geometry.decode(found[None])[0])
 
 
 def first_prototypes(

@@ -8,14 +8,12 @@ from rplvq.preprocessing._covariances import region_covariances, shrink, trial_c
 from rplvq.preprocessing._pixels import grey5, rgb9
 from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
-from rplvq.preprocessing._rescale import Rescale
-from rplvq.preprocessing._rotate import Rotate
 
 if TYPE_CHECKING:
     from rplvq.preprocessing._streaming import StreamingPipeline
 
 __all__ = [
-    "Recenter", "Rescale", "Rotate", "SPDProjection", "StreamingPipeline", "augmented_covariances", "boxcar",
+    "Recenter", "SPDProjection", "StreamingPipeline", "augmented_covariances", "boxcar",
     "filter_bank_covariances", "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances",
 ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Moves prototypes; knows no scikit-learn estimator.
 
 :class:`rplvq.Trainer` runs epochs of steps. :func:`choose_sigma2` runs short trials before it. Compiled steps are in
-:mod:`rplvq.training.compiled`, and solvers for the cost of all samples in :mod:`rplvq.training.solvers`.
+:mod:`rplvq.training.compiled`.
 """
 
 from rplvq.training._diagnostics import decoded, diverged, edge_trouble, require_finite, step_trouble, warn_of

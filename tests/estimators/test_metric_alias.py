@@ -17,7 +17,6 @@ from rplvq.costs import COSTS, CostName
 from rplvq.estimators._names import INITIALIZERS, InitName
 from rplvq.evaluation import BASELINES, CRITERIA, TESTS, BaselineName, CriterionName, TestName, calibrate_sigma2
 from rplvq.manifolds import MANIFOLDS, MetricName
-from rplvq.training.solvers import SOLVERS, SolverName
 from tests.problems import spd_classes, sphere_classes
 
 X, Y = spd_classes(n_classes=3, per_class=12)
@@ -105,12 +104,11 @@ def test_distributed_training_knows_it():
         (MetricName, MANIFOLDS),
         (CostName, COSTS),
         (InitName, INITIALIZERS),
-        (SolverName, SOLVERS),
         (BaselineName, BASELINES),
         (CriterionName, CRITERIA),
         (TestName, TESTS),
     ],
-    ids=["metric", "cost", "init", "solver", "baseline", "criterion", "test"],
+    ids=["metric", "cost", "init", "baseline", "criterion", "test"],
 )
 def test_the_types_of_names_list_all_names(names, table):
     assert set(get_args(names)) == set(table)

@@ -26,7 +26,6 @@ from rplvq import (
     RiemannianLVQ,
     SPDProjection,
     TangentSpace,
-    Trainer,
     compare,
     load_model,
 )
@@ -34,8 +33,6 @@ from rplvq.arrays import Samples, expm
 from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
-from rplvq.training import measure
-from rplvq.training.solvers import minimize
 from tests.cases import real_coordinates
 from tests.problems import spd_classes, vector_classes
 
@@ -315,17 +312,6 @@ def test_it_works_with_the_tools_of_scikit_learn_and_of_the_library(whiten):
 
 
 @BOTH
-def test_solvers_lower_the_cost(whiten):
-    X, y = points()
-    manifold, codes = TangentSpace(whiten=whiten).referenced(X, y)
-    samples, trainer = Samples(codes, y), Trainer(manifold, sigma2=1.0)
-    start = trainer.init(samples, 3, np.random.default_rng(0))
-    found = minimize("cg", manifold, trainer.cost, start, samples, max_iterations=20)
-    costs = [measure(manifold, trainer.cost, state, samples).cost for state in (start, found.state)]
-    assert costs[1] < costs[0]
-
-
-@BOTH
 @pytest.mark.parametrize("batch_size", [None, 7])
 def test_a_distributed_fit_has_the_reference_and_the_prototypes_of_a_local_one(whiten, batch_size):
     da = pytest.importorskip("dask.array")
@@ -344,14 +330,6 @@ def test_a_distributed_fit_has_the_reference_and_the_prototypes_of_a_local_one(w
     broken[11] = 0
     with pytest.raises(ValueError, match=r"X\[11\] is not positive definite"):
         DistributedLVQ(model).fit(da.from_array(broken, chunks=(17, 3, 3)), y)
-
-
-def test_a_distributed_mean_without_a_reference_is_refused():
-    da = pytest.importorskip("dask.array")
-    from rplvq.distributed import distributed_mean
-
-    with pytest.raises(ValueError, match="has no reference yet"):
-        distributed_mean("tangent", da.from_array(points()[0], chunks=(30, 3, 3)))
 
 
 @BOTH
