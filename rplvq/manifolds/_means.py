@@ -201,7 +201,7 @@ def descend(
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
-        "or heavy-tailed: regularise them (shrinkage, rplvq.preprocessing.shrink) or raise max_iter",
+        "or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink) or raise max_iter",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -11,8 +11,8 @@ from rplvq import AffineInvariant, Recenter, RiemannianLVQ, SPDProjection, Train
 from rplvq.arrays import Samples, _threads, single_blas_thread
 from rplvq.costs import RSLVQ
 from rplvq.datasets import make_syn1
+from rplvq.features import region_covariances, trial_covariances
 from rplvq.manifolds import riemannian_mean
-from rplvq.preprocessing import region_covariances, trial_covariances
 
 X, Y = make_syn1(n_per_class=6, random_state=0)
 
@@ -134,7 +134,7 @@ def products(monkeypatch):
         return call
 
     monkeypatch.setattr(np.linalg, "eigh", watched(np.linalg.eigh))
-    monkeypatch.setattr("rplvq.preprocessing._covariances.adjoint", watched(np.conj))
+    monkeypatch.setattr("rplvq.features._covariances.adjoint", watched(np.conj))
     return seen
 
 

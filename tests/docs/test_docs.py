@@ -276,7 +276,7 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     assert "```text\n" + "\n".join(contract["layers"]) + "\n```" in text
     named = set(re.findall(r"\b(?:[a-z_]+/)+_?[a-z_]+\.py\b", text)) - {"tests/cases.py"}
     missing = {name for name in named if not (package / name).exists() and not (ROOT / name).exists()}
-    rooms = ("manifolds", "costs", "schedules", "preprocessing", "initializers")
+    rooms = ("manifolds", "costs", "schedules", "features", "preprocessing", "initializers")
     assert missing == {f"{room}/_name.py" for room in rooms} | {"examples/name.py"}
 
 

@@ -38,7 +38,7 @@ from rplvq import (
     StepDecay,
     StepSize,
 )
-from rplvq.preprocessing import trial_covariances
+from rplvq.features import trial_covariances
 from tests.problems import spd_classes, sphere_classes
 
 OTHER = {
