@@ -44,13 +44,14 @@ __all__ = [
 ]  # fmt: skip
 
 MetricName = Literal[
-    "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
+    "affine_invariant", "airm", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
     "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean", "tangent",
-    "tangent_space", "whitened_tangent",
+    "whitened_tangent",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
     "affine_invariant": AffineInvariant,
+    "airm": AffineInvariant,
     "riemann": AffineInvariant,
     "log_euclidean": LogEuclidean,
     "logeuclid": LogEuclidean,
@@ -63,7 +64,6 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "wasserstein": BuresWasserstein,
     "learned_log_euclidean": LearnedLogEuclidean,
     "tangent": TangentSpace,
-    "tangent_space": TangentSpace,
     "whitened_tangent": lambda: TangentSpace(whiten=True),
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""

@@ -92,9 +92,9 @@ def test_answers_take_their_own_size_and_the_budget(small, many, mapped, method,
 @pytest.mark.parametrize(("metric", "codes"), [("affine_invariant", 0), ("euclidean", 0), ("log_euclidean", 72)])
 def test_fit_takes_ten_numbers_a_sample_and_its_codes_where_they_are_not_the_points(small, mapped, many, metric, codes):
     y = many[1]
-    fitted(mapped[:1000], y[:1000], manifold=metric)  # loads the compiled code
+    fitted(mapped[:1000], y[:1000], metric=metric)  # loads the compiled code
     for settings in ({}, {"early_stopping": True, "callbacks": [EpochScore()]}):
-        peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, manifold=metric, **settings))
+        peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, metric=metric, **settings))
         assert peak < (96 + codes) * N + 2 * SMALL
 
 

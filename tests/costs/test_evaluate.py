@@ -62,13 +62,13 @@ class Lookup:
         {"batch_size": 7, "early_stopping": True},
         {"sigma2": HeldOut(["auto", 1.0]), "max_epochs": 12},
         {"growth": [Grow(every=1, gain=None, min_samples=3), Prune(every=2)], "max_epochs": 4},
-        {"manifold": "log_euclidean", "step_size": "adaptive"},
+        {"metric": "log_euclidean", "step_size": "adaptive"},
     ],
     ids=["default", "full batch", "early stopping", "held out", "growth", "adaptive"],
 )
 @pytest.mark.parametrize("kind", [tuple, list])
 def test_a_plain_tuple_trains_as_an_evaluation_does(kind, params):
-    common = {"manifold": AffineInvariant(compiled=False), "max_epochs": 3, "random_state": 0} | params
+    common = {"metric": AffineInvariant(compiled=False), "max_epochs": 3, "random_state": 0} | params
     plain, good = (RiemannianLVQ(cost=cost, **common).fit(X, Y) for cost in (Plain(kind), RSLVQ()))
     assert_array_equal(plain.prototypes_, good.prototypes_)
     assert_array_equal(plain.history_["cost"], good.history_["cost"])

@@ -284,8 +284,7 @@ def broken_off(path, size=30, seed=0, callbacks=(), **settings):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"batch_size": None}, {"callbacks": [EpochScore()]}, {"manifold": "log_euclidean", "init": "kmeans"}],
+    "settings", [{}, {"batch_size": None}, {"callbacks": [EpochScore()]}, {"metric": "log_euclidean", "init": "kmeans"}]
 )
 def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, settings):
     model, X, y = broken_off(tmp_path / "fit.npz", **settings)

@@ -88,7 +88,7 @@ def test_a_fit_learns_the_reference_once_from_the_distinct_samples_in_canonical_
     assert_array_equal(groups, wanted.targets)
     assert_array_equal(counts, np.full(len(y) - 1, 2.0))
     assert_allclose(model.trainer_.manifold.mean, X[1:].mean(axis=0))
-    assert model.manifold.mean is None
+    assert model.metric.mean is None
     assert_allclose(model.transform(X), np.linalg.norm(X[:, None] - model.prototypes_, axis=2), atol=1e-12)
     order = np.random.default_rng(0).permutation(len(y))
     again = clone(model).fit(X[order], words[order], weights[order])
@@ -301,7 +301,7 @@ def test_it_works_with_the_tools_of_scikit_learn_and_of_the_library(whiten):
     X, y = points()
     manifold = TangentSpace(whiten=whiten)
     model = RiemannianLVQ(manifold, max_epochs=2, random_state=0)
-    assert clone(model).get_params()["manifold__whiten"] is whiten
+    assert clone(model).get_params()["metric__whiten"] is whiten
     assert cross_val_score(model, X, y, cv=3).mean() > 0.6
     found = compare(X, y, ["tangent", manifold], cv=3, random_state=0)
     assert {"tangent rslvq", "TangentSpace rslvq", "TangentSpace MDM"} <= {row["estimator"] for row in found.rows}

@@ -85,7 +85,7 @@ def test_it_goes_on_while_more_than_the_step_size_changes(sigma2, memory, stoppe
         {"step_size": AdaptiveStep()},
         {"sigma2": Annealed(0.6, beta=0.999, power=1.0)},
         {"growth": [Grow()]},
-        {"manifold": LearnedLogEuclidean()},
+        {"metric": LearnedLogEuclidean()},
     ],
     ids=repr,
 )
