@@ -31,3 +31,13 @@ __all__ = [
     "SPDProjection", "StepDecay", "StepSize", "TangentSpace", "Trainer", "TransferClassifier", "compare", "explain",
     "load_model",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what completion shows: the names for users, and the rooms that hold further ones."""
+    return [
+        *("__version__", *__all__),
+        "arrays", "capabilities", "costs", "datasets", "distributed", "estimators", "evaluation", "exceptions",
+        "features", "initializers", "io", "manifolds", "parts", "plotting", "preprocessing", "presets",
+        "protocols", "schedules", "testing", "training",
+    ]  # fmt: skip

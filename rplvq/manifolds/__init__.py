@@ -67,3 +67,13 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "whitened_tangent": lambda: TangentSpace(whiten=True),
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return [
+        "MANIFOLDS", "AffineInvariant", "BuresWasserstein", "EuclideanVectors", "FlatGeodesics", "FromPymanopt",
+        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Mean", "Product", "ProjectedEuclidean",
+        "TangentSpace", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+        "flat_sqdist", "is_additive", "riemannian_mean",
+    ]  # fmt: skip
