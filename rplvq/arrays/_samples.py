@@ -261,7 +261,7 @@ def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[sli
 
 
 def _is_same(codes: Array, points: Array) -> bool:
-    """Whether two arrays are the same memory, read in the same way."""
+    """Whether two arrays have the same address, type, shape and strides, so that no copy was made."""
     ours, theirs = codes.__array_interface__, points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides

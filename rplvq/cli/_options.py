@@ -101,7 +101,8 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    files = "folder for tables and a picture, or files .txt .csv .md .tex .png .svg .pdf; old ones are replaced"
+    files = "folder for tables and a picture, made if absent, or files .txt .csv .md .tex .png .svg .pdf; "
+    files += "old ones are replaced"
     add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
     lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
     for option, (known, default) in lists.items():

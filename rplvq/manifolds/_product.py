@@ -345,7 +345,7 @@ class Product:
         return split(array, count, self.shapes)
 
     def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
-        """Return what a method of each factor makes of its part, joined; errors name the factor."""
+        """Call a method of each factor with its part of the points, and join the results; errors name the factor."""
         found = []
         for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
             try:
