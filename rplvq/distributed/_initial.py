@@ -1,6 +1,6 @@
 """First prototypes of data in partitions: the initializers of one process, run by passes over the workers."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 import numpy as np
@@ -9,7 +9,15 @@ from rplvq.arrays import Samples, canonical_order
 from rplvq.distributed._partitions import Partitions
 from rplvq.initializers import Assignment, choose_by_class, prototype_counts
 from rplvq.manifolds import Look, descend
-from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+from rplvq.protocols import Array, Initializer, InitializerByClass, InitializerWithoutSamples, Manifold, Prototypes
+
+
+def _is_by_class(initializer: Initializer) -> TypeGuard[InitializerByClass]:
+    return hasattr(initializer, "choose") and hasattr(initializer, "per_class")
+
+
+def _needs_no_samples(initializer: Initializer) -> TypeGuard[InitializerWithoutSamples]:
+    return hasattr(initializer, "place")
 
 
 def first_prototypes(
@@ -19,13 +27,13 @@ def first_prototypes(
 
     The initializer must offer ``choose``, as :class:`rplvq.ClassMeans` does, or ``place`` if it needs no samples.
     """
-    if hasattr(initializer, "place"):
+    if _needs_no_samples(initializer):
         shape = partitions.take(np.arange(1)).codes.shape[1:]
-        return initializer.place(manifold, shape, n_classes)  # type: ignore[no-any-return]
-    if not hasattr(initializer, "choose"):
+        return initializer.place(manifold, shape, n_classes)
+    if not _is_by_class(initializer):
         usable = "use 'mean', 'kmeans' or (prototypes, labels)"
         raise ValueError(f"init={initializer!r} has no distributed version: {usable}")
-    counts = prototype_counts(getattr(initializer, "per_class", None), n_classes)
+    counts = prototype_counts(initializer.per_class, n_classes)
     classes = [DistributedMembers(manifold, partitions.of_class(label)) for label in range(n_classes)]
     return choose_by_class(initializer.choose, counts, classes, rng)
 
