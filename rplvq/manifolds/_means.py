@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, single_blas_thread, subset
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import Array, Manifold, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
 """Relative difference of two costs that rounding can cause for ill-conditioned data."""
@@ -180,9 +180,14 @@ def is_additive(manifold: Manifold[Any]) -> bool:
     return hasattr(manifold, "pull") and hasattr(manifold, "exp")
 
 
+def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
+    """Whether prototypes store more than codes, such as a learned metric."""
+    return hasattr(prototypes, "with_codes")
+
+
 def _bare(prototype: Prototypes) -> Prototypes:
     """Return a prototype without shared state such as a learned metric, because a mean does not learn."""
-    return np.asarray(prototype) if hasattr(prototype, "with_codes") else prototype
+    return np.asarray(prototype) if is_stateful(prototype) else prototype
 
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
@@ -235,7 +240,7 @@ def descend(
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
-        "or heavy-tailed: regularise them (shrinkage, rplvq.preprocessing.shrink) or raise max_iter",
+        "or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink) or raise max_iter",
         ConvergenceWarning,
         stacklevel=3,
     )

@@ -124,7 +124,7 @@ def choose(
 ) -> Plan:
     """Choose by held-out samples what a fit does, as :class:`rplvq.HeldOut` describes.
 
-    ``prototypes`` (K, ...) are the initial prototypes of the fit, and ``evidence`` holds the distances of all samples to
+    ``prototypes`` (K, ...) are the initial prototypes of the fit, and ``evidence`` has the distances of all samples to
     them. The sigma2 of the ``trainer`` is not used. ``rng`` is not changed, because numbers are drawn from a copy. With
     ``must_train`` the candidates without training are ignored.
     """

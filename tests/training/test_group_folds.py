@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from rplvq.training._folds import FOLDS, deal_folds, deal_groups
+from rplvq.training._selection import Judge
 from sklearn.model_selection import StratifiedGroupKFold
 
 from rplvq import EuclideanVectors, Trainer
 from rplvq.arrays import Samples
 from rplvq.training import split_classes
-from rplvq.training._folds import FOLDS, deal_folds, deal_groups
-from rplvq.training._selection import Judge
 from tests.problems import vector_classes
 
 THREE = np.arange(3)

@@ -9,6 +9,9 @@ import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rplvq.training._folds import FOLDS, deal_folds
+from rplvq.training._judge import MIN_HELD_OUT, Judge, Judged, Plan, Trial
+from rplvq.training._selection import trial_size
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import clone
@@ -36,9 +39,6 @@ from rplvq.costs import FlatGaussian, SpreadRSLVQ, calibrated_loss
 from rplvq.datasets import make_syn1, make_syn2
 from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
 from rplvq.training import choose_sigma2, split_classes
-from rplvq.training._folds import FOLDS, deal_folds
-from rplvq.training._judge import MIN_HELD_OUT, Judge, Judged, Plan, Trial
-from rplvq.training._selection import trial_size
 from tests.cases import EVERY
 from tests.problems import refuse, spd_classes, vector_classes
 
