@@ -232,7 +232,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         prototypes_per_class: int | Mapping[Any, int] = 1,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         init: InitName | Initializer | tuple[Any, Any] = "mean",
-        max_epochs: int = 20,
+        max_epochs: int = 10,
         batch_size: int | None = 1,
         decision: Literal["nearest", "posterior"] = "nearest",
         early_stopping: bool | EarlyStopping = False,

@@ -214,7 +214,7 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
 
     Examples
     --------
-    >>> enough_epochs(20, 300), enough_epochs(20, 10_000), enough_epochs(20, 100_000)
-    (20, 10, 5)
+    >>> enough_epochs(10, 300), enough_epochs(10, 20_000), enough_epochs(100, 20_000)
+    (10, 5, 5)
     """
     return min(max_epochs, max(FEWEST_EPOCHS, round(MOST_VISITS / max(n_visits, 1))))
