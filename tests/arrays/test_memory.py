@@ -23,7 +23,7 @@ from rplvq import (
     Trainer,
 )
 from rplvq.arrays import Samples
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from rplvq.training import EpochScore
 from rplvq.training.solvers import minimize

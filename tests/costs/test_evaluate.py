@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from rplvq import GLVQ, RSLVQ, AffineInvariant, Grow, HeldOut, Prune, Representability, RiemannianLVQ, SPDProjection
 from rplvq.arrays import Samples
 from rplvq.costs import Combinable, SummedCost, evaluate
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.protocols import Evaluation
 from rplvq.testing import check_cost
 from rplvq.training.solvers import minimize

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from rplvq import RejectOption, RiemannianLVQ, SPDProjection, compare
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.preprocessing import Recenter
 
 PLAIN, Y = make_syn1(n_per_class=15, random_state=0)

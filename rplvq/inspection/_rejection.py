@@ -9,8 +9,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import accuracy, by_block, check_labels, hard_targets, same_type
-from rplvq.evaluation._cross_validation import as_rows, take_rows
+from rplvq.arrays import accuracy, as_rows, by_block, check_labels, hard_targets, same_type, take_rows
 from rplvq.exceptions import interrupts_raised
 from rplvq.parts import require_count
 from rplvq.protocols import Array
