@@ -66,7 +66,8 @@ def test_artefacts_are_refused_and_data_like_the_training_data_are_not(metric):
 
 
 @METRICS
-def test_artefacts_are_refused_in_a_later_session_of_a_recording(metric):
+def test_artefacts_are_refused_in_a_later_session_of_a_recording(metric, real_data):
+    real_data("bci2a_cov22.npz")
     X, y, X_test, _ = data.load_bci2a(1)
     require_refused(RejectOption(means(metric), coverage=0.9).fit(X, y), X_test)
 
