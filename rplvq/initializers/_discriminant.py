@@ -9,7 +9,7 @@ import numpy as np
 
 from rplvq.arrays import hard_targets
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
-from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, solve_covariance, within_covariance
+from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -98,7 +98,10 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    directions = solve_covariance(covariance, centred)
+    if hasattr(covariance, "power"):  # of low rank
+        directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
+    else:
+        directions = np.linalg.solve(covariance, centred.T).T
     offsets, lengths = (0.5 * np.vecdot(directions, other) for other in (centred, directions))
     if not lengths.any():  # equal class means, or a single class
         return means

@@ -9,10 +9,9 @@ from rplvq.inspection._certainty import (
 )
 from rplvq.inspection._criteria import CRITERIA, CriterionName
 from rplvq.inspection._explain import Explanation, explain
-from rplvq.inspection._novelty import Limits
-from rplvq.inspection._rejection import Rejection, RejectOption
+from rplvq.inspection._rejection import RejectOption
 
 __all__ = [
-    "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "Limits", "RejectOption", "Rejection",
-    "Reliability",    "accuracy_reject_curve", "calibrate_sigma2", "explain", "reliability",
+    "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability",
+    "accuracy_reject_curve", "calibrate_sigma2", "explain", "reliability",
 ]  # fmt: skip

@@ -212,6 +212,17 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         A class that comes late has the limit of all other classes together.
 
+        Parameters
+        ----------
+        X, y : array-like
+            Samples and labels, as the estimator takes them.
+        **params
+            Metadata for the estimator.
+
+        Returns
+        -------
+        self : RejectOption
+
         Raises
         ------
         NotFittedError
@@ -307,8 +318,21 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted option to one model file; :meth:`load` reads it.
 
-        :func:`rplvq.load_model` reads the classifier alone from it. The estimator must be a
-        :class:`rplvq.RiemannianLVQ`. Errors are those of :func:`rplvq.io.save_model`.
+        :func:`rplvq.load_model` reads the classifier alone from it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        TypeError
+            If the estimator is not a :class:`rplvq.RiemannianLVQ`.
+        ValueError, OSError
+            As :func:`rplvq.io.save_model`.
         """
         check_is_fitted(self)
         parameters = {key: value for key, value in self.get_params(deep=False).items() if key != "estimator"}

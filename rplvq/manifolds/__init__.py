@@ -28,7 +28,7 @@ from rplvq.manifolds._flat import (
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
-from rplvq.manifolds._low_rank import LowRankCovariance, solve_covariance
+from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean, step_to_mean
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
@@ -42,7 +42,7 @@ __all__ = [
     "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk", "TangentSpace", "coordinates", "decompose",
     "descend", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
     "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt", "n_coordinates",
-    "riemannian_mean", "solve_covariance", "step_to_mean", "within_covariance",
+    "riemannian_mean", "step_to_mean", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -78,10 +78,3 @@ class LowRankCovariance:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrix, shape (m, m)."""
         return np.asarray(self @ np.eye(len(self)), dtype=dtype)
-
-
-def solve_covariance(covariance: Array | LowRankCovariance, vectors: Array) -> Array:
-    """Return the solutions (C, m) of ``S x = v`` for a covariance S and vectors (C, m)."""
-    if hasattr(covariance, "power"):
-        return np.asarray(covariance.power(-1.0) @ vectors[..., None])[..., 0]
-    return np.asarray(np.linalg.solve(covariance, vectors.T).T)

@@ -10,7 +10,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import log_loss
 from sklearn.model_selection import LeaveOneOut
 
-from rplvq.manifolds import LowRankCovariance, from_coordinates, solve_covariance, within_covariance
+from rplvq.manifolds import LowRankCovariance, from_coordinates, within_covariance
 from rplvq.manifolds import _shrinkage as shrinking
 
 UNEVEN = np.array([3.0, 3.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.1, 0.1, 0.1])
@@ -207,7 +207,6 @@ def test_the_covariance_of_few_samples_is_that_of_the_dense_formula(few, is_comp
         assert_allclose(np.asarray(found), wanted, atol=1e-12)
         assert_allclose(found.trace, np.trace(wanted))
         assert_allclose(np.asarray(found.power(-1.0)), np.linalg.inv(wanted), rtol=1e-8, atol=1e-9)
-        assert_allclose(solve_covariance(found, vectors), np.linalg.solve(wanted, vectors.T).T, rtol=1e-8, atol=1e-9)
 
 
 @pytest.mark.parametrize("is_complex", [False, True])
