@@ -39,10 +39,11 @@ DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"r
 @library_part
 @attrs.frozen
 class Rejection:
-    """What a model file holds of a :class:`RejectOption` beside its estimator: parameters and fitted attributes."""
+    """What a model file holds of a :class:`RejectOption` beside its estimator, whose prototypes tell if it changed."""
 
     parameters: dict[str, Any]
     fitted: dict[str, Any]
+    prototypes: Array
 
 
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -338,19 +339,22 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         parameters = {key: value for key, value in self.get_params(deep=False).items() if key != "estimator"}
         fitted = {key: getattr(self, key) for key in ("criterion_", "threshold_", "limits_", "reject_label_")}
         model = copy.copy(self.estimator_)
-        model.rejection_ = Rejection(parameters, fitted)
+        model.rejection_ = Rejection(parameters, fitted, getattr(model, "prototypes_", np.empty(0)))
         save_model(model, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], manifold: Any = None) -> Self:
         """Read an option that :meth:`save` wrote; arguments and errors are those of :func:`rplvq.load_model`.
 
-        Raise ValueError, too, if the file holds a classifier without a reject option.
+        Raise ValueError, too, if the file holds a classifier without a reject option, or one that was trained again
+        without it.
         """
         model = load_model(path, manifold)
         kept = vars(model).pop("rejection_", None)
         if kept is None:
             raise ValueError(f"{os.fspath(path)} holds no reject option, but a classifier only: save a RejectOption")
+        if not np.array_equal(kept.prototypes, model.prototypes_):
+            raise ValueError(f"{os.fspath(path)} holds a classifier that was trained again: its reject option is old")
         option = cls(clone(model), **kept.parameters)
         for name, value in (kept.fitted | {"estimator_": model, "classes_": model.classes_}).items():
             setattr(option, name, value)

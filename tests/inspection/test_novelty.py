@@ -319,6 +319,9 @@ def test_a_file_holds_the_option(tmp_path):
     assert loaded.fit(X, names).limits_ == option.limits_
     assert_array_equal(load_model(tmp_path / "model.npz").predict(X_test), option.estimator_.predict(X_test))
     assert not hasattr(option.estimator_, "rejection_")
+    load_model(tmp_path / "model.npz").fit(X[:300], names[:300]).save(tmp_path / "old.npz")
+    with pytest.raises(ValueError, match="trained again: its reject option is old"):
+        RejectOption.load(tmp_path / "old.npz")
     option.estimator_.save(tmp_path / "plain.npz")
     with pytest.raises(ValueError, match="holds no reject option, but a classifier only"):
         RejectOption.load(tmp_path / "plain.npz")
