@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.arrays import adjoint, hermitian_part
+from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Manifold
-from rplvq.training import Progress, State, Trainer
+from rplvq.training import Progress, Score, State, Trainer, history_row
 
 ROUNDING = 1e-6
 """Relative error that the points of prototypes may have, and how far outside the cone the edge of a cone may be."""
@@ -28,10 +28,37 @@ def require_fitted(model: Any) -> None:
     _require(same and model.n_features_in_ == points.shape[1], "prototypes_ are not the points of its state")
     _require(0 < model.sigma2_ < np.inf, f"sigma2_ is {model.sigma2_}")
     _require(0 <= model.step_size_ < np.inf, f"step_size_ is {model.step_size_}")
-    sizes, n_chosen = {values.shape for values in model.trials_.values()}, np.sum(model.trials_.get("chosen", 0))
-    _require(len(sizes) < 2 and n_chosen < 2, f"trials_ has {sizes}, of which {n_chosen} were chosen")
+    _require_trials(model.trials_)
     lengths = {values.shape for values in model.history_.values()}
     _require(model.n_epochs_ >= 0 and len(lengths) < 2, f"n_epochs_ is {model.n_epochs_}, history_ has {lengths}")
+    _require_columns(state, model.history_)
+    _require_stream(vars(model).get("_stream", ()), classes, points.shape[1:])
+
+
+def _require_trials(trials: dict[str, Array]) -> None:
+    """Raise ValueError unless trials have columns of one length, and at most one chosen one, of a usual calibration."""
+    sizes, chosen = {values.shape for values in trials.values()}, trials.get("chosen", np.zeros(0, bool))
+    _require(len(sizes) < 2 and np.sum(chosen) < 2, f"trials_ has {sizes}, of which {np.sum(chosen)} were chosen")
+    found = trials.get("calibration", np.full(chosen.shape, np.nan))[chosen]
+    _require(((found > 1e-30) & (found < 1e30)).all(), f"its calibration is {found}")
+
+
+def _require_columns(state: State, history: Any) -> None:
+    """Raise ValueError unless a history, or one of its rows, has what every row has."""
+    missing = history_row(state, Score(0.0, 0.0), 0, 0.0).keys() - set(history)
+    _require(not missing, f"its history lacks {sorted(missing)}")
+
+
+def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless the samples that a stream keeps are finite, of this shape, and of these classes."""
+    for kept in stream:
+        labels, samples = getattr(kept, "labels", classes), getattr(kept, "samples", kept)
+        _require(np.isin(labels, classes).all(), f"its stream waits for the classes {labels}")
+        if isinstance(samples, Samples):
+            codes, targets, weights = np.asarray(samples.codes), np.asarray(samples.targets), samples.filled_weights
+            fits = len(codes) == len(targets) == len(weights) and np.isfinite(codes).all() and (weights >= 0).all()
+            known = targets.ndim == 2 or np.isin(targets, classes).all()
+            _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
 
 
 def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
@@ -41,6 +68,10 @@ def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int
     last = progress.rows[-1]["epoch"] if progress.rows else 0
     now = progress.state.epoch
     _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
+    for row in progress.rows:
+        _require_columns(progress.state, row)
+    _require(not progress.rows or progress.row["sigma2"] == progress.state.sigma2, "sigma2 is not that of its history")
+    _require_trials(progress.trials or {})
     _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
     np.random.default_rng(0).bit_generator.state = progress.rng
 
@@ -55,12 +86,33 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
     _require(0 <= state.step_size < np.inf, f"step_size is {state.step_size}")
     _require(callable(state.sigma2_schedule) and callable(state.step_schedule), "its schedules cannot be called")
     _require(np.isfinite(prototypes).all(), "its prototypes are not finite")
+    first, last = (float(state.sigma2_schedule(state.epoch, n)) for n in (max(state.epoch, 1), 10**9))
+    _require(
+        first != last or np.isclose(first, state.sigma2), f"sigma2 is {state.sigma2}, that of its schedule {first}"
+    )
     points = np.asarray(manifold.decode(state.prototypes))
+    _require(_is_read(manifold, state.prototypes), "entries of its prototypes disagree with others")
     try:
         manifold.encode(points)
     except PointError as error:
         _require(_is_edge(points), f"prototype {error.index} is not on the manifold: it {error.reason}")
     return points
+
+
+def _is_read(manifold: Manifold[Any], prototypes: Any) -> bool:
+    """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
+    codes = np.asarray(prototypes)
+    if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:
+        return True
+    size = ROUNDING * np.abs(codes).max(axis=(-2, -1), keepdims=True)
+    odd = (np.abs(codes - adjoint(codes)) > size).any(axis=(-2, -1))
+    points = np.asarray(manifold.decode(prototypes)) if odd.any() else codes[..., 0]
+    for half in (np.tril, np.triu) if points.shape == codes.shape else ():
+        kept = prototypes.with_codes(half(codes)) if hasattr(prototypes, "with_codes") else half(codes)
+        same = np.isclose(points, np.asarray(manifold.decode(kept))).all(axis=(-2, -1))
+        if (same & odd & (np.abs(codes - half(codes)) > size).any(axis=(-2, -1))).any():
+            return False
+    return True
 
 
 def _is_edge(points: Array) -> bool:
