@@ -24,8 +24,9 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     array = np.asarray(unmasked(labels, name))
     if array.ndim == 0 or array.shape[1:] not in ((), (1,)):
         return array
-    if array.dtype.kind in "OT" or (array.dtype.kind in "US" and not isinstance(labels, np.ndarray)):
-        values = np.asarray(labels, dtype=object).ravel()  # as they are given: np.asarray(["a", 1]) holds "1"
+    given = array if hasattr(labels, "dtype") else labels  # np.asarray(["a", 1]) holds "1"
+    if array.dtype.kind in "OT" or (array.dtype.kind in "US" and given is labels):
+        values = np.asarray(given, dtype=object).ravel()
         missing = np.array([type(v).__name__ in MISSING or (isinstance(v, float) and v != v) for v in values], bool)
         kinds = [next((kind for kind in (str, bytes, Number) if isinstance(v, kind)), type(v)) for v in values]
     else:
@@ -39,18 +40,32 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
         raise ValueError(
             f"{name} has {noun}s of mixed types: {name}[0] is {values[0]!r}, {name}[{other}] is {values[other]!r}"
         )
-    return np.array(values.tolist()).reshape(array.shape) if {*kinds} & {str, bytes, Number} else array
+    if not {*kinds} & {str, bytes, Number}:
+        return array
+    plain = [str.__str__(value) if isinstance(value, str) else value for value in values.tolist()]  # of an Enum
+    found = np.array(plain)
+    if (index := first_bad(np.array([a != b for a, b in zip(found.tolist(), plain, strict=True)], bool))) is not None:
+        raise ValueError(
+            f"{name}[{index}] is {plain[index]!r}, and {found[index]!r} in an array of NumPy: rename the {noun}"
+        )
+    return found.reshape(array.shape)
 
 
 def check_groups(groups: Any, n_samples: int) -> Array:
     """Check that groups (N,) of samples are complete and of one sortable type."""
     array = np.asarray(groups)
-    if array.shape != (n_samples,):
+    if array.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(
             f"groups must have shape ({n_samples},), one entry per sample of X, got shape {array.shape}: "
             "for samples of one group pass np.full(len(X), name)"
         )
-    return one_type(groups, "groups", "group")
+    return one_type(groups, "groups", "group").ravel()
+
+
+def by_label(settings: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """Return settings by label with plain labels as keys, as :func:`one_type` makes them; an Enum has another hash."""
+    keys = one_type(list(settings), name).tolist() if settings else []
+    return dict(zip(keys, settings.values(), strict=True))
 
 
 def number_groups(groups: Any, n_samples: int) -> Array | None:
@@ -203,6 +218,7 @@ def weigh_classes(
 
 def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_open: bool) -> Array:
     """Return the weight (C,) of each label; raise ValueError at an invalid value, or at a key that seems mistyped."""
+    class_weight = by_label(class_weight, "class_weight")
     for label, value in class_weight.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
             raise ValueError(f"class_weight[{label!r}] must be a finite number of at least 0, got {value!r}")

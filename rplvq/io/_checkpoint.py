@@ -216,7 +216,7 @@ def comes_from(seed: int, state: Any) -> bool:
         if (value ^ there["state"]) >> bit & 1:
             value = (value * times + plus) & whole
         times, plus = times * times & whole, (times + 1) * plus & whole
-    return {"state": value, "inc": here["inc"]} == there
+    return bool({"state": value, "inc": here["inc"]} == there)
 
 
 def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:

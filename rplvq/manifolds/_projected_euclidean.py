@@ -14,6 +14,11 @@ from rplvq.protocols import Array
 EPS = float(np.finfo(float).eps)
 
 
+def _is_floor(part: Any, attribute: Any, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        number_in(finite=True)(part, attribute, value)
+
+
 def mean_eigenvalue(matrices: Array) -> Array:
     """Return the trace divided by n of Hermitian matrices (..., n, n)."""
     return np.asarray(np.trace(matrices, axis1=-2, axis2=-1).real / matrices.shape[-1])
@@ -30,9 +35,9 @@ class ProjectedEuclidean(FlatMethods):
 
     Parameters
     ----------
-    tau : float or None, default=None
-        The floor, in the units of the matrices. None is 1e-4, the paper's, whose data have mean eigenvalue 1. If
-        ``relative``, None is the smallest share that float64 resolves, ``40 n^2 eps``: 1e-12 for n = 10. It is below
+    tau : float or "auto", default="auto"
+        The floor, in the units of the matrices. "auto" is 1e-4, the paper's, whose data have mean eigenvalue 1. If
+        ``relative``, "auto" is the smallest share that float64 resolves, ``40 n^2 eps``: 1e-12 for n = 10. It is below
         the eigenvalues of samples with condition numbers up to 1e10, so that their mean is the arithmetic one.
     relative : bool, default=False
         Whether tau is multiplied by the mean eigenvalue (trace / n) of the prototype before its step, which is
@@ -49,12 +54,13 @@ class ProjectedEuclidean(FlatMethods):
            [0. , 1. ]])
     """
 
-    tau: float | None = attrs.field(default=None, validator=number_in(finite=True, or_none=True))
+    tau: float | str = attrs.field(default="auto", validator=_is_floor)
     relative: bool = False
 
     def floor(self, n: int) -> float:
         """Return the floor for n x n matrices, or its share of the mean eigenvalue if ``relative``."""
-        return (40 * n**2 * EPS if self.relative else 1e-4) if self.tau is None else float(self.tau)
+        smallest = 40 * n**2 * EPS if self.relative else 1e-4
+        return smallest if self.tau == "auto" else float(self.tau)
 
     def encode(self, points: Any) -> Array:
         """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite.

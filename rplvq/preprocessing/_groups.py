@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import check_groups, encoded, parts_of, subset
+from rplvq.arrays import check_groups, encoded, one_type, parts_of, same_type, subset
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array
 
@@ -71,11 +71,17 @@ def _groups_of(groups: Any, n_samples: int) -> Groups:
 
 
 def require_groups(groups: Any, known: Array) -> None:
-    """Raise ValueError if fit was given groups, (G,), and transform is not."""
-    if groups is None and known.tolist() != [None]:
+    """Raise ValueError if fit was given groups, (G,), and transform is given none, or those of another type."""
+    if known.tolist() == [None]:
+        return
+    if groups is None:
         raise ValueError(
             f"groups is None, but fit was given groups, {known.tolist()}: pass groups, "
             "with a new name for a new session"
+        )
+    if not same_type(names := one_type(groups, "groups", "group"), known):
+        raise ValueError(
+            f"groups[0] is {names.ravel().tolist()[0]!r}, but fit was given groups of another type, {known.tolist()}"
         )
 
 
