@@ -66,6 +66,7 @@ from rplvq.arrays._validation import (
     precision_of,
     rank_tolerance,
     require_finite,
+    stacked,
     unmasked,
 )
 
@@ -78,5 +79,5 @@ __all__ = [
     "logm", "lower_inverse", "materialise", "matrix_size", "mixed_units", "number_groups", "one_type", "parts_of",
     "parts_of_batch", "positive_inverse", "powm", "precision_of", "rank_tolerance", "reads_parts", "repeats",
     "require_finite", "row_slices", "same_type", "single_blas_thread", "spectral_map", "split_domains", "sqrtm",
-    "squared_roots", "subset", "take_rows", "unmasked", "visits", "weigh_classes",
+    "squared_roots", "stacked", "subset", "take_rows", "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip

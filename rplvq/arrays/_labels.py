@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from rplvq.arrays._validation import first_bad, unmasked
+from rplvq.arrays._validation import first_bad, precision_of, unmasked
 from rplvq.protocols import Array
 
 MISSING = ("NoneType", "NAType", "NaTType")
@@ -100,6 +100,9 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         return check_soft_labels(array, classes)
     array = column_or_1d(array, warn=True)
     assert_all_finite(array, input_name="y")
+    if array.dtype == object and len(array):
+        value = array[0]
+        raise ValueError(f"y[0] is {value!r}, a {type(value).__name__}: labels are numbers, text, bytes or datetime64")
     if array.dtype.kind != "S":  # scikit-learn knows no bytes
         check_classification_targets(array)
     found, targets = np.unique(array, return_inverse=True)
@@ -119,7 +122,10 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
 
 
 def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array, Array]:
-    """Check class probabilities (N, C), whose rows sum to one up to 1e-6, and scale the rows to sum to one exactly."""
+    """Check class probabilities (N, C), and scale the rows to sum to one exactly.
+
+    They must do so up to 1e-6, or up to the rounding of C numbers if ``array`` is coarser, such as float16.
+    """
     if array.dtype.kind not in "biuf":
         raise ValueError(f"soft labels y of shape {array.shape} must be numbers, got dtype {array.dtype}")
     soft = array.astype(float)
@@ -128,10 +134,10 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise ValueError(f"soft labels must be probabilities: y[{row}, {column}] is {soft[row, column]}")
     sums = soft.sum(axis=1)
-    bad = np.abs(sums - 1) > 1e-6
+    bad = np.abs(sums - 1) > max(1e-6, array.shape[1] * precision_of(array))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"soft labels must sum to one: y[{row}] sums to {sums[row]:.6g}")
+        raise ValueError(f"soft labels must sum to one: y[{row}] sums to {sums[row]:.9g}")
     if classes is not None and len(classes) != soft.shape[1]:
         raise ValueError(f"soft labels y have {soft.shape[1]} columns for {len(classes)} classes")
     return np.arange(soft.shape[1]) if classes is None else classes, soft / sums[:, None]
@@ -234,12 +240,12 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
-    hard = hard_targets(targets)
+    hard, has = hard_targets(targets), "has" if targets.ndim == 1 else "is the likeliest class of"
     sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
         if size < count:
             raise ValueError(
-                f"class {label!r} has {size:.0f} sample(s) of positive weight, fewer than its {count} prototype(s): "
+                f"class {label!r} {has} {size:.0f} sample(s) of positive weight, fewer than its {count} prototype(s): "
                 "lower prototypes_per_class, give the prototypes by init, or drop the class"
             )
 

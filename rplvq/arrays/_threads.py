@@ -118,7 +118,7 @@ class single_blas_thread:  # noqa: N801 - called like a function
             for library, count in self.own:
                 set_threads(library, count)
             _calls.restore()
-        self.quiet.__exit__(*error)
+        self.quiet.__exit__(None, None, None)
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Return a function that runs in a block of its own at each call."""

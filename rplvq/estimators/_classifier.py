@@ -21,6 +21,7 @@ from rplvq.arrays import (
     matrix_size,
     number_groups,
     single_blas_thread,
+    stacked,
     weigh_classes,
 )
 from rplvq.costs import CostName
@@ -469,7 +470,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
             )
             if not first:
-                validate_data(self, X, skip_check_array=True, reset=False)
+                validate_data(self, stacked(X), skip_check_array=True, reset=False)
                 self._require_same_shape(samples.codes)
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)

@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, stacked
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import is_additive
-from rplvq.parts import callables
+from rplvq.parts import callables, plain
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
 from rplvq.training import Origin, Progress, State, Trainer, choose_sigma2, decoded, enough_epochs
@@ -130,7 +130,7 @@ def begin_training(
         pilot, must = attrs.evolve(trainer, initializer=first), in_stream or bool(trainer.growth)
         choice = choose_sigma2(
             rule, pilot, evidence, samples, n_classes, rng,
-            must_train=must, n_samples=n_samples, max_epochs=model.max_epochs,
+            must_train=must, n_samples=n_samples, max_epochs=plain(model.max_epochs),
         )  # fmt: skip
         trainer = attrs.evolve(trainer, sigma2=choice.schedule)
         shared, trains, trials = choice.share, choice.trains, choice.columns()
@@ -165,7 +165,7 @@ def store(
     prototypes = decoded(trainer.manifold, state, labels)
     new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
     if X is not None:
-        validate_data(new, X, skip_check_array=True)
+        validate_data(new, stacked(X), skip_check_array=True)
     trials = getattr(model, "trials_", {}) if trials is None else trials
     calibration = float(trials["calibration"][trials["chosen"]][0]) if trials and trials["chosen"].any() else 1.0
     fitted = {

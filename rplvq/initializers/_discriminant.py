@@ -58,7 +58,11 @@ class Discriminant:
         positive definite matrices, or if all samples of each class are equal.
         """
         weights = np.ones(len(codes)) if weights is None else weights
-        space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+        try:
+            space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+        except (ValueError, TypeError) as error:
+            needs = "init='discriminant' needs a metric of positive definite matrices, not"
+            raise ValueError(f"{needs} {manifold!r} ({error}): take init='mean'") from error
         tangents = space.encode(manifold.decode(codes))
         return cls(manifold, space, tangents, classes, weights, _within(tangents, classes, weights))
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import check_groups, encoded, one_type, parts_of, same_type, subset
+from rplvq.arrays import check_groups, encoded, one_type, parts_of, same_type, stacked, subset
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array
 
@@ -54,6 +54,7 @@ def read(estimator: Any, X: Any, groups: Any, *, reset: bool = False) -> tuple[A
 
     ``reset`` is True in fit, which sets ``n_features_in_``; otherwise the size of X is compared with it.
     """
+    X = stacked(X)
     codes = encoded(AffineInvariant(), X)
     found = _groups_of(groups, len(codes))
     validate_data(estimator, X, skip_check_array=True, reset=reset)

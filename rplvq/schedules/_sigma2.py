@@ -72,7 +72,8 @@ def initial_evidence(
     If there are more than :data:`PAIRS` distances, evenly spaced samples stand for all of them.
     """
     if len(samples) * len(labels) > PAIRS:
-        samples = samples.subset(np.unique(np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)))
+        rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
+        samples = samples.subset(np.unique(rows))
     sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
     priors, rounding = getattr(cost, "priors", None), SAME_POINT * unit_of(manifold, samples)
     return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)

@@ -30,7 +30,8 @@ def diverged(state: State) -> FloatingPointError:
     """Return the error that says in which epoch training diverged, and what helps."""
     return FloatingPointError(
         f"training diverged in epoch {state.epoch} (step_size {state.step_size:.3g}, sigma2 {state.sigma2:.3g}): "
-        "lower step_size, raise sigma2, or leave max_weight at 1"
+        "lower step_size, raise sigma2, or leave max_weight at 1; of a cost of your own, check_cost tells whether its "
+        "slope has the wrong sign (rplvq.testing)"
     )
 
 
