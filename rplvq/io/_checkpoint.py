@@ -219,10 +219,12 @@ def comes_from(seed: int, state: Any) -> bool:
     return bool({"state": value, "inc": here["inc"]} == there)
 
 
-def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
-    """Raise ModelFileError unless the progress in a checkpoint is that of a fit of ``n_classes`` on this manifold."""
+def require_valid(
+    path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int
+) -> None:
+    """Raise ModelFileError unless a checkpoint is that of a fit of so many classes and epochs on this manifold."""
     try:
-        require_progress(progress, manifold, n_classes)
+        require_progress(progress, manifold, n_classes, n_epochs)
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 

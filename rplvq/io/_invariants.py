@@ -21,6 +21,7 @@ def require_fitted(model: Any) -> None:
     _require(classes.ndim == 1 and (classes[1:] > classes[:-1]).all(), f"classes_ are not sorted: {classes.tolist()}")
     met = np.unique(labels)
     points = require_state(trainer.manifold, state, len(met))
+    _require_sigma2(state, trainer.max_epochs)
     right = np.isin(met, classes).all() and np.array_equal(met[state.labels], labels)
     _require(right, f"prototype_labels_ are not those of its prototypes and classes: {labels.tolist()}")
     same = model.prototypes_.shape == points.shape
@@ -33,6 +34,13 @@ def require_fitted(model: Any) -> None:
     _require(model.n_epochs_ >= 0 and len(lengths) < 2, f"n_epochs_ is {model.n_epochs_}, history_ has {lengths}")
     _require_columns(state, model.history_)
     _require_stream(vars(model).get("_stream", ()), classes, points.shape[1:])
+
+
+def _require_sigma2(state: State, n_epochs: int) -> State:
+    """Return the state with the values of its schedules; raise ValueError unless its sigma2 is the same."""
+    found = state.at_epoch(state.epoch, n_epochs)
+    _require(found.sigma2 == state.sigma2, f"sigma2 is {state.sigma2}, that of its schedule {found.sigma2}")
+    return found
 
 
 def _require_trials(trials: dict[str, Array]) -> None:
@@ -61,16 +69,18 @@ def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None
             _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
 
 
-def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
-    """Raise ValueError unless a fit of ``n_classes`` classes can continue from this progress."""
+def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int) -> None:
+    """Raise ValueError unless a fit of so many classes and epochs can continue from this progress."""
     for state in (progress.state, progress.best):
         require_state(manifold, state, n_classes)
+        found = _require_sigma2(state, n_epochs)
+        same = state.memory is not None or found.step_size == state.step_size
+        _require(same, f"step_size is {state.step_size}, that of its schedule {found.step_size}")
     last = progress.rows[-1]["epoch"] if progress.rows else 0
     now = progress.state.epoch
     _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
     for row in progress.rows:
         _require_columns(progress.state, row)
-    _require(not progress.rows or progress.row["sigma2"] == progress.state.sigma2, "sigma2 is not that of its history")
     _require_trials(progress.trials or {})
     _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
     np.random.default_rng(0).bit_generator.state = progress.rng
@@ -86,10 +96,6 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
     _require(0 <= state.step_size < np.inf, f"step_size is {state.step_size}")
     _require(callable(state.sigma2_schedule) and callable(state.step_schedule), "its schedules cannot be called")
     _require(np.isfinite(prototypes).all(), "its prototypes are not finite")
-    first, last = (float(state.sigma2_schedule(state.epoch, n)) for n in (max(state.epoch, 1), 10**9))
-    _require(
-        first != last or np.isclose(first, state.sigma2), f"sigma2 is {state.sigma2}, that of its schedule {first}"
-    )
     points = np.asarray(manifold.decode(state.prototypes))
     _require(_is_read(manifold, state.prototypes), "entries of its prototypes disagree with others")
     try:

@@ -226,6 +226,8 @@ FORGED_RUNS = {
     "the random state of another seed": of_progress(rng=np.random.default_rng(1).bit_generator.state),
     "another sigma2": of_both(sigma2=2.0),
     "another schedule": of_both(sigma2_schedule=Constant(2.0)),
+    "another step size": of_both(step_size=2.0),
+    "another schedule of the step size": of_both(step_schedule=Constant(2.0)),
     "a row without a column": lambda progress: progress._replace(rows=({"epoch": 1}, {"epoch": 2, "sigma2": 1.0})),
     "trials of 1e308": of_progress(trials={"calibration": np.array([1e308]), "chosen": np.array([True])}),
 }
