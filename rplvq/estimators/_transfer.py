@@ -324,6 +324,15 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         except PointError as error:
             raise PointError(int(data.rows[error.index]), error.reason, error.name) from error
 
+    def _fitted_if_enough(self, data: Rows, *, weighted: bool = True) -> Any:
+        """Return what ``_fitted`` does, or None if the estimator refuses so few samples; all together may suffice."""
+        try:
+            return self._fitted(data, weighted=weighted)
+        except PointError:
+            raise
+        except ValueError:
+            return None
+
     def _groups(self, method: str, data: Rows) -> dict[str, Any]:
         """Return the domains as ``groups``, if the estimator requests these in metadata routing to predict.
 
@@ -347,14 +356,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"domain {name!r} has the class {source.y.tolist()[0]!r} only: leave it out, or join it to another"
                 )
-            try:
-                model = self._fitted(source, weighted=bool(np.ptp(source.weights)))
-            except PointError:
-                raise
-            except ValueError:  # all domains together may suffice; otherwise their fit says why not
-                found[name] = None
-                continue
-            found[name] = np.asarray(model.predict(own.X, **self._groups("predict", own))) == own.y
+            model = self._fitted_if_enough(source, weighted=bool(np.ptp(source.weights)))
+            given = self._groups("predict", own)
+            found[name] = None if model is None else np.asarray(model.predict(own.X, **given)) == own.y
         return found
 
     def _try(
@@ -373,11 +377,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             answered = {name: None if each is None else each[kept] for name, each in right.items()}
             qualities = qualities_of(answered, train, chance)
             for row, weight in enumerate(candidates):
-                try:
-                    model = self._fitted(combined(train, sources, qualities, weight * len(names)))
-                except PointError:
-                    raise
-                except ValueError:  # too few samples of one's own for the estimator
+                model = self._fitted_if_enough(combined(train, sources, qualities, weight * len(names)))
+                if model is None:
                     errors[row, held], losses[row, held] = 1.0, -np.log(SMALLEST_PROBABILITY)
                     continue
                 wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
