@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
 
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._order import distinct, repeats, visits
-from rplvq.arrays._validation import unmasked
+from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -71,27 +71,6 @@ class LazyRows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Copy all rows, shape (M, ...)."""
         return np.asarray(self.source[self.rows], dtype=dtype)
-
-
-def subset(codes: Array, rows: Array) -> Array:
-    """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
-    if isinstance(codes, LazyRows):
-        codes, rows = codes.source, codes.rows[rows]
-    return cast(Array, LazyRows(codes, rows))
-
-
-def reads_parts(function: FunctionT) -> FunctionT:
-    """Mark a function that reads its codes only by slices or rows; it may be given :class:`LazyRows`.
-
-    A subclass that overrides the function, and a wrapper that calls it, are not marked and get plain arrays.
-    """
-    function.reads_parts = True  # type: ignore[attr-defined]
-    return function
-
-
-def materialise(function: Callable[..., Any], codes: Array) -> Array:
-    """Return codes in the form that a function accepts: as they are if it is marked, else one array in memory."""
-    return codes if getattr(function, "reads_parts", False) else np.asarray(codes)
 
 
 @library_part
@@ -233,7 +212,7 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     ValueError
         If a point is not on the manifold; the message names the first such index.
     """
-    unmasked(points)
+    points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
     if not is_array or len(parts_of(points)) == 1:
         return np.asarray(manifold.encode(points))

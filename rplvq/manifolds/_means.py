@@ -237,10 +237,11 @@ def descend(
             step = 0.5 * step
     if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
         return Mean(best.code[0], n_iter, best.gradient, True)
+    more = "" if n_iter < max_iter else " or raise max_iter"
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
-        "or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink) or raise max_iter",
+        f"or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink){more}",
         ConvergenceWarning,
         stacklevel=3,
     )

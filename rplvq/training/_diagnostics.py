@@ -12,6 +12,7 @@ import numpy as np
 from rplvq.arrays import Samples, by_block, distances
 from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array, Prototypes
+from rplvq.training._resize import new_codes
 from rplvq.training._state import State
 
 WORSE = 0.02
@@ -22,6 +23,8 @@ BEYOND_CHANCE = 1.5
 """So many standard errors must the increase exceed: a single sample of a small data set is no reason to warn."""
 OFTEN = 0.1
 """Share of the weights of an epoch that may be cut before a warning is given."""
+TOGETHER = 64
+"""Number of prototypes whose distances to each other are the scale for what rounding moves."""
 
 FEW_SAMPLES = 1000
 """About this many samples suffice for the median distance in a message."""
@@ -37,7 +40,8 @@ def diverged(state: State) -> FloatingPointError:
     """Return the error that says in which epoch training diverged, and what helps."""
     return FloatingPointError(
         f"training diverged in epoch {state.epoch} (step_size {state.step_size:.3g}, sigma2 {state.sigma2:.3g}): "
-        "lower step_size, raise sigma2, or leave max_weight at 1"
+        "lower step_size, raise sigma2, or leave max_weight at 1; of a cost of your own, check_cost tells whether its "
+        "slope has the wrong sign (rplvq.testing)"
     )
 
 
@@ -65,9 +69,14 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     moves by more than 1e-8 of the distances between prototypes. Where the metric is flat in the codes, none does.
     """
     codes = np.asarray(prototypes)
+    own, largest = np.empty(len(codes)), 0.0
     with np.errstate(all="ignore"):
-        moved = np.asarray(manifold.sqdist(prototypes, codes + np.spacing(np.abs(codes))))
-    blurred = np.flatnonzero(~(np.diag(moved) <= np.finfo(float).eps * moved.max()))
+        for start in range(0, len(codes), TOGETHER):  # all pairs of many prototypes would take longer than their means
+            rows = slice(start, start + TOGETHER)
+            part = prototypes if len(codes) <= TOGETHER else new_codes(prototypes, codes[rows])
+            moved = np.asarray(manifold.sqdist(part, codes[rows] + np.spacing(np.abs(codes[rows]))))
+            own[rows], largest = np.diag(moved), np.fmax(largest, moved.max())
+    blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))
     try:
         if len(blurred):
             manifold.encode(np.asarray(manifold.decode(prototypes))[blurred])
