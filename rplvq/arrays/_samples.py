@@ -73,6 +73,27 @@ class LazyRows:
         return np.asarray(self.source[self.rows], dtype=dtype)
 
 
+def subset(codes: Array, rows: Array) -> Array:
+    """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
+    if isinstance(codes, LazyRows):
+        codes, rows = codes.source, codes.rows[rows]
+    return cast(Array, LazyRows(codes, rows))
+
+
+def reads_parts(function: FunctionT) -> FunctionT:
+    """Mark a function that reads its codes only by slices or rows; it may be given :class:`LazyRows`.
+
+    A subclass that overrides the function, and a wrapper that calls it, are not marked and get plain arrays.
+    """
+    function.reads_parts = True  # type: ignore[attr-defined]
+    return function
+
+
+def materialise(function: Callable[..., Any], codes: Array) -> Array:
+    """Return codes in the form that a function accepts: as they are if it is marked, else one array in memory."""
+    return codes if getattr(function, "reads_parts", False) else np.asarray(codes)
+
+
 @library_part
 @attrs.frozen(eq=False)
 class Samples:
