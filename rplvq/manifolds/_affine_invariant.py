@@ -100,8 +100,8 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
 def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tuple[Array, Array]:
     """Decompose ``G X G^H = U diag(exp(l)) U^H`` for all pairs of K factors G and B samples X, both (..., n, n).
 
-    Each sample may have factors of its own, shape (B, K, n, n). Return l (B, K, n), which is not sorted, and U (B, K, n,
-    n). LAPACK decomposes if there are no compiled ``kernels``.
+    Each sample may have factors of its own, shape (B, K, n, n). Return l (B, K, n), which is not sorted, and the
+    matrices U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
     """
     if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
         return found
