@@ -66,6 +66,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         >>> model.transform([[1.0], [5.0]])
         array([[3.5, 0.5],
                [0.5, 4.5]])
+        >>> model.score_samples([[1.0], [5.5]])
+        array([-0.25, -1.  ])
         """
         model = self._snapshot()
         if by_posterior(model.decision):
@@ -119,6 +121,19 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
+
+    def score_samples(self, X: Any) -> Array:
+        """Compute minus the squared distance to the nearest prototype, so that unusual samples have small values.
+
+        It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
+        :meth:`rplvq.RejectOption.score_samples` gives it in units of what is usual among held-out samples.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        model = self._snapshot()
+        return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of :meth:`transform`: the class of each prototype and its number within it.

@@ -14,7 +14,9 @@ from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
 LARGE = 64
-"""Size of matrices above which a discriminant takes too long to be tried beside the class means."""
+"""Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
+MOST_PRODUCTS = 2e10
+"""Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +84,7 @@ def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | 
         ) from error
 
 
-def discriminant_points(means: Array, covariance: Array) -> Array:
+def discriminant_points(means: Array, covariance: Any) -> Array:
     """Return the points (C, m) whose nearest one is the class that LDA gives, from class means (C, m) and S (m, m).
 
     See :class:`DiscriminantMeans` for the formula.
@@ -96,7 +98,10 @@ def discriminant_points(means: Array, covariance: Array) -> Array:
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    directions = np.linalg.solve(covariance, centred.T).T
+    if hasattr(covariance, "power"):  # of low rank
+        directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
+    else:
+        directions = np.linalg.solve(covariance, centred.T).T
     offsets, lengths = (0.5 * np.vecdot(directions, other) for other in (centred, directions))
     if not lengths.any():  # equal class means, or a single class
         return means
@@ -111,12 +116,15 @@ def discriminant_beside(
 ) -> Discriminant | None:
     """Return the discriminant of samples with these class means (C, ...); None if the metric does not suit.
 
-    It suits if its points are positive definite matrices of at most 64 rows, and if it is not whitened: the class means
-    of a whitened metric are a discriminant.
+    It suits if its points are positive definite matrices of at most 64 rows, or few larger ones, and if it is not
+    whitened: the class means of a whitened metric are a discriminant.
     """
     points: Any = manifold.decode(means)
-    is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2] <= LARGE
+    is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2]
     if not is_square or getattr(manifold, "covariance", None) is not None:
+        return None
+    m = n_coordinates(len(points[0]), np.iscomplexobj(points))
+    if len(points[0]) > LARGE and len(codes) ** 2 * m > MOST_PRODUCTS:
         return None
     try:
         return Discriminant.of(manifold, codes, hard_targets(targets), weights, means)
@@ -153,8 +161,8 @@ class DiscriminantMeans:
 
     Notes
     -----
-    S has (n (n + 1) / 2)^2 entries for real n x n matrices, and n^4 for complex ones, so that this start takes long
-    above about n = 60.
+    S is a matrix (m, m), with m = n (n + 1) / 2 for real matrices and n^2 for complex ones, so that this start takes
+    long above about n = 60. It takes short for fewer than m / 2 samples, of which no such matrix is formed.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rplvq.evaluation import Explanation
+from rplvq.inspection import Explanation
 from rplvq.parts import require_count
 from rplvq.plotting._style import BLUE, ORANGE, Axes, part_of_matplotlib
 from rplvq.protocols import Array

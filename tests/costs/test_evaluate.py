@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from rplvq import GLVQ, RSLVQ, AffineInvariant, Grow, HeldOut, Prune, Representability, RiemannianLVQ, SPDProjection
 from rplvq.costs import Combinable, SummedCost, evaluate
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.protocols import Evaluation
 from rplvq.testing import check_cost
 from tests.problems import spd_classes

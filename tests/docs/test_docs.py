@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 PUBLIC = [getattr(rplvq, name) for name in rplvq.__all__]
-MODULES = ["presets", "features", "datasets", "testing", "plotting", "evaluation"]
+MODULES = ["presets", "features", "datasets", "testing", "plotting", "evaluation", "inspection"]
 if importlib.util.find_spec("dask"):
     MODULES.append("distributed")
 FUNCTIONS = [

@@ -28,7 +28,7 @@ from rplvq import (
 )
 from rplvq.costs import FlatGaussian, SpreadRSLVQ, restrict_to_classes
 from rplvq.estimators._online import SETTLED
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 

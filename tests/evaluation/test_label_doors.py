@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import RejectOption, RiemannianLVQ, SPDProjection, compare, load_model
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
+from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.preprocessing import Recenter
 
 X, Y = make_syn1(n_per_class=8, n=3, random_state=0)

@@ -19,7 +19,8 @@ from rplvq import (
     load_model,
 )
 from rplvq.datasets import load_digits_covariances, make_syn2
-from rplvq.initializers import discriminant_points
+from rplvq.initializers import discriminant_beside, discriminant_points
+from rplvq.manifolds import _shrinkage, riemannian_mean
 from rplvq.testing import check_initializer
 from tests.problems import refuse, vector_classes
 
@@ -270,3 +271,25 @@ def test_few_digits_are_classified_better_than_by_class_means():
         means = RiemannianLVQ(max_epochs=0).fit(X[kept], y[kept])
         gains.append(discriminant(X[kept], y[kept]).score(X[held], y[held]) - means.score(X[held], y[held]))
     assert min(gains) > 0.02
+
+
+@DTYPES
+def test_the_discriminant_of_few_samples_is_that_of_the_dense_covariance(dtype, monkeypatch):
+    X, y = stretched(per_class=5, n=6, dtype=dtype)
+    wanted = discriminant(X[::2], y[::2]).prototypes_
+    monkeypatch.setattr(_shrinkage, "MOST_DENSE", 2)
+    assert_allclose(discriminant(X[::2], y[::2]).prototypes_, wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["affine_invariant", "log_euclidean", "tangent"])
+def test_hundreds_of_channels_have_a_discriminant_if_the_samples_are_few(metric):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(24, 70, 140))
+    X, y = A @ A.swapaxes(1, 2), np.arange(24) % 2
+    found = discriminant(X, y, metric)
+    manifold, codes = found.trainer_.manifold, found.trainer_.manifold.encode(X)
+    means = np.stack([riemannian_mean(manifold, codes[y == k]).code for k in range(2)])
+    beside = discriminant_beside(manifold, codes, y, None, means)
+    assert_allclose(manifold.decode(beside.prototypes()), found.prototypes_, rtol=1e-5, atol=1e-7)
+    many = discriminant_beside(manifold, np.repeat(codes[:1], 3000, axis=0), y, None, means)
+    assert many is None
