@@ -376,3 +376,19 @@ def test_pages_show_what_their_blocks_print_and_draw(tmp_path, monkeypatch):
     assert outputs.run("trial", text) == ["42", ""]  # known
     with pytest.raises(RuntimeError, match="ran again"):
         outputs.run("trial", text.replace("7", "8"))
+
+
+def test_pages_of_the_reference_begin_with_a_summary_of_each_entry():
+    summaries = load("summaries")
+    shown = summaries.with_table((DOCS / "api" / "presets.md").read_text())
+    assert shown.index("| [`plrsq_const`][rplvq.presets.plrsq_const] | PLRSQ-Const") < shown.index("::: ")
+    assert summaries.first_sentence(rplvq.StepSize).endswith("too.")
+
+    def of_roles(x):
+        """Return a :class:`rplvq.Trainer` of ``x``. More
+
+        text."""
+
+    assert summaries.first_sentence(of_roles) == "Return a `Trainer` of `x`."
+    short = "# One\n\n::: rplvq.compare\n"
+    assert summaries.with_table(short) == short
