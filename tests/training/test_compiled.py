@@ -144,7 +144,7 @@ def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
     assert_array_equal(np.asarray(auto.prototypes), np.asarray(plain.prototypes))
-    with pytest.raises(ValueError, match=r"numba is not installed: pip install 'rplvq\[fast\]'"):
+    with pytest.raises(ValueError, match=r"numba is not installed: pip install '\.\[fast\]' in the folder"):
         sweep(X, y, True, sigma2=1.0)
 
 
