@@ -223,9 +223,7 @@ def _unraced(
     """Return the plan without trials: the initial prototypes if they are a candidate, else the first candidate."""
     initial = [one for one in candidates if one.is_initial]
     if not (keeps and initial):
-        step = trainer.step_size if keeps or len(candidates) == 1 else None
-        fit = candidates[0].trainer(trainer) if step is None else attrs.evolve(trainer, sigma2=candidates[0].sigma2)
-        return Plan(fit, prototypes, Choice(candidates[0].name))
+        return Plan(attrs.evolve(trainer, sigma2=candidates[0].sigma2), prototypes, Choice(candidates[0].name))
     # Without training, the value that makes the labels likeliest also gives the best probabilities.
     sigma2 = Constant(likeliest_sigma2(evidence)) if candidates[0].is_rule else candidates[0].sigma2
     return Plan(attrs.evolve(trainer, sigma2=sigma2), prototypes, Choice("untrained", False))
