@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import RiemannianLVQ
+from rplvq.features import trial_covariances
 from rplvq.plotting import plot_ellipses, plot_spectra
-from rplvq.preprocessing import trial_covariances
 
 # %% Background activity of 8 sources, 2 s at 128 Hz, and a rhythm that is weaker over the active side, C3 or C4
 rng = np.random.default_rng(0)

@@ -12,8 +12,8 @@ from sklearn.model_selection import train_test_split
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
+from rplvq.features import region_covariances
 from rplvq.plotting import plot_distances
-from rplvq.preprocessing import region_covariances
 
 # %% From pixels to matrices; any function of an image can compute the features
 raw = region_covariances(load_digits().images, "grey5")

@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.model_selection import cross_validate
 
 from rplvq import RiemannianLVQ
+from rplvq.features import trial_covariances
 from rplvq.plotting import plot_prototypes
-from rplvq.preprocessing import trial_covariances
 
 # %% 150 series of 3 channels and 40 to 120 samples; an autoregression of order 1 makes them
 rng = np.random.default_rng(0)

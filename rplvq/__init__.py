@@ -19,7 +19,7 @@ from rplvq.manifolds import (
     ProjectedEuclidean,
     TangentSpace,
 )
-from rplvq.preprocessing import Recenter, Rescale, Rotate, SPDProjection
+from rplvq.preprocessing import Recenter, SPDProjection
 from rplvq.schedules import AdaptiveStep, Annealed, Constant, GeometricDecay, Share, StepDecay, StepSize
 from rplvq.selection import HeldOut
 from rplvq.training import EarlyStopping, Grow, Prune, Trainer
@@ -28,7 +28,17 @@ __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
     "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors",
     "FromPymanopt", "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean",
-    "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability", "Rescale",
-    "RiemannianLVQ", "Rotate", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
+    "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability",
+    "RiemannianLVQ", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
     "TransferClassifier", "compare", "explain", "load_model",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what completion shows: the names for users, and the rooms that hold further ones."""
+    return [
+        *("__version__", *__all__),
+        "arrays", "capabilities", "costs", "datasets", "distributed", "estimators", "evaluation", "exceptions",
+        "features", "initializers", "io", "manifolds", "parts", "plotting", "preprocessing", "presets",
+        "protocols", "schedules", "selection", "testing", "training",
+    ]  # fmt: skip

@@ -2,13 +2,14 @@
 
 Each capability is a small protocol that one part of the library asks for, by the names of its methods:
 
-- large and distributed batches, means in bounded memory and the solvers: :class:`Additive`,
-- a faster ``predict``: :class:`NearestSearch`,
+- large and distributed batches, and means in bounded memory: :class:`Additive`,
+- a faster ``predict``: :class:`NearestSearch`, and :class:`LowerBounded` for the factors of a product,
 - the step size: :class:`Scaled` and :class:`Bounded`,
 - coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`,
 - ``explain``: :class:`Decomposed`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -18,7 +19,7 @@ class Additive(Protocol):
     """A manifold whose ``move`` splits into a sum and a step.
 
     The trainer uses it for batches that are too large to be decomposed at once, the Riemannian mean for data that do
-    not fit into memory, and distributed training and the solvers for everything.
+    not fit into memory, and distributed training for everything.
     """
 
     def pull(self, geodesics: Any, weights: Array) -> Array:
@@ -41,6 +42,35 @@ class NearestSearch(Protocol):
         If ``groups`` (K,) is given, such as the class of each prototype, the result may be any prototype that has the
         same group as the nearest one.
         """
+
+
+Lengths = Callable[[Array, Array], Array]
+"""A function that returns distances (M,) of M samples and prototypes, given their indices (M,)."""
+
+
+class Bounds(NamedTuple):
+    """Lower bounds of distances, and how to compute few distances exactly.
+
+    Parameters
+    ----------
+    lower : ndarray of shape (B, K)
+        Lower bounds of the distances, not squared; minus infinity where nothing is known.
+    slack : ndarray of shape (B,)
+        Bounds on the rounding of the distances of each sample.
+    lengths_of : callable
+        ``lengths_of(rows, columns)`` returns the distances (M,) of M samples and prototypes, given their indices.
+    """
+
+    lower: Array
+    slack: Array
+    lengths_of: Lengths
+
+
+class LowerBounded(Protocol):
+    """A manifold with lower bounds of its distances, which a :class:`rplvq.Product` adds up in its own search."""
+
+    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
+        """Return the lower bounds of the distances of samples (B, ...) to K prototypes."""
 
 
 class Scaled(Protocol):

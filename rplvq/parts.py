@@ -4,9 +4,10 @@ This module checks their parameters, gives scikit-learn access to their fields (
 registry of the classes that model files may name.
 """
 
+import difflib
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any, Self, TypeVar
 
@@ -114,6 +115,21 @@ class PartsMixin(BaseEstimator):
         for name, value in whole.items():
             setattr(self, name, value)
         return self
+
+
+def plain_name(value: str) -> str:
+    """Return a name as the tables of names spell it: in lower case, and with ``_`` for ``-``."""
+    return value.lower().replace("-", "_")
+
+
+def by_plain_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
+    """Return the entry of a table whose name is ``value``; ValueError suggests the nearest name."""
+    name = plain_name(value)
+    if name not in table:
+        nearest = difflib.get_close_matches(name, table, n=1)
+        hint = f"did you mean {nearest[0]!r}? Else " if nearest else ""
+        raise ValueError(f"{argument}={value!r} is not known; {hint}choose from {sorted(table)} or pass an object")
+    return table[name]
 
 
 def require_count(name: str, value: Any, minimum: int) -> None:

@@ -111,7 +111,7 @@ def rslvq_projected(
     Examples
     --------
     >>> from rplvq.presets import rslvq_projected
-    >>> rslvq_projected(sigma2=2.0).manifold
+    >>> rslvq_projected(sigma2=2.0).metric
     ProjectedEuclidean(tau=0.0001, relative=False)
     """
     return _paper(ProjectedEuclidean(tau=1e-4), sigma2, prototypes_per_class, max_epochs, other)

@@ -26,8 +26,21 @@ Prototypes: TypeAlias = Any
 Prototypes are either codes, an array of shape (K, ...), or an object of the manifold's own that has a length and that
 ``numpy.asarray`` turns into codes. For example, the affine-invariant manifold stores inverse factors instead of
 matrices. Every manifold method that takes prototypes accepts both forms. An object that stores more than codes, such as
-a learned metric, offers ``with_codes(codes)``, which returns new prototypes that share this state.
+a learned metric, is a :class:`StatefulPrototypes`.
 """
+
+
+class StatefulPrototypes(Protocol):
+    """Prototypes that store more than codes, such as a learned metric."""
+
+    def __len__(self) -> int:
+        """Return K."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Return the codes (K, ...)."""
+
+    def with_codes(self, codes: Array) -> Prototypes:
+        """Return new prototypes with these codes (M, ...), which share this state."""
 
 
 class Geodesics(Protocol):
@@ -185,12 +198,7 @@ class StepRule(Schedule, Protocol):
 
 @runtime_checkable
 class Initializer(Protocol):
-    """The choice of the first prototypes.
-
-    An initializer may also offer ``near(prototypes, labels)``, where ``prototypes`` are its own choice for all samples.
-    It returns an initializer that chooses prototypes for most of these samples, and may begin its search at
-    ``prototypes``. This saves time in the trials of :class:`rplvq.HeldOut`.
-    """
+    """The choice of the first prototypes."""
 
     def __call__(
         self,
@@ -225,3 +233,24 @@ class Initializer(Protocol):
         labels : ndarray of int of shape (K,)
             Class index of each prototype.
         """
+
+
+class InitializerByClass(Initializer, Protocol):
+    """An initializer that chooses the prototypes of each class from the samples of this class alone.
+
+    Distributed training uses it, because the samples of a class may then be on several workers.
+    """
+
+    @property
+    def per_class(self) -> Any:
+        """Number of prototypes of each class: a tuple of C integers, one integer, or None for one."""
+
+    def choose(self, members: Any, count: int, rng: np.random.Generator) -> Array:
+        """Choose ``count`` prototypes of one class, codes (count, ...), from a :class:`rplvq.initializers.Members`."""
+
+
+class InitializerWithoutSamples(Initializer, Protocol):
+    """An initializer whose prototypes do not depend on the samples, such as given ones."""
+
+    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Prototypes, Array]:
+        """Return prototypes and labels as ``__call__`` does, for codes of this shape."""

@@ -13,7 +13,7 @@ import numpy as np
 from pymanopt.manifolds import Sphere
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 
-from rplvq.preprocessing import region_covariances, trial_covariances
+from rplvq.features import region_covariances, trial_covariances
 from tests.problems import changed, spd_classes, sphere_classes, vector_classes
 
 MATRICES = (

@@ -27,9 +27,9 @@ PAPER = {
 @pytest.mark.parametrize(
     ("preset", "own"),
     [
-        (plrsq_const, {"manifold": AffineInvariant(), "sigma2": 0.5}),
-        (plrsq_annealed, {"manifold": AffineInvariant(), "sigma2": Annealed(0.5, beta=0.99, power=1.1, drop=0.4)}),
-        (rslvq_projected, {"manifold": ProjectedEuclidean(tau=1e-4, relative=False), "sigma2": 0.5}),
+        (plrsq_const, {"metric": AffineInvariant(), "sigma2": 0.5}),
+        (plrsq_annealed, {"metric": AffineInvariant(), "sigma2": Annealed(0.5, beta=0.99, power=1.1, drop=0.4)}),
+        (rslvq_projected, {"metric": ProjectedEuclidean(tau=1e-4, relative=False), "sigma2": 0.5}),
     ],
 )
 def test_a_preset_is_the_paper_s_composition(preset, own):

@@ -54,7 +54,7 @@ def shrunk(model: RiemannianLVQ, means: RiemannianLVQ, factor: float) -> Riemann
         for k in range(len(model.prototypes_))
     ]
     points = manifold.decode(np.concatenate(codes)), model.prototype_labels_
-    between = RiemannianLVQ(model.manifold, init=points, sigma2=model.sigma2_, max_epochs=0)
+    between = RiemannianLVQ(model.metric, init=points, sigma2=model.sigma2_, max_epochs=0)
     return between.fit(model.prototypes_, model.prototype_labels_)
 
 

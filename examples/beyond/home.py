@@ -40,7 +40,7 @@ def classifier(method: str, seed: int, max_epochs: int) -> Any:
     if method == "tangent space":
         return tangent_space()
     if method == "rplvq, whitened":
-        return model.set_params(manifold="whitened_tangent")
+        return model.set_params(metric="whitened_tangent")
     if method == "rplvq, tuned":
         return GridSearchCV(model.set_params(init="kmeans"), {"prototypes_per_class": [1, 4]}, cv=3)
     return model

@@ -126,7 +126,7 @@ def score_eeg(*, repetition: int, method: str, max_epochs: int = 100) -> Record:
         model = _eeg_model(method, repetition, max_epochs).fit(split.X_train, split.y_train)
         right.append(model.predict(split.X_test) == split.y_test)
         if method.startswith("filter bank"):
-            relevances.append(model.manifold.relevances_of(model.state_.prototypes))
+            relevances.append(model.metric.relevances_of(model.state_.prototypes))
     extra = {"relevances": np.mean(relevances, axis=0).tolist()} if relevances else {}
     return {"accuracy": float(np.mean(np.concatenate(right))), **extra}
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from examples.beyond import (
-    report_alignment,
     report_default,
     report_parts,
     report_products,
@@ -40,7 +39,6 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "steps": report_steps.steps(folder),
         "epochs": report_steps.epochs(folder),
         "batches": report_steps.batches(folder),
-        "solvers": report_steps.solvers(folder),
         "votes": votes(folder),
         "costs": report_parts.costs(folder),
         "geometries": report_parts.geometries(folder),
@@ -55,7 +53,6 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "transfer-none": report_transfer.without(folder),
         **report_transfer.means(folder),
         "recentering": recentering(folder),
-        "alignment": report_alignment.alignment(folder),
         "stream": report_stream.stream(folder),
         "stream_late": report_stream.late(folder),
         "rejection": rejection(folder),

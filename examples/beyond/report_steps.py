@@ -1,4 +1,4 @@
-"""Tables of the pages in docs/experiments on step sizes and solvers."""
+"""Tables of the pages in docs/experiments on step sizes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from examples.beyond import batches as batches_
-from examples.beyond.solvers import METHODS
 from examples.beyond.steps import FACTORS, RULES
 from examples.paper.report import by_method, table
 from examples.paper.runner import load
 
-__all__ = ["batches", "epochs", "solvers", "steps"]
+__all__ = ["batches", "epochs", "steps"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
 
@@ -64,16 +63,3 @@ def batches(folder: pathlib.Path) -> str:
         for name in (name for name in batches_.METHODS if name in cost):
             rows.append([f"{title}, {name} [{len(cost[name])}]", _mean(cost[name], 3), _mean(accuracy[name], 3)])
     return table(["data, steps", "cost", "accuracy"], rows)
-
-
-def solvers(folder: pathlib.Path) -> str:
-    """Return the table of final cost per sample, accuracies and seconds by solver."""
-    rows = []
-    for data, title in TITLES.items():
-        records = load(folder, f"solvers-{data}")
-        found = {name: by_method(records, name) for name in ("cost", "train_accuracy", "accuracy", "fit_cpu_seconds")}
-        for name in (name for name in METHODS if name in found["cost"]):
-            cells = [_mean(found[key][name], 1 if key == "fit_cpu_seconds" else 3) for key in found]
-            who = "BCI 2a, S1" if data == "bci2a" else title
-            rows.append([f"{who}, {name} [{len(found['cost'][name])}]", *cells])
-    return table(["data, solver", "cost", "training accuracy", "test accuracy", "seconds to fit"], rows)

@@ -24,7 +24,6 @@ ROWS: list[tuple[str, str, str, str, tuple[str, ...]]] = [
         "single samples",
         FOUR,
     ),
-    ("conjugate gradients,\nagainst stochastic descent", "solvers", "cg", "sgd, paper", FOUR),
     ("24 prototypes per class,\nagainst the paper's number", "votes", "24 prototypes, adaptive", "the paper's", ("",)),
     ("SpreadRSLVQ, against RSLVQ", "costs", "SpreadRSLVQ, paper's sigma2", "RSLVQ", FIVE),
     ("GLVQ, against RSLVQ", "costs", "GLVQ", "RSLVQ", FIVE),

@@ -15,7 +15,7 @@ import numpy as np
 
 from examples.paper.runner import Job, Record
 from rplvq import HeldOut, RiemannianLVQ
-from rplvq.preprocessing import trial_covariances
+from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
 METRICS = {"affine-invariant": "affine_invariant", "Log-Euclidean": "log_euclidean", "projected Euclidean": "euclidean"}

@@ -63,7 +63,7 @@ def projected(sigma2: float, prototypes_per_class: int, max_epochs: int, **other
     """
     del sigma2
     model = plrsq_const("half_median", prototypes_per_class, max_epochs, **other)
-    model.set_params(manifold=ProjectedEuclidean(relative=True))
+    model.set_params(metric=ProjectedEuclidean(relative=True))
     return model
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.signal import butter, sosfilt
 
 from examples.paper.data import N_CHANNELS, Split
-from rplvq.preprocessing import trial_covariances
+from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
 __all__ = ["arrays_of", "filtered_trials", "load_moabb", "recording_covariances", "write"]

@@ -114,7 +114,7 @@ def classify(*, repetition: int, method: str, n_train: int, n_test: int = 10000,
         return fit_and_score(RiemannianLVQ(BASELINES[method], max_epochs=0), data)
     make, _ = PLRSQ[method.split(",")[0]]
     manifold = settings.pop("manifold")
-    return fit_and_score(make(**settings).set_params(manifold=manifold, random_state=repetition), data)
+    return fit_and_score(make(**settings).set_params(metric=manifold, random_state=repetition), data)
 
 
 def select(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rplvq.preprocessing import region_covariances
+from rplvq.features import region_covariances
 from rplvq.protocols import Array
 
 __all__ = ["Descriptors", "load_folder"]

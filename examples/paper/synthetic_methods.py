@@ -31,7 +31,7 @@ PROTOTYPES = {"GMLVQ": 3}  # the other methods have 2
 
 def log_euclidean(make: Callable[..., RiemannianLVQ]) -> Callable[..., RiemannianLVQ]:
     """Return a preset with another metric and no other change."""
-    return lambda *values, **other: make(*values, **other).set_params(manifold="log_euclidean")
+    return lambda *values, **other: make(*values, **other).set_params(metric="log_euclidean")
 
 
 def gmlvq(**settings: Any) -> Any:

@@ -30,7 +30,6 @@ from rplvq.arrays._linalg import (
     logm,
     lower_inverse,
     positive_inverse,
-    powm,
     spectral_map,
     sqrtm,
     squared_roots,
@@ -72,8 +71,20 @@ __all__ = [
     "check_hermitian", "check_labels", "check_positive", "check_positive_definite", "check_soft_labels",
     "check_weights", "congruence", "distances", "distinct", "encoded", "expm", "first_bad", "from_spectrum",
     "hard_targets", "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size",
-    "mixed_units", "number_groups", "one_type", "parts_of", "parts_of_batch", "positive_inverse", "powm",
+    "mixed_units", "number_groups", "one_type", "parts_of", "parts_of_batch", "positive_inverse",
     "precision_of", "rank_tolerance", "reads_parts", "repeats", "require_finite", "row_slices", "same_type",
     "single_blas_thread", "spectral_map", "split_domains", "sqrtm", "squared_roots", "subset", "unmasked", "visits",
     "weigh_classes",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return [
+        "LazyRows", "Samples", "adjoint", "as_number_array", "blocks", "by_block", "canonical_order",
+        "check_definite", "check_hermitian", "check_labels", "check_positive", "check_positive_definite",
+        "check_weights", "congruence", "distances", "encoded", "expm", "first_bad", "from_spectrum",
+        "hard_targets", "hermitian_part", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size",
+        "parts_of", "positive_inverse", "precision_of", "rank_tolerance", "reads_parts", "require_finite",
+        "single_blas_thread", "spectral_map", "sqrtm", "squared_roots", "subset", "visits",
+    ]  # fmt: skip

@@ -68,11 +68,6 @@ def expm(matrices: Array) -> Array:
     return spectral_map(np.exp, matrices)
 
 
-def powm(matrices: Array, exponent: float) -> Array:
-    """Return a real power of positive definite matrices (..., n, n)."""
-    return spectral_map(lambda lam: lam**exponent, matrices)
-
-
 def lower_inverse(lower: Array) -> Array:
     """Invert lower triangular matrices (..., n, n) by forward substitution."""
     # Row by row and without pivoting, because a general inverse loses the small entries of factors whose rows differ by

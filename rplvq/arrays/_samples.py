@@ -158,10 +158,6 @@ class Samples:
         weights, groups = (None if own is None else own[rows] for own in (self.weights, self.groups))
         return Samples(codes, self.targets[rows], weights, groups)
 
-    def split(self, rows: Array) -> tuple[Samples, Samples]:
-        """Return the samples without those at ``rows`` (M,), and those at ``rows``."""
-        return self.subset(np.setdiff1d(np.arange(len(self)), rows)), self.subset(rows)
-
     def canonical(self, *, shares: bool = False) -> Samples:
         """Return the distinct samples with their weights, in an order that depends on values only: :func:`distinct`.
 
@@ -265,7 +261,7 @@ def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[sli
 
 
 def _is_same(codes: Array, points: Array) -> bool:
-    """Whether two arrays are the same memory, read in the same way."""
+    """Whether two arrays have the same address, type, shape and strides, so that no copy was made."""
     ours, theirs = codes.__array_interface__, points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides

@@ -215,6 +215,6 @@ ADVICE_PRECISION = (
 )
 ADVICE_RANK = (
     "Restore the rank: drop a reference channel, or one that is a linear combination of others, or project the data to "
-    "fewer channels. Add a small relative ridge: rplvq.preprocessing.shrink(X, shrinkage=1e-6). Use more samples for "
+    "fewer channels. Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for "
     "each matrix."
 )

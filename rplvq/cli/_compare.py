@@ -32,7 +32,6 @@ FORMATS: dict[str, Writer] = {
     ".csv": lambda result, path: result.to_csv(path),
     ".md": _text(Comparison.to_markdown),
     ".tex": _text(Comparison.to_latex),
-    ".html": _text(Comparison.to_html),
     ".png": save_comparison,
     ".svg": save_comparison,
     ".pdf": save_comparison,
@@ -86,7 +85,10 @@ def _plain_result(result: Comparison) -> dict[str, Any]:
 
 
 def _targets(name: str) -> list[tuple[Path, Writer]]:
-    """Return the files that an ``--out`` stands for; check before training that they can be written."""
+    """Return the files that an ``--out`` stands for, and check before training that they can be written.
+
+    A name without a suffix is a folder, which is made if it is absent.
+    """
     path = Path(name)
     writer = FORMATS.get(path.suffix.lower())
     if not name or (path.suffix and writer is None and not path.exists()):

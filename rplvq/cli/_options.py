@@ -11,6 +11,7 @@ from rplvq.cli._streams import say
 from rplvq.costs import COSTS
 from rplvq.evaluation import BASELINES, METRICS, TESTS
 from rplvq.manifolds import MANIFOLDS
+from rplvq.parts import plain_name
 
 EXAMPLES = {
     "compare": """\
@@ -100,7 +101,8 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    files = "folder for tables and a picture, or files .txt .csv .md .tex .html .png .svg .pdf; old ones are replaced"
+    files = "folder for tables and a picture, made if absent, or files .txt .csv .md .tex .png .svg .pdf; "
+    files += "old ones are replaced"
     add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
     lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
     for option, (known, default) in lists.items():
@@ -124,8 +126,14 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     checkpoint += "when the model is complete (default: none)"
     add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
     add("--checkpoint", metavar="FILE.npz", help=checkpoint)
-    add("--metric", choices=list(MANIFOLDS), default="affine_invariant", help="default: affine_invariant")
-    add("--cost", choices=list(COSTS), default="rslvq", help="default: rslvq")
+    add(
+        "--metric",
+        type=plain_name,
+        choices=list(MANIFOLDS),
+        default="affine_invariant",
+        help="default: affine_invariant",
+    )
+    add("--cost", type=plain_name, choices=list(COSTS), default="rslvq", help="default: rslvq")
     _add_model_options(command)
     _add_groups(command, "whole groups are held out to choose sigma2, the step size and whether to train")
     _add_seed_and_quiet(command, "seed of the bundled data and of training (default: 0)")
@@ -163,7 +171,7 @@ def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
     """Make a parser of comma-separated names."""
 
     def parse(text: str) -> list[str]:
-        names = [name.strip() for name in text.split(",") if name.strip()]
+        names = [plain_name(name.strip()) for name in text.split(",") if name.strip()]
         unknown = [name for name in names if name not in known]
         if unknown or not names:
             raise argparse.ArgumentTypeError(f"{(unknown or [text])[0]!r} is not one of {', '.join(known)}")

@@ -23,3 +23,12 @@ CostName = Literal["rslvq", "plvq", "glvq"]
 """The keys of :data:`COSTS` as a type, so that editors complete them."""
 COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
 """Costs by name."""
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return [
+        "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability",
+        "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "Terms", "as_soft", "calibrated_loss",
+        "class_groups", "described_by", "likeliest_variance", "log_proba_of", "restrict_to_classes", "terms_of",
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
-from rplvq.preprocessing import grey5, region_covariances
+from rplvq.features import grey5, region_covariances
 from rplvq.protocols import Array
 
 FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
@@ -62,7 +62,7 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     ----------
     E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning
     Repository, 1998. https://doi.org/10.24432/C50P49. Features: Tuzel et al. 2006, see
-    :func:`rplvq.preprocessing.region_covariances`.
+    :func:`rplvq.features.region_covariances`.
 
     Examples
     --------

@@ -36,9 +36,9 @@ def read_polsar(folder: str | os.PathLike[str]) -> Array:
 
     Notes
     -----
-    The numbers are not checked here; :func:`rplvq.preprocessing.boxcar` and the classifier do so. A single look is a
+    The numbers are not checked here; :func:`rplvq.features.boxcar` and the classifier do so. A single look is a
     matrix of rank one, and rounding to float32 can make small eigenvalues negative. Average first. If the classifier
-    still refuses a pixel, :func:`rplvq.preprocessing.shrink` adds a little of the identity; it takes
+    still refuses a pixel, :func:`rplvq.features.shrink` adds a little of the identity; it takes
     ``scene.reshape(-1, 3, 3)``.
 
     References

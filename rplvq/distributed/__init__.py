@@ -4,6 +4,5 @@ Nothing here decides how prototypes learn: this package only runs the library's 
 """
 
 from rplvq.distributed._estimator import DistributedLVQ
-from rplvq.distributed._initial import distributed_mean
 
-__all__ = ["DistributedLVQ", "distributed_mean"]
+__all__ = ["DistributedLVQ"]

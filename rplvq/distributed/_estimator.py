@@ -242,7 +242,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """Return the manifold; refuse parameters that this estimator does not support."""
         manifold = manifold_of(model)
         if not is_additive(manifold):
-            raise ValueError(f"manifold={manifold!r} has no pull and exp, which distributed training needs")
+            raise ValueError(f"metric={model.metric!r} has no pull and exp, which distributed training needs")
         if resolve_early_stopping(model.early_stopping) is not None:
             raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
         if callables("growth", model.growth):

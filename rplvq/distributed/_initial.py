@@ -1,60 +1,23 @@
 """First prototypes of data in partitions: the initializers of one process, run by passes over the workers."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, canonical_order, matrix_size, single_blas_thread
-from rplvq.distributed._partitions import Partitions, partition
-from rplvq.estimators import resolve_manifold
+from rplvq.arrays import Samples, canonical_order
+from rplvq.distributed._partitions import Partitions
 from rplvq.initializers import Assignment, choose_by_class, prototype_counts
-from rplvq.manifolds import Look, MetricName, descend
-from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+from rplvq.manifolds import Look, descend
+from rplvq.protocols import Array, Initializer, InitializerByClass, InitializerWithoutSamples, Manifold, Prototypes
 
 
-def distributed_mean(manifold: MetricName | Manifold[Any], X: Any, *, tol: float = 1e-9, max_iter: int = 200) -> Array:
-    """Riemannian mean of a Dask array, by one pass over the workers per step of Karcher's iteration.
+def _is_by_class(initializer: Initializer) -> TypeGuard[InitializerByClass]:
+    return hasattr(initializer, "choose") and hasattr(initializer, "per_class")
 
-    Each worker returns the sum of its squared distances and the sum of its logarithms. The formula and its source are
-    in :func:`rplvq.manifolds.riemannian_mean`.
 
-    Parameters
-    ----------
-    manifold : str or Manifold
-        The geometry, which must have ``pull`` and ``exp``.
-    X : dask.array.Array of shape (N, n, n)
-        Points.
-    tol : float, default=1e-9
-        Tolerance, as for :func:`rplvq.manifolds.riemannian_mean`.
-    max_iter : int, default=200
-        Maximum number of passes; a warning tells if they were not enough.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-        The mean, as a point.
-
-    Raises
-    ------
-    ValueError
-        At the first point that is not on the manifold.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> from rplvq.distributed import distributed_mean
-    >>> X = da.from_array(np.array([np.diag([np.e**2, 1.0]), np.eye(2)]), chunks=(1, 2, 2))
-    >>> distributed_mean("affine_invariant", X).round(6)
-    array([[2.718282, 0.      ],
-           [0.      , 1.      ]])
-    """
-    with single_blas_thread(matrix_size(X)):
-        geometry = resolve_manifold(manifold)
-        partitions = partition(X, None, geometry, persist=True)
-        first = partitions.take(np.arange(1)).codes[0]
-        found = DistributedMembers(geometry, partitions).mean(first, tol, max_iter=max_iter)
-        return np.array(geometry.decode(found[None])[0])
+def _needs_no_samples(initializer: Initializer) -> TypeGuard[InitializerWithoutSamples]:
+    return hasattr(initializer, "place")
 
 
 def first_prototypes(
@@ -64,13 +27,13 @@ def first_prototypes(
 
     The initializer must offer ``choose``, as :class:`rplvq.ClassMeans` does, or ``place`` if it needs no samples.
     """
-    if hasattr(initializer, "place"):
+    if _needs_no_samples(initializer):
         shape = partitions.take(np.arange(1)).codes.shape[1:]
-        return initializer.place(manifold, shape, n_classes)  # type: ignore[no-any-return]
-    if not hasattr(initializer, "choose"):
+        return initializer.place(manifold, shape, n_classes)
+    if not _is_by_class(initializer):
         usable = "use 'mean', 'kmeans' or (prototypes, labels)"
         raise ValueError(f"init={initializer!r} has no distributed version: {usable}")
-    counts = prototype_counts(getattr(initializer, "per_class", None), n_classes)
+    counts = prototype_counts(initializer.per_class, n_classes)
     classes = [DistributedMembers(manifold, partitions.of_class(label)) for label in range(n_classes)]
     return choose_by_class(initializer.choose, counts, classes, rng)
 

@@ -19,3 +19,8 @@ __all__ = [
     "new_or_resumed", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer",
     "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return ["RiemannianLVQ", "TransferClassifier"]

@@ -35,7 +35,6 @@ from rplvq.estimators._fitting import (
     store,
 )
 from rplvq.estimators._names import (
-    DEFAULT_MANIFOLD,
     InitName,
     by_posterior,
     manifold_of,
@@ -99,17 +98,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     Parameters
     ----------
-    manifold : str, Manifold or pymanopt manifold, default="affine_invariant"
-        The metric: "affine_invariant" (or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean" ("euclid",
-        the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein" ("wasserstein"),
-        "learned_log_euclidean", "tangent" (tangent vectors at the Riemannian mean of the training samples),
-        "whitened_tangent" (the same, whitened by their covariance within classes), "euclidean_vectors" for plain
-        vectors, or an object.
+    metric : str, Manifold or pymanopt manifold, default="affine_invariant"
+        The geometry: "affine_invariant" ("airm", or pyRiemann's "riemann"), "log_euclidean" ("logeuclid"), "euclidean"
+        ("euclid", the Frobenius distance with projection), "log_cholesky" ("logchol"), "bures_wasserstein"
+        ("wasserstein"), "learned_log_euclidean", "tangent" (tangent vectors at the Riemannian mean of the training
+        samples), "whitened_tangent" (the same, whitened by their covariance within classes), "euclidean_vectors" for
+        plain vectors, or an object. Names may be written with hyphens and capitals.
     cost : str or Cost, default="rslvq"
         The loss: "rslvq", "plvq", "glvq" or an object.
-    metric : str, Manifold, pymanopt manifold or None, default=None
-        Another name of ``manifold``, which other libraries of this field use. Give only one of them: two different
-        values are an error.
     sigma2 : float, Schedule, HeldOut, "auto" or "half_median", default="auto"
         Variance of the mixture, in squared distances.
 
@@ -228,10 +224,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __init__(
         self,
-        manifold: MetricName | Manifold[Any] | Any = DEFAULT_MANIFOLD,
+        metric: MetricName | Manifold[Any] | Any = "affine_invariant",
         cost: CostName | Cost = "rslvq",
         *,
-        metric: MetricName | Manifold[Any] | Any = None,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
         step_size: float | Schedule | Share | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
         prototypes_per_class: int | Mapping[Any, int] = 1,
@@ -247,9 +242,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.manifold = manifold
-        self.cost = cost
         self.metric = metric
+        self.cost = cost
         self.sigma2 = sigma2
         self.step_size = step_size
         self.prototypes_per_class = prototypes_per_class

@@ -124,10 +124,8 @@ def begin_training(
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
-        plan = choose(
-            rule, trainer, prototypes, evidence, samples, n_classes, rng,
-            must_train=in_stream or bool(trainer.growth), n_epochs=max(model.max_epochs // 2, 1),
-        )  # fmt: skip
+        must_train = in_stream or bool(trainer.growth)
+        plan = choose(rule, trainer, prototypes, evidence, samples, rng, must_train=must_train)
         trainer, prototypes, choice = plan
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice}\n")

@@ -13,13 +13,12 @@ from rplvq.arrays import index_labels
 from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
-from rplvq.parts import MANIFOLD_METHODS, require_methods
+from rplvq.parts import MANIFOLD_METHODS, by_plain_name, plain_name, require_methods
 from rplvq.protocols import Array, Cost, Initializer, Manifold
 from rplvq.schedules import AdaptiveStep, is_auto
 from rplvq.selection import HeldOut
 from rplvq.training import EarlyStopping
 
-DEFAULT_MANIFOLD: Literal["affine_invariant"] = "affine_invariant"
 InitName = Literal["mean", "kmeans", "discriminant"]
 """The keys of :data:`INITIALIZERS` as a type, so that editors complete them."""
 INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
@@ -29,16 +28,10 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 }
 
 
-def _by_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
-    if value not in table:
-        raise ValueError(f"{argument}={value!r} is not known; choose from {sorted(table)} or pass an object")
-    return table[value]
-
-
-def resolve_manifold(value: Any, argument: str = "manifold") -> Manifold[Any]:
+def resolve_manifold(value: Any, argument: str = "metric") -> Manifold[Any]:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
-        return _by_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
+        return by_plain_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
     if is_from_pymanopt(value):
         return FromPymanopt(value)
     require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
@@ -46,27 +39,14 @@ def resolve_manifold(value: Any, argument: str = "manifold") -> Manifold[Any]:
 
 
 def manifold_of(model: Any) -> Manifold[Any]:
-    """Return the Manifold of an estimator, from its parameter ``manifold`` or the other name of it, ``metric``.
-
-    ValueError is raised if both are given and differ. The default of ``manifold`` counts as not given.
-    """
-    if model.metric is None:
-        return resolve_manifold(model.manifold)
-    found = resolve_manifold(model.metric, "metric")
-    if not (isinstance(model.manifold, str) and model.manifold == DEFAULT_MANIFOLD):
-        other = resolve_manifold(model.manifold)
-        if found is not other and not bool(found == other):
-            raise ValueError(
-                f"manifold={model.manifold!r} and metric={model.metric!r} are two names of one parameter, and differ: "
-                "give only one of them"
-            )
-    return found
+    """Return the Manifold that the parameter ``metric`` of an estimator stands for."""
+    return resolve_manifold(model.metric)
 
 
 def resolve_cost(value: Any) -> Cost:
     """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
-        return _by_name(value, COSTS, "cost")()  # type: ignore[no-any-return]
+        return by_plain_name(value, COSTS, "cost")()  # type: ignore[no-any-return]
     require_methods("cost", value, ("__call__",), "a Cost")
     return value  # type: ignore[no-any-return]
 
@@ -93,7 +73,7 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
     An initializer that is an attrs class and has ``per_class=None`` gets ``counts``.
     """
     if isinstance(value, str):
-        return _by_name(value, INITIALIZERS, "init")(counts)  # type: ignore[no-any-return]
+        return by_plain_name(value, INITIALIZERS, "init")(counts)  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
@@ -134,5 +114,5 @@ def by_posterior(decision: Any) -> bool:
 
 def takes_vectors(model: Any) -> bool:
     """Whether the metric of an estimator is one of vectors instead of matrices."""
-    value = model.manifold if model.metric is None else model.metric
-    return isinstance(value, EuclideanVectors) or (isinstance(value, str) and value == "euclidean_vectors")
+    value = model.metric
+    return isinstance(value, EuclideanVectors) or (isinstance(value, str) and plain_name(value) == "euclidean_vectors")

@@ -29,7 +29,7 @@ def default_estimators(
     Parameters
     ----------
     metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean")
-        Metrics, as the parameter ``manifold`` of :class:`rplvq.RiemannianLVQ`.
+        Metrics, as the parameter ``metric`` of :class:`rplvq.RiemannianLVQ`.
     costs : iterable of str or Cost, default=("rslvq",)
         Costs, as its parameter ``cost``.
     prototypes_per_class : int or dict, default=1

@@ -76,8 +76,7 @@ def compare(
     -------
     Comparison
         It prints as a report that ends with its conclusions, and has ``rows``, ``differences()``, ``to_frame()``,
-        ``to_csv()``, ``to_markdown()``, ``to_latex()`` and ``to_html()``; :func:`rplvq.plotting.plot_comparison` draws
-        it.
+        ``to_csv()``, ``to_markdown()`` and ``to_latex()``; :func:`rplvq.plotting.plot_comparison` draws it.
 
     Raises
     ------

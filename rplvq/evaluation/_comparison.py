@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of, turned
-from rplvq.evaluation._formats import as_csv, as_html, as_latex, as_markdown, as_text
+from rplvq.evaluation._formats import as_csv, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import make_report
 from rplvq.io import replace_file
@@ -140,9 +140,6 @@ class Comparison:
 
     def __str__(self) -> str:
         return as_text(make_report(self, self.metrics[:1]))
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def of(self, metric: str) -> Array:
         """Return the scores (E, F) by one metric, with one row per estimator and one column per fold."""
@@ -310,7 +307,3 @@ class Comparison:
     def to_latex(self) -> str:
         """Return the same as LaTeX, with tables that need no package."""
         return as_latex(make_report(self, self.metrics))
-
-    def to_html(self) -> str:
-        """Return the same as HTML; notebooks show it."""
-        return as_html(make_report(self, self.metrics))

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import adjoint, first_bad, index_labels
 from rplvq.capabilities import Components, Spectrum
 from rplvq.exceptions import PointError
+from rplvq.manifolds import is_stateful
 from rplvq.protocols import Array, Prototypes
 
 
@@ -222,8 +223,7 @@ def _require_decision(sqdist: Array, own: Array, other: Array, model: Any) -> No
 def _one(prototypes: Prototypes, index: int) -> Prototypes:
     """Return one prototype with whatever state it shares with the others."""
     codes = np.asarray(prototypes)[index : index + 1]
-    with_codes = getattr(prototypes, "with_codes", None)
-    return codes if with_codes is None else with_codes(codes)
+    return prototypes.with_codes(codes) if is_stateful(prototypes) else codes
 
 
 def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: Array) -> Array:

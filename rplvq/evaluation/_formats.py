@@ -1,7 +1,6 @@
-"""Renders the blocks of a report as text for a terminal, Markdown, LaTeX or HTML, and rows as CSV."""
+"""Renders the blocks of a report as text for a terminal, Markdown or LaTeX, and rows as CSV."""
 
 import csv
-import html
 import io
 import re
 import textwrap
@@ -95,26 +94,3 @@ def _latex(block: Block) -> str:
 def _latex_text(text: str) -> str:
     escaped = "".join(LATEX.get(char, char) for char in " ".join(text.split()))
     return escaped.replace("+-", "$\\pm$").replace("--", "-{}-")  # two hyphens would become a dash
-
-
-def as_html(blocks: Sequence[Block]) -> str:
-    """Return one ``div`` with paragraphs, lists and tables, in which names and values are escaped."""
-    return "\n".join(["<div>", *map(_html, blocks), "</div>"])
-
-
-def _html(block: Block) -> str:
-    if isinstance(block, Table):
-        head, *body = (
-            "".join(f"<{tag}>{_html_text(cell)}</{tag}>" for cell in row)
-            for tag, row in (("th", block.header), *(("td", row) for row in block.rows))
-        )
-        rows = "\n".join(f"<tr>{cells}</tr>" for cells in body)
-        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-    if isinstance(block, Facts):
-        entries = (f"<li>{_html_text(name)}: {_html_text(value)}</li>" for name, value in block.values.items())
-        return "<ul>\n" + "\n".join(entries) + "\n</ul>"
-    return f"<p>{_html_text(block)}</p>"
-
-
-def _html_text(text: str) -> str:
-    return html.escape(text).replace("+-", "±")

@@ -58,9 +58,9 @@ ANSWERS = {
 
 
 def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
-    """Find the questions that estimators by name can answer, from their parameters ``manifold`` and ``max_epochs``."""
+    """Find the questions that estimators by name can answer, from their parameters ``metric`` and ``max_epochs``."""
     params = {name: estimator.get_params(deep=False) for name, estimator in named.items()}
-    ours = {name: own for name, own in params.items() if {"manifold", "cost", "max_epochs"} <= own.keys()}
+    ours = {name: own for name, own in params.items() if {"metric", "cost", "max_epochs"} <= own.keys()}
     metric = {name: _metric(named[name]) for name in ours}
     trained = [name for name, own in ours.items() if own["max_epochs"] != 0]
     means = [name for name in ours if name not in trained]

@@ -16,3 +16,8 @@ __all__ = [
     "Assignment", "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "Members",
     "choose_by_class", "discriminant_beside", "discriminant_points", "perturbed", "prototype_counts",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return ["ClassKMeans", "ClassMeans", "DiscriminantMeans", "GivenPrototypes"]

@@ -9,10 +9,7 @@ import numpy as np
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
 from rplvq.manifolds import riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Array, Initializer, Manifold, Prototypes
-
-NEARLY = 1e-3
-"""Tolerance of the means of folds, which is small beside the difference that the held-out samples make."""
+from rplvq.protocols import Array, Manifold
 
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
@@ -79,12 +76,11 @@ class Members(Protocol):
 
 @attrs.frozen(eq=False)
 class _LocalMembers:
-    """The samples (N, ...) of one class in this process, with their weights (N,), and a code (...) near their mean."""
+    """The samples (N, ...) of one class in this process, with their weights (N,)."""
 
     manifold: Manifold[Any]
     codes: Array
     weights: Array
-    near: Array | None = None
 
     def __len__(self) -> int:
         return int(min(np.ceil(self.weights).sum(), 2.0**31))  # a weight counts as copies, too
@@ -94,8 +90,6 @@ class _LocalMembers:
         if owners is not None:
             mine = np.flatnonzero(owners == center)
             codes, weights = subset(codes, mine), weights[mine]
-        if start is None and self.near is not None:
-            return riemannian_mean(self.manifold, codes, weights, start=self.near, tol=NEARLY).code
         return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
@@ -149,49 +143,9 @@ def _choose_in_each_class(
     # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
-    near = self.near_means(n_classes) if hasattr(self, "near_means") else [None] * n_classes
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
-    members: list[Members] = [
-        _LocalMembers(manifold, subset(codes, mine), weights[mine], mean) for mine, mean in zip(rows, near, strict=True)
-    ]
+    members: list[Members] = [_LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
     return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
-
-
-@attrs.frozen(eq=False)
-class _Near:
-    """An initializer whose search for class means starts near prototypes (K, ...) with labels (K,)."""
-
-    initializer: Any
-    prototypes: Array
-    labels: Array
-
-    __call__ = _choose_in_each_class
-
-    @property
-    def per_class(self) -> Any:
-        """Number of prototypes of each class."""
-        return self.initializer.per_class
-
-    def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
-        """Choose the prototypes (count, ...) of one class."""
-        return np.asarray(self.initializer.choose(members, count, rng))
-
-    @property
-    def takes_means(self) -> bool:
-        """Whether a single prototype of a class is placed at its mean."""
-        return getattr(self.initializer, "takes_means", False)
-
-    def near_means(self, n_classes: int) -> list[Array]:
-        """Return a code (...) near the mean of each class."""
-        return [self.prototypes[np.argmax(self.labels == label)] for label in range(n_classes)]
-
-
-def _near(self: Any, prototypes: Prototypes, labels: Array) -> Initializer:
-    """Return a faster initializer for most of the samples for which this one chose prototypes (K, ...).
-
-    The search for class means starts there, and ends within 0.001 of the root mean squared distance of the samples.
-    """
-    return _Near(self, np.asarray(prototypes), labels)
 
 
 @library_part
@@ -225,7 +179,6 @@ class ClassMeans:
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     __call__ = _choose_in_each_class
-    near = _near
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""
@@ -264,7 +217,6 @@ class ClassKMeans:
     max_iter: int = attrs.field(default=20, validator=count_from(1))
 
     __call__ = _choose_in_each_class
-    near = _near
 
     def choose(self, members: Members, count: int, rng: np.random.Generator) -> Array:
         """Choose the prototypes (count, ...) of one class."""

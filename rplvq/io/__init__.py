@@ -20,3 +20,8 @@ __all__ = [
     "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "digest_of", "load_checkpoint", "load_model", "open_members",
     "replace_file", "require_fitted", "require_same_origin", "require_valid", "require_writable", "save_model",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return ["Checkpoint", "LoadedCheckpoint", "load_checkpoint", "load_model", "save_model"]

@@ -152,6 +152,9 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
     """Return the estimator that a header describes."""
     parameters = {name: unpacker.unpack(value) for name, value in header["parameters"].items()}
+    if "manifold" in parameters:  # what files of before the release call the metric, beside a metric that may be None
+        former = parameters.pop("manifold")
+        parameters["metric"] = former if parameters.get("metric") is None else parameters["metric"]
     cls = saved_estimator(header.get("estimator", "RiemannianLVQ"))
     estimator = cls(**parameters)
     fitted = {name: unpacker.unpack(value) for name, value in header["fitted"].items()}

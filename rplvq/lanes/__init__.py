@@ -27,3 +27,8 @@ __all__ = [
     "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store",
     "verbosity",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """List nothing: all of these names are for rooms of the library."""
+    return []

@@ -16,7 +16,9 @@ def invert_lower(matrix: Parts, n: int, like: Lanes) -> None:
         diagonal = (j * n + j) * width
         pivot = fill(1.0, like) / load(matrix[0], diagonal, like)
         store(matrix[0], diagonal, pivot)
-        # The lower right block is inverted already. From the last row on, its rows times the column replace the column.
+        # The block below and to the right of this pivot is inverted already. The column below the pivot becomes minus
+        # the pivot's inverse times this block times the column. Row i needs the entries of the column down to row i
+        # only, so the last row comes first, and no entry is overwritten while a later row still needs it.
         for i in range(n - 1, j, -1):
             x, y = zero, zero
             for m in range(j + 1, i + 1):

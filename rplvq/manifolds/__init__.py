@@ -28,7 +28,7 @@ from rplvq.manifolds._flat import (
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
-from rplvq.manifolds._means import Look, Mean, descend, is_additive, riemannian_mean
+from rplvq.manifolds._means import Look, Mean, descend, is_additive, is_stateful, means_of_parts, riemannian_mean
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 from rplvq.manifolds._shrinkage import Shrunk, within_covariance
@@ -40,17 +40,18 @@ __all__ = [
     "LogEuclidean", "Look", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk",
     "TangentSpace", "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
     "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
-    "is_from_pymanopt", "n_coordinates", "riemannian_mean", "within_covariance",
+    "is_from_pymanopt", "is_stateful", "means_of_parts", "n_coordinates", "riemannian_mean", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[
-    "affine_invariant", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
+    "affine_invariant", "airm", "riemann", "log_euclidean", "logeuclid", "euclidean", "euclid", "euclidean_vectors",
     "log_cholesky", "logchol", "bures_wasserstein", "wasserstein", "learned_log_euclidean", "tangent",
-    "tangent_space", "whitened_tangent",
+    "whitened_tangent",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
 MANIFOLDS: dict[str, Callable[[], Any]] = {
     "affine_invariant": AffineInvariant,
+    "airm": AffineInvariant,
     "riemann": AffineInvariant,
     "log_euclidean": LogEuclidean,
     "logeuclid": LogEuclidean,
@@ -63,7 +64,16 @@ MANIFOLDS: dict[str, Callable[[], Any]] = {
     "wasserstein": BuresWasserstein,
     "learned_log_euclidean": LearnedLogEuclidean,
     "tangent": TangentSpace,
-    "tangent_space": TangentSpace,
     "whitened_tangent": lambda: TangentSpace(whiten=True),
 }
 """Manifolds by name; "riemann", "logeuclid", "euclid", "logchol" and "wasserstein" are the names of pyRiemann."""
+
+
+def __dir__() -> list[str]:
+    """List what users call, which is what completion shows; the other names are for rooms of the library."""
+    return [
+        "MANIFOLDS", "AffineInvariant", "BuresWasserstein", "EuclideanVectors", "FlatGeodesics", "FromPymanopt",
+        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "Mean", "Product", "ProjectedEuclidean",
+        "TangentSpace", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+        "flat_sqdist", "is_additive", "riemannian_mean",
+    ]  # fmt: skip

@@ -130,7 +130,10 @@ class BuresWasserstein:
         return np.asarray(np.einsum("bk,bkij->kij", weights, geodesics.turned - geodesics.roots))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Add tangents (K, n, n) of :meth:`pull` to the roots, shortened where they would leave the cone."""
+        """Return the roots (K, n, n) after a step by the tangents of :meth:`pull`.
+
+        A step that would leave the cone is shortened first, see the notes of the class.
+        """
         roots = np.asarray(prototypes)
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, single_blas_thread, subset
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import Array, Manifold, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
 """Relative difference of two costs that rounding can cause for ill-conditioned data."""
@@ -26,6 +27,9 @@ MEMORY = 5
 """Near the mean, a step is accepted if its cost is at most the largest of this many last costs."""
 NEAR = 0.1
 """With a gradient below this, a step that raises the cost cannot reach another local minimum."""
+
+NEARLY_FLAT = 0.3
+"""If one step leaves more than this share of the gradient, the curvature matters and two steps do not suffice."""
 
 
 class Mean(NamedTuple):
@@ -108,6 +112,47 @@ def riemannian_mean(
         return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
 
 
+def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: Iterable[Array]) -> Iterator[Array]:
+    """Yield the Riemannian means (...) of parts of samples whose mean is known, such as all but one fold of them.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        The geometry.
+    codes : ndarray of shape (N, ...)
+        Encoded points.
+    mean : ndarray of shape (...)
+        Their mean.
+    parts : iterable of ndarray of shape (N,)
+        Weights of the samples in each part, 0 for a sample that is not in it.
+
+    Notes
+    -----
+    The first step of each search is known from one decomposition at ``mean``, which all parts share. Where the space is
+    nearly flat at the scale of the data, a second step suffices. Elsewhere the search goes on. The results are within
+    about 1 % of the distance between the two means.
+    """
+    with single_blas_thread(matrix_size(codes)):
+        start = np.asarray(mean)[None]
+        geodesics = manifold.connect(start, codes)
+        for weights in parts:
+            shares = weights / weights.sum()
+            follow = partial(_moved, manifold, geodesics, shares)
+            first = _measure(manifold, Look(start, float(shares @ geodesics.sqdist[:, 0]), follow), 0.0)
+            _, look = passes_over(manifold, codes, weights)
+            second = _measure(manifold, look(first.follow(1.0)), 0.0)
+            found = second.follow(_curved_step(manifold, first, second, 1.0))
+            if second.length > NEARLY_FLAT * first.length:
+                tol = 0.01 * first.gradient
+                found = np.asarray(descend(manifold, look, found, len(codes), tol=tol, max_iter=200).code)[None]
+            yield np.asarray(found)[0]
+
+
+def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) -> Prototypes:
+    """Return the prototype after a step along the mean logarithm, given shares (N,) that sum to one."""
+    return _bare(manifold.move(geodesics, step * shares[:, None]))
+
+
 def passes_over(
     manifold: Manifold[Any], codes: Array, weights: Array | None
 ) -> tuple[Array, Callable[[Prototypes], Look]]:
@@ -125,7 +170,7 @@ def passes_over(
             return _look_by_parts(manifold, prototype, codes, shares, parts)
         geodesics = manifold.connect(prototype, codes[:])
         value = float(shares @ geodesics.sqdist[:, 0])
-        return Look(prototype, value, lambda step: _bare(manifold.move(geodesics, step * shares[:, None])))
+        return Look(prototype, value, partial(_moved, manifold, geodesics, shares))
 
     return codes, look
 
@@ -135,9 +180,14 @@ def is_additive(manifold: Manifold[Any]) -> bool:
     return hasattr(manifold, "pull") and hasattr(manifold, "exp")
 
 
+def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
+    """Whether prototypes store more than codes, such as a learned metric."""
+    return hasattr(prototypes, "with_codes")
+
+
 def _bare(prototype: Prototypes) -> Prototypes:
     """Return a prototype without shared state such as a learned metric, because a mean does not learn."""
-    return np.asarray(prototype) if hasattr(prototype, "with_codes") else prototype
+    return np.asarray(prototype) if is_stateful(prototype) else prototype
 
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
@@ -190,7 +240,7 @@ def descend(
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
-        "or heavy-tailed: regularise them (shrinkage, rplvq.preprocessing.shrink) or raise max_iter",
+        "or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink) or raise max_iter",
         ConvergenceWarning,
         stacklevel=3,
     )

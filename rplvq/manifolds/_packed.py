@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rplvq.manifolds._means import is_stateful
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Prototypes
 
@@ -72,7 +73,7 @@ class RelevancePrototypes:
         Codes that are those of a prototype have its local relevances, and others have the geometric mean of all.
         """
         parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
-        found = tuple(old.with_codes(new) if hasattr(old, "with_codes") else new for old, new in parts)
+        found = tuple(old.with_codes(new) if is_stateful(old) else new for old, new in parts)
         return RelevancePrototypes(found, self.shapes, self._weighted_of(codes))
 
     def _weighted_of(self, codes: Array) -> Array:

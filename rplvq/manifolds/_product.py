@@ -13,7 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from rplvq.arrays import LazyRows, reads_parts, row_slices, unmasked
 from rplvq.capabilities import Components
 from rplvq.exceptions import PointError
-from rplvq.manifolds._lower_bound import nearest_of_sum
+from rplvq.manifolds._lower_bound import is_lower_bounded, nearest_of_sum
+from rplvq.manifolds._means import is_stateful
 from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
 from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, require_relevances, shortened, weighted_sum
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
@@ -291,7 +292,7 @@ class Product:
         A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
         """
         count = len(prototypes)
-        if count < FEW or not any(hasattr(factor, "bounds") for factor in self.factors):
+        if count < FEW or not any(map(is_lower_bounded, self.factors)):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
         result, weighted = np.empty(len(samples), dtype=np.intp), self._weights_of(prototypes)
@@ -316,7 +317,7 @@ class Product:
 
     def _carried(self, parts: tuple[Prototypes, ...], weighted: Array) -> Prototypes:
         """Return prototypes, which store relevances only if these or the state of a factor are learned."""
-        if self.relevances in LEARNED or any(hasattr(part, "with_codes") for part in parts):
+        if self.relevances in LEARNED or any(map(is_stateful, parts)):
             return RelevancePrototypes(parts, self.shapes, weighted)
         return ProductPrototypes(parts, self.shapes)
 
@@ -345,7 +346,7 @@ class Product:
         return split(array, count, self.shapes)
 
     def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
-        """Return what a method of each factor makes of its part, joined; errors name the factor."""
+        """Call a method of each factor with its part of the points, and join the results; errors name the factor."""
         found = []
         for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
             try:

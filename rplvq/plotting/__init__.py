@@ -6,12 +6,12 @@ makes a new figure, or raises ImportError if matplotlib is missing. A confusion 
 """
 
 from rplvq.plotting._data import plot_distances, plot_spectra
-from rplvq.plotting._evaluation import plot_accuracy_reject, plot_comparison, plot_reliability, save_comparison
+from rplvq.plotting._evaluation import plot_accuracy_reject, plot_comparison, save_comparison
 from rplvq.plotting._explanation import plot_explanation
 from rplvq.plotting._prototypes import plot_ellipses, plot_prototypes
 from rplvq.plotting._training import plot_history, plot_sigma2
 
 __all__ = [
     "plot_accuracy_reject", "plot_comparison", "plot_distances", "plot_ellipses", "plot_explanation", "plot_history",
-    "plot_prototypes", "plot_reliability", "plot_sigma2", "plot_spectra", "save_comparison",
+    "plot_prototypes", "plot_sigma2", "plot_spectra", "save_comparison",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from rplvq.evaluation import AccuracyReject, Comparison, Reliability, mean_and_deviation
+from rplvq.evaluation import AccuracyReject, Comparison, mean_and_deviation
 from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
@@ -185,39 +185,4 @@ def plot_accuracy_reject(
     coverage, accuracy = np.insert(curve.coverage, 0, 0.0), np.insert(curve.accuracy, 0, curve.accuracy[0])
     ax.plot(coverage, accuracy, color=color, lw=2, label=name)
     ax.set(xlabel="share of samples answered", ylabel="accuracy of the answers", xlim=(0, 1))
-    return tidy(ax, legend=name is not None)
-
-
-def plot_reliability(
-    found: Reliability, ax: Axes | None = None, *, label: str | None = None, color: str = BLUE
-) -> Axes:
-    """Draw the share of right predictions against their probability; a calibrated model follows the diagonal.
-
-    Parameters
-    ----------
-    found : Reliability
-        From :func:`rplvq.evaluation.reliability`.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    label : str, optional
-        Name in the legend, to which the expected calibration error is added.
-    color : str, default=BLUE
-        Color of the line.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> from rplvq.evaluation import reliability
-    >>> from rplvq.plotting import plot_reliability
-    >>> plot_reliability(reliability([0, 1], [[0.9, 0.1], [0.4, 0.6]], [0, 1])).get_ylabel()
-    'share of right predictions'
-    """
-    ax = new_axes(ax)
-    name = None if label is None else f"{label} (ECE {found.ece:.3f})"
-    ax.plot([0, 1], [0, 1], color=GREY, ls="--", lw=1)
-    ax.plot(found.probability, found.accuracy, color=color, lw=2, marker="o", label=name)
-    ax.set(xlabel="probability of the predicted class", ylabel="share of right predictions", xlim=(0, 1), ylim=(0, 1))
     return tidy(ax, legend=name is not None)

@@ -1,23 +1,14 @@
-"""Makes or moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
+"""Moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
 
 from typing import TYPE_CHECKING, Any
 
-from rplvq.preprocessing._bands import augmented_covariances, filter_bank_covariances
-from rplvq.preprocessing._boxcar import boxcar
-from rplvq.preprocessing._covariances import region_covariances, shrink, trial_covariances
-from rplvq.preprocessing._pixels import grey5, rgb9
 from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
-from rplvq.preprocessing._rescale import Rescale
-from rplvq.preprocessing._rotate import Rotate
 
 if TYPE_CHECKING:
     from rplvq.preprocessing._streaming import StreamingPipeline
 
-__all__ = [
-    "Recenter", "Rescale", "Rotate", "SPDProjection", "StreamingPipeline", "augmented_covariances", "boxcar",
-    "filter_bank_covariances", "grey5", "region_covariances", "rgb9", "shrink", "trial_covariances",
-]  # fmt: skip
+__all__ = ["Recenter", "SPDProjection", "StreamingPipeline"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,19 +1,23 @@
 """Recenter: moves the Riemannian mean of each group of samples, such as a session, to the identity."""
 
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import congruence, invsqrtm, matrix_size, single_blas_thread, subset
+from rplvq.arrays import congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.preprocessing._groups import GroupTransformer, read, require_max_iter, require_online, run_on, transformed
+from rplvq.parts import require_count
+from rplvq.preprocessing._groups import read, require_groups
 from rplvq.protocols import Array
 
 
-class Recenter(GroupTransformer):
+class Recenter(TransformerMixin, BaseEstimator):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
@@ -112,6 +116,11 @@ class Recenter(GroupTransformer):
     (20,)
     """
 
+    # Pipelines pass groups on to these methods without a call of set_fit_request and set_transform_request.
+    __metadata_request__fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__partial_fit = {"groups": True}  # noqa: RUF012
+    __metadata_request__transform = {"groups": True}  # noqa: RUF012
+
     def __init__(
         self, *, tol: float = 1e-9, max_iter: int = 200, online: bool = False, prior_weight: float = 10.0
     ) -> None:
@@ -155,8 +164,24 @@ class Recenter(GroupTransformer):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            self.running_ = run_on(self, X, groups, self.means_, _next)
+            self._require_running()
+            codes, found = read(self, X, groups)
+            require_groups(groups, self.groups_)
+            running = dict(self.running_)
+            for name, rows in found.items():
+                running[name] = deque(self._running_means(name, subset(codes, rows)), maxlen=1).pop()
+            self.running_ = running
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
+        """Fit, then transform the same samples.
+
+        Returns
+        -------
+        ndarray of shape (N, n, n)
+            As from transform.
+        """
+        return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
 
     def transform(self, X: Any, groups: Any = None) -> Array:
         """Re-centre each sample at the running mean of its group, or else at the stored one.
@@ -176,14 +201,63 @@ class Recenter(GroupTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            like = [self.means_, *(mean for mean, _ in getattr(self, "running_", {}).values())]
-            return transformed(self, X, groups, self.means_, self._mean, _whitening, _next, like)
+            codes, found = read(self, X, groups)
+            require_groups(groups, self.groups_)
+            running = getattr(self, "running_", {})
+            result = np.empty(
+                codes.shape, dtype=np.result_type(codes, self.means_, *(mean for mean, _ in running.values()))
+            )
+            known = self.groups_.tolist()
+            for name, rows in found.items():
+                members = subset(codes, rows)
+                if self.online and (name not in known or name in running):
+                    before = self._running_means(name, members)
+                    for row, code, (mean, _) in zip(rows, members, before, strict=False):
+                        result[row] = congruence(code, invsqrtm(mean))
+                    continue
+                mean = self.means_[known.index(name)] if name in known else self._mean(members, name)
+                whitening = invsqrtm(mean)
+                for part in parts_of(members):
+                    result[rows[part]] = congruence(members[part], whitening)
+            return result
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
 
     def _check_parameters(self) -> None:
         if not 0 < self.tol < np.inf:
             raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
-        require_max_iter(self.max_iter)
-        require_online(self.online, self.prior_weight)
+        require_count("max_iter", self.max_iter, 1)
+        if not isinstance(self.online, (bool, np.bool_)):
+            raise ValueError(f"online must be True or False, got {self.online!r}")
+        if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
+            raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
+
+    def _require_running(self) -> None:
+        if not (self.online and hasattr(self, "running_")):
+            raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
+
+    def _running_means(self, name: Any, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
+        """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last.
+
+        A group in fit goes on from its mean there. A new group begins at ``start_``, which counts as ``prior_weight``
+        samples.
+        """
+        known = self.groups_.tolist()
+        prior = 0.0 if name in known else self.prior_weight
+        if name in self.running_:
+            mean, count = self.running_[name]
+        elif name in known:
+            mean, count = self.means_[known.index(name)], int(self.sizes_[known.index(name)])
+        else:
+            mean, count = self.start_, 0
+        yield mean, count
+        for code in codes:
+            count += 1
+            mean = _next(mean, 1.0 / (prior + count), code)
+            yield mean, count
 
     def _mean(self, codes: Array, name: Any) -> Array:
         """Return the mean (n, n) of the samples (N, n, n) of one group."""
@@ -195,12 +269,6 @@ class Recenter(GroupTransformer):
                 stacklevel=4,
             )
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
-
-
-def _whitening(mean: Array) -> Callable[[Array], Array]:
-    """Return the function that moves samples (..., n, n) by the congruence that moves a mean (n, n) to the identity."""
-    whitening = invsqrtm(mean)
-    return lambda codes: congruence(codes, whitening)
 
 
 def _next(mean: Array, share: float, code: Array) -> Array:

@@ -30,7 +30,7 @@ class StreamingPipeline(Pipeline):
 
     See Also
     --------
-    Recenter, Rescale : Transformers with ``partial_fit``, if they are created with ``online=True``.
+    Recenter : Has ``partial_fit``, if it is created with ``online=True``.
 
     Notes
     -----

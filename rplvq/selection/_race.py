@@ -8,7 +8,6 @@ of O'Brien and Fleming (1979, doi:10.2307/2530245): strict at first, and z stand
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -29,19 +28,14 @@ MIN_HELD_OUT = 10
 
 
 class Score(NamedTuple):
-    """How one candidate does on all samples (M,) that were held out while it was in the race.
-
-    ``sqdist`` (M, K) is None if the candidate was not possible; its losses are infinite then. ``sigma2`` is the
-    recalibrated value, and ``n_folds`` the number of folds.
-    """
+    """How one candidate does on all samples (M,) that were held out while it was in the race."""
 
     candidate: Candidate
-    sqdist: Array | None
+    sqdist: Array | None  # (M, K); None if the candidate was not possible, and its losses are infinite then
     losses: Array
-    wrong: Array
-    sigma2: float
+    wrong: Array  # 1 for a sample whose nearest prototype has another class, else 0
+    sigma2: float  # recalibrated
     n_folds: int
-    seconds: float
 
 
 class Race(NamedTuple):
@@ -124,8 +118,6 @@ def race(
     scores: dict[int, Score] = {}
     running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
     for fold in folds:
-        if seen and not np.array_equal(fold.first[1], labels):
-            continue  # an initializer of the user's own may give other prototypes for fewer samples
         labels, seen = fold.first[1], seen + 1
         part = Samples(np.empty(len(fold.held)), fold.held.targets, fold.held.weights, fold.held.groups)
         held = part if held is None else _joined(held, part)
@@ -145,20 +137,17 @@ def judged(
     before: Score | None,
 ) -> Score:  # fmt: skip
     """Return the score of a candidate on all held-out samples, given that on the folds before."""
-    began = time.perf_counter()
     sqdist, n_folds, search = fold.sqdist(candidate, n_epochs), 1, {"sigma2": sigma2}
     if before is not None:
-        began, n_folds = began - before.seconds, before.n_folds + 1
         lost = sqdist is None or before.sqdist is None
         sqdist = None if lost else np.concatenate([before.sqdist, sqdist])
-        search = {"sigma2": before.sigma2, "factor": 10.0}
+        n_folds, search = before.n_folds + 1, {"sigma2": before.sigma2, "factor": 10.0}
     if sqdist is None:
-        nothing = np.full(len(held), np.inf)
-        return Score(candidate, None, nothing, np.ones(len(held)), sigma2, n_folds, time.perf_counter() - began)
+        return Score(candidate, None, np.full(len(held), np.inf), np.ones(len(held)), sigma2, n_folds)
     _, best = calibrated_loss(cost, sqdist, held.targets, labels, sample_weight=held.weights, **search)
     losses = sample_losses(cost, sqdist, held.targets, labels, best)
     wrong = (labels[sqdist.argmin(axis=1)] != held.classes).astype(float)
-    return Score(candidate, sqdist, losses, wrong, best, n_folds, time.perf_counter() - began)
+    return Score(candidate, sqdist, losses, wrong, best, n_folds)
 
 
 def _joined(held: Samples, part: Samples) -> Samples:

@@ -1,7 +1,6 @@
 """Moves prototypes; knows no scikit-learn estimator.
 
-:class:`rplvq.Trainer` runs epochs of steps. Compiled steps are in
-:mod:`rplvq.training.compiled`, and solvers for the cost of all samples in :mod:`rplvq.training.solvers`.
+:class:`rplvq.Trainer` runs epochs of steps. Compiled steps are in :mod:`rplvq.training.compiled`.
 """
 
 from rplvq.training._diagnostics import (

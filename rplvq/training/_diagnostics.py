@@ -74,7 +74,7 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
         return (
             f"prototype {k} (class {names.tolist()[k]!r}) is at the edge of the manifold, where "
             f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise "
-            "the samples (shrinkage, rplvq.preprocessing.shrink for given matrices), or lower step_size or the "
+            "the samples (shrinkage, rplvq.features.shrink for given matrices), or lower step_size or the "
             "manifold's max_step_length"
         )
     return None

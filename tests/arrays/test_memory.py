@@ -20,13 +20,10 @@ from rplvq import (
     RejectOption,
     RiemannianLVQ,
     StepSize,
-    Trainer,
 )
-from rplvq.arrays import Samples
 from rplvq.evaluation import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from rplvq.training import EpochScore
-from rplvq.training.solvers import minimize
 from tests.problems import spd_classes
 
 
@@ -95,9 +92,9 @@ def test_answers_take_their_own_size_and_the_budget(small, many, mapped, method,
 @pytest.mark.parametrize(("metric", "codes"), [("affine_invariant", 0), ("euclidean", 0), ("log_euclidean", 72)])
 def test_fit_takes_ten_numbers_a_sample_and_its_codes_where_they_are_not_the_points(small, mapped, many, metric, codes):
     y = many[1]
-    fitted(mapped[:1000], y[:1000], manifold=metric)  # loads the compiled code
+    fitted(mapped[:1000], y[:1000], metric=metric)  # loads the compiled code
     for settings in ({}, {"early_stopping": True, "callbacks": [EpochScore()]}):
-        peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, manifold=metric, **settings))
+        peak, _ = peak_of(lambda settings=settings: fitted(mapped, y, metric=metric, **settings))
         assert peak < (96 + codes) * N + 2 * SMALL
 
 
@@ -160,23 +157,6 @@ def test_the_budget_does_not_show_in_bits(monkeypatch, metric, settings, kind):
     for result in results[1:]:
         for found, wanted in zip(result, results[0], strict=True):
             assert_array_equal(found, wanted)
-
-
-@pytest.mark.parametrize("kind", ["R", "C"])
-@pytest.mark.parametrize("manifold", [AffineInvariant(), LogEuclidean(), LogCholesky()], ids=name_of)
-def test_the_budget_does_not_show_in_the_bits_of_a_solver(monkeypatch, manifold, kind):
-    X, y = PROBLEMS[kind]
-    samples, trainer = Samples(manifold.encode(X), y), Trainer(manifold, sigma2=1.0)
-    monkeypatch.setattr("rplvq.arrays._samples.BLOCK_BYTES", 1 << 14)
-    results = []
-    for budget in (1 << 25, 1 << 13, 1):
-        monkeypatch.setattr("rplvq.arrays._samples.BUDGET_BYTES", budget)
-        start = trainer.init(samples, 3, np.random.default_rng(0))
-        state, history = minimize("cg", manifold, trainer.cost, start, samples, max_iterations=2)
-        results.append([np.asarray(state.prototypes), history["cost"]])
-    for result in results[1:]:
-        assert_array_equal(result[0], results[0][0])
-        assert_array_equal(result[1], results[0][1])
 
 
 @pytest.mark.parametrize(("metric", "settings", "kind"), KINDS)

@@ -219,12 +219,6 @@ def test_rows_of_a_record_take_their_targets_and_weights_with_them():
     assert content(without.subset(np.array([3, 0]))) == content(without.at([3, 0])) == ([5.0, 3.0], [0, 1], None)
 
 
-def test_a_record_is_split_into_the_rest_and_the_chosen():
-    kept, held = RECORD.split(np.array([2, 0]))
-    assert content(kept) == ([1.0, 5.0], [0, 0], [0.0, 1.0])
-    assert content(held) == ([2.0, 3.0], [1, 1], [2.0, 0.5])
-
-
 def test_a_record_knows_its_classes_and_weights():
     without = Samples(RECORD.codes, np.array([[0.9, 0.1], [0.4, 0.6], [1.0, 0.0], [0.0, 1.0]]))
     assert (len(without), without.total_weight, without.filled_weights.tolist()) == (4, 4.0, [1, 1, 1, 1])

@@ -11,9 +11,8 @@ from rplvq import AffineInvariant, Recenter, RiemannianLVQ, SPDProjection, Train
 from rplvq.arrays import Samples, _threads, single_blas_thread
 from rplvq.costs import RSLVQ
 from rplvq.datasets import make_syn1
+from rplvq.features import region_covariances, trial_covariances
 from rplvq.manifolds import riemannian_mean
-from rplvq.preprocessing import region_covariances, trial_covariances
-from rplvq.training.solvers import minimize
 
 X, Y = make_syn1(n_per_class=6, random_state=0)
 
@@ -117,12 +116,7 @@ def test_means():
     assert_on_one(SEEN)
 
 
-def test_solvers_and_projection():
-    samples = Samples(X, Y)
-    state = Trainer(AffineInvariant(), sigma2=4.0).init(samples, 4, np.random.default_rng(0))
-    minimize("cg", AffineInvariant(), WatchingCost(), state, samples, max_iterations=2)
-    assert_on_one(SEEN)
-    SEEN.clear()
+def test_projection():
     SPDProjection(2, cost=WatchingCost(), max_iter=2).fit(X, Y)
     assert_on_one(SEEN)
 
@@ -140,7 +134,7 @@ def products(monkeypatch):
         return call
 
     monkeypatch.setattr(np.linalg, "eigh", watched(np.linalg.eigh))
-    monkeypatch.setattr("rplvq.preprocessing._covariances.adjoint", watched(np.conj))
+    monkeypatch.setattr("rplvq.features._covariances.adjoint", watched(np.conj))
     return seen
 
 
@@ -168,12 +162,11 @@ def test_compare_limits_any_estimator():
 
 def test_distributed_tasks():
     da = pytest.importorskip("dask.array")
-    from rplvq.distributed import DistributedLVQ, distributed_mean
+    from rplvq.distributed import DistributedLVQ
 
     samples = da.from_array(X, chunks=(12, 10, 10))
     model = DistributedLVQ(RiemannianLVQ(Watching(), batch_size=None, max_epochs=1)).fit(samples, Y)
     model.predict(samples).compute()
-    distributed_mean(Watching(), samples)
     assert_on_one(SEEN)
 
 

@@ -71,7 +71,7 @@ def test_report_holds_tables_and_picture(data, tmp_path, capsys):
 
 
 def test_files_are_written_by_their_suffix(data, tmp_path, capsys):
-    begins = {"a.txt": b"data:", "a.csv": b"estimator,", "a.md": b"- data", "a.tex": b"data:", "A.HTML": b"<div>"}
+    begins = {"a.txt": b"data:", "a.csv": b"estimator,", "a.md": b"- data", "A.TEX": b"data:"}
     begins |= {"a.png": b"\x89PNG", "a.svg": b"<?xml", "a.pdf": b"%PDF"}
     paths = [str(tmp_path / name) for name in begins]
     assert main(["compare", "--data", data, *FAST, "--metrics", "logeuclid", "--quiet", "--out", *paths]) == 0

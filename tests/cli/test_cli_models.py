@@ -39,7 +39,7 @@ def test_fit_writes_the_model_that_it_was_asked_for(model):
     loaded = load_model(model)
     assert loaded.classes_.tolist() == ["a", "b", "c", "d"]
     assert loaded.prototypes_.shape == (8, 4, 4)
-    assert (loaded.manifold, loaded.cost, loaded.sigma2_, loaded.n_epochs_) == ("log_euclidean", "plvq", 1.5, 2)
+    assert (loaded.metric, loaded.cost, loaded.sigma2_, loaded.n_epochs_) == ("log_euclidean", "plvq", 1.5, 2)
     assert loaded.random_state == 3
 
 
@@ -107,7 +107,7 @@ def test_info_as_text_and_json_say_the_same(model, capsys):
     text = capsys.readouterr().out
     assert found["classes"] == ["a", "b", "c", "d"]
     assert found["parameters"]["prototypes_per_class"] == 2
-    for line in ("classes: ['a', 'b', 'c', 'd']", "sigma2: 1.5", "  manifold: log_euclidean"):
+    for line in ("classes: ['a', 'b', 'c', 'd']", "sigma2: 1.5", "  metric: log_euclidean"):
         assert line in text.splitlines()
 
 

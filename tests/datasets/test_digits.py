@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from rplvq.arrays import logm
 from rplvq.datasets import load_digits_covariances
-from rplvq.preprocessing import grey5, region_covariances
+from rplvq.features import grey5, region_covariances
 
 
 def test_digits_are_region_covariances_of_scaled_features():

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import read_polsar
-from rplvq.preprocessing import boxcar
+from rplvq.features import boxcar
 
 SHAPE = (4, 5)
 CONFIG = "Nrow\n4\n---------\nNcol\n5\n---------\nPolarCase\nmonostatic\n---------\nPolarType\nfull\n"

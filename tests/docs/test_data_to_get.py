@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from examples.paper.data import coherency_matrices, load_arrays
-from rplvq.preprocessing import region_covariances
+from rplvq.features import region_covariances
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "api" / "datasets.md").read_text(encoding="utf-8")

@@ -21,7 +21,6 @@ from rplvq.datasets import make_syn1
 from rplvq.evaluation import Comparison
 from rplvq.preprocessing import StreamingPipeline
 from rplvq.schedules import InitialEvidence, blended_sigma2, free_numbers, half_median, likeliest_sigma2
-from rplvq.training.solvers import minimize
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -39,7 +38,7 @@ FUNCTIONS = [
     and getattr(module, name) not in PUBLIC
     and name != "mean_and_deviation"
 ]
-FUNCTIONS += [blended_sigma2, half_median, likeliest_sigma2, free_numbers, InitialEvidence, calibrated_loss, minimize]
+FUNCTIONS += [blended_sigma2, half_median, likeliest_sigma2, free_numbers, InitialEvidence, calibrated_loss]
 
 
 def load(name):
@@ -63,7 +62,7 @@ if importlib.util.find_spec("dask"):
 CLASSES = [part for part in [*PUBLIC, Comparison, StreamingPipeline, *DISTRIBUTED] if inspect.isclass(part)]
 CALLED_DIRECTLY = {
     *("Comparison", "DistributedLVQ", "Recenter", "RejectOption"),
-    *("Rescale", "RiemannianLVQ", "Rotate", "SPDProjection", "StreamingPipeline", "Trainer"),
+    *("RiemannianLVQ", "SPDProjection", "StreamingPipeline", "Trainer"),
 }
 """Classes whose methods users call; those of parts (manifolds, costs, schedules) are called by the trainer."""
 METHODS = [pytest.param(m, id=f"{c.__name__}.{name}") for c in CLASSES for name, m in members(c)]
@@ -214,7 +213,7 @@ def untrue_groups(part):
 
 def test_no_entry_describes_parameters_that_differ():
     shown = dict(documented())
-    assert {"AdaptiveStep.update", "make_syn2", "minimize", "Trainer.begin", "Trainer.step", "Window"} <= set(shown)
+    assert {"AdaptiveStep.update", "make_syn2", "Trainer.begin", "Trainer.step", "Window"} <= set(shown)
     assert {name: groups for name, part in shown.items() if (groups := list(untrue_groups(part)))} == {}
 
 
@@ -277,7 +276,7 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     assert "```text\n" + "\n".join(contract["layers"]) + "\n```" in text
     named = set(re.findall(r"\b(?:[a-z_]+/)+_?[a-z_]+\.py\b", text)) - {"tests/cases.py"}
     missing = {name for name in named if not (package / name).exists() and not (ROOT / name).exists()}
-    rooms = ("manifolds", "costs", "schedules", "preprocessing", "initializers")
+    rooms = ("manifolds", "costs", "schedules", "features", "preprocessing", "initializers")
     assert missing == {f"{room}/_name.py" for room in rooms} | {"examples/name.py"}
 
 

@@ -43,17 +43,17 @@ WEIGHTS[::9] = 0
 
 FACTORS = {
     "matrices": {
-        "affine-invariant": ({"manifold": "affine_invariant"}, REAL),
-        "affine-invariant, complex": ({"manifold": "affine_invariant"}, HERMITIAN),
-        "Log-Euclidean, complex": ({"manifold": "log_euclidean"}, HERMITIAN),
-        "log-Cholesky": ({"manifold": "log_cholesky"}, REAL),
-        "tangent": ({"manifold": "tangent"}, REAL),
-        "tangent, whitened, complex": ({"manifold": TangentSpace(whiten=True)}, HERMITIAN),
-        "Bures-Wasserstein, complex": ({"manifold": "bures_wasserstein"}, HERMITIAN),
-        "learned, complex": ({"manifold": "learned_log_euclidean"}, HERMITIAN),
-        "product": ({"manifold": Product([AffineInvariant(), LogEuclidean()])}, np.stack([REAL, REAL], axis=1)),
+        "affine-invariant": ({"metric": "affine_invariant"}, REAL),
+        "affine-invariant, complex": ({"metric": "affine_invariant"}, HERMITIAN),
+        "Log-Euclidean, complex": ({"metric": "log_euclidean"}, HERMITIAN),
+        "log-Cholesky": ({"metric": "log_cholesky"}, REAL),
+        "tangent": ({"metric": "tangent"}, REAL),
+        "tangent, whitened, complex": ({"metric": TangentSpace(whiten=True)}, HERMITIAN),
+        "Bures-Wasserstein, complex": ({"metric": "bures_wasserstein"}, HERMITIAN),
+        "learned, complex": ({"metric": "learned_log_euclidean"}, HERMITIAN),
+        "product": ({"metric": Product([AffineInvariant(), LogEuclidean()])}, np.stack([REAL, REAL], axis=1)),
         "product, learned, complex": (
-            {"manifold": Product([AffineInvariant(), LogEuclidean()], relevances="learned")},
+            {"metric": Product([AffineInvariant(), LogEuclidean()], relevances="learned")},
             np.stack([HERMITIAN, HERMITIAN[::-1]], axis=1),
         ),
     },

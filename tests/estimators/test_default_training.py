@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from rplvq import HeldOut, RiemannianLVQ
 from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances, make_syn2
-from rplvq.preprocessing import trial_covariances
+from rplvq.features import trial_covariances
 from rplvq.schedules import blended_sigma2, initial_evidence
 from tests.cases import EVERY
 from tests.problems import spd_classes, vector_classes

@@ -26,7 +26,7 @@ def objects(rng, per_class):
 
 
 def vectors(**settings):
-    return RiemannianLVQ(**({"manifold": "euclidean_vectors", "random_state": 0} | settings))
+    return RiemannianLVQ(**({"metric": "euclidean_vectors", "random_state": 0} | settings))
 
 
 def same(model, other):

@@ -44,7 +44,7 @@ def test_the_answers_are_those_of_the_batch(dtype, decision, n_classes):
 @pytest.mark.parametrize("manifold", ["log_euclidean", "log_cholesky", "euclidean", "learned_log_euclidean", "tangent"])
 def test_every_metric_takes_images(manifold):
     X, y = problem()
-    model = fitted(X, y, manifold=manifold)
+    model = fitted(X, y, metric=manifold)
     assert_array_equal(model.predict(as_image(X)), as_image(model.predict(X)))
 
 

@@ -49,7 +49,7 @@ def begun(classes=None, **params):
     ids=["affine_invariant", "affine_invariant, not compiled", "log_euclidean", "learned_log_euclidean"],
 )
 def test_a_late_class_is_learned(classes, manifold):
-    model = begun(classes, manifold=manifold)
+    model = begun(classes, metric=manifold)
     assert "a" not in model.predict(X)
     model.partial_fit(X[LATE], Y[LATE])
     assert model.classes_.tolist() == ["a", "b", "c"]

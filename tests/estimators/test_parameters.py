@@ -38,15 +38,20 @@ from rplvq import (
     StepDecay,
     StepSize,
 )
-from rplvq.preprocessing import trial_covariances
+from rplvq.features import trial_covariances
 from tests.problems import spd_classes, sphere_classes
 
 OTHER = {
-    "manifold": [
-        *("log_euclidean", AffineInvariant(), AffineInvariant(max_step_length=5), AffineInvariant(compiled=False)),
+    "metric": [
+        *(
+            "riemann",
+            "log_euclidean",
+            AffineInvariant(),
+            AffineInvariant(max_step_length=5),
+            AffineInvariant(compiled=False),
+        ),
         *(AffineInvariant(compiled=True), ProjectedEuclidean(tau=1e-3)),
     ],
-    "metric": ["riemann", "euclid", AffineInvariant(max_step_length=5)],
     "cost": ["plvq", RSLVQ(), PLVQ(), RSLVQ(priors=(0.4, 0.6))],
     "sigma2": [
         *(2.0, Constant(2.0), Annealed(), Annealed(0.5), Annealed(0.5, power=1), None),
@@ -84,7 +89,7 @@ EVERY_CHANGE = pytest.mark.parametrize(("name", "value"), CHANGES, ids=[f"{n}={v
 
 
 NAMES = [
-    *("manifold", "cost", "metric", "sigma2", "step_size", "prototypes_per_class", "class_weight", "init"),
+    *("metric", "cost", "sigma2", "step_size", "prototypes_per_class", "class_weight", "init"),
     *(
         "max_epochs",
         "batch_size",
@@ -104,8 +109,8 @@ ELSEWHERE = [
 ]
 
 
-def test_there_are_seventeen_parameters():
-    assert len(NAMES) == 17
+def test_there_are_sixteen_parameters():
+    assert len(NAMES) == 16
     assert list(DEFAULTS) == NAMES
     assert sorted(RiemannianLVQ().get_params()) == sorted(NAMES)
 
@@ -152,8 +157,8 @@ def test_models_that_differ_in_one_component_show_it():
 
 def test_deep_parameters_reach_into_parts():
     params = RiemannianLVQ(ProjectedEuclidean(tau=1e-3), RSLVQ(), sigma2=Annealed(0.5)).get_params()
-    assert params["manifold__tau"] == 1e-3
-    assert params["manifold__relative"] is False
+    assert params["metric__tau"] == 1e-3
+    assert params["metric__relative"] is False
     assert params["cost__priors"] is None
     assert params["sigma2__start"] == 0.5
     assert params["sigma2__power"] == 1.1
@@ -227,7 +232,7 @@ def test_parts_in_parts_have_parameters_too():
         {"sigma2__typo": 1},
         {"sigma2__start": -1.0},
         {"sigma2__start__deeper": 1},
-        {"manifold__tau": 1e-3},  # the manifold is a name here
+        {"metric__tau": 1e-3},  # the manifold is a name here
         {"max_epochs__value": 1},
         {"step_size__start": 0.1},  # None has no fields
         {"sigma2__": 1},
@@ -279,9 +284,9 @@ def problem():
 @pytest.mark.parametrize(
     "grid",
     [
-        {"manifold": ["affine_invariant", LogEuclidean(), "euclidean"], "cost": ["rslvq", PLVQ()]},
+        {"metric": ["affine_invariant", LogEuclidean(), "euclidean"], "cost": ["rslvq", PLVQ()]},
         {"sigma2__start": [0.5, 5.0], "sigma2__power": [1, 1.1], "prototypes_per_class": [1, {0: 1, 1: 2}]},
-        [{"manifold": [ProjectedEuclidean()], "manifold__tau": [1e-5, 1e-2]}, {"manifold": [AffineInvariant()]}],
+        [{"metric": [ProjectedEuclidean()], "metric__tau": [1e-5, 1e-2]}, {"metric": [AffineInvariant()]}],
         {"sigma2": [1.0, "auto", Annealed()], "init": ["mean", ClassKMeans()], "step_size": [None, StepDecay(0.1)]},
     ],
     ids=["manifold, cost", "schedule, prototypes", "floor", "parts"],
@@ -315,7 +320,7 @@ def search_and_check(model, grid, problem):
 
 
 def test_jobs_of_a_search_give_the_same(problem):
-    model, grid = RiemannianLVQ(max_epochs=2, random_state=0), {"manifold": ["riemann", LogEuclidean()]}
+    model, grid = RiemannianLVQ(max_epochs=2, random_state=0), {"metric": ["riemann", LogEuclidean()]}
     with parallel_config(backend="threading"):  # starting processes takes seconds
         alone, together = (GridSearchCV(model, grid, cv=3, n_jobs=jobs).fit(*problem) for jobs in (1, 2))
     assert_array_equal(alone.cv_results_["mean_test_score"], together.cv_results_["mean_test_score"])

@@ -46,10 +46,10 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("prototypes_per_class", {0: 1, 1: 1}, "prototypes_per_class has no entry for class 2"),
     ("prototypes_per_class", {0: 1, 1: 1, 2: 1, 9: 1}, "prototypes_per_class.*9, which is not among the classes"),
     *[("prototypes_per_class", value, "prototypes_per_class must be an integer") for value in (0, 1.5, True, "2", [1])],
-    ("manifold", "hyperbolic", "manifold='hyperbolic' is not known; choose from .*affine_invariant.*or pass an object"),
-    ("manifold", AffineInvariant, "manifold=.*AffineInvariant.* is a class, pass an instance"),
-    ("manifold", 3, "manifold=3 is not a Manifold: it lacks encode"),
-    ("manifold", RSLVQ(), "manifold=RSLVQ.* is not a Manifold: it lacks encode"),
+    ("metric", "hyperbolic", "metric='hyperbolic' is not known; choose from .*affine_invariant.*or pass an object"),
+    ("metric", AffineInvariant, "metric=.*AffineInvariant.* is a class, pass an instance"),
+    ("metric", 3, "metric=3 is not a Manifold: it lacks encode"),
+    ("metric", RSLVQ(), "metric=RSLVQ.* is not a Manifold: it lacks encode"),
     ("cost", "hinge", "cost='hinge' is not known; choose from .*plvq.*rslvq"),
     ("cost", RSLVQ, "cost=.*RSLVQ.* is a class, pass an instance"),
     ("cost", None, "cost=None is not a Cost"),
@@ -119,7 +119,7 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
         for value in (-1e-4, np.nan, True, "0", None)
     ],
     *[
-        ("manifold", part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
+        ("metric", part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
         for part, field, wanted in (
             (AffineInvariant, "max_step_length", "a positive number"),
             (LogEuclidean, "max_step_length", "a positive number"),
@@ -151,7 +151,7 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
         if not (value is None and wanted.endswith("None")) and not (type(value) is int and "integer" in wanted)
     ],
     ("growth", Grow, "at", "middle", "at must be 'mean' or 'sample', got 'middle'"),
-    ("manifold", AffineInvariant, "compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
+    ("metric", AffineInvariant, "compiled", "yes", "compiled must be 'auto', True or False, got 'yes'"),
 ]
 
 
@@ -238,7 +238,7 @@ def test_a_failed_call_draws_no_random_numbers(method):
 def test_a_fit_that_diverges_changes_nothing():
     model = fitted()
     step_size = StepSize(1e200, max_weight=None)
-    model.set_params(manifold="euclidean", sigma2=1e-3, step_size=step_size, max_epochs=3)
+    model.set_params(metric="euclidean", sigma2=1e-3, step_size=step_size, max_epochs=3)
     with np.errstate(all="ignore"):
         refuse(model, "fit", X, Y, error=FloatingPointError, match="training diverged in epoch 1")
 
@@ -252,7 +252,7 @@ class Undecodable(AffineInvariant):
 
 @pytest.mark.parametrize("start", [RiemannianLVQ, fitted])
 def test_a_geometry_that_fails_at_the_end_changes_nothing(start):
-    refuse(start().set_params(manifold=Undecodable()), "fit", X, Y, match="no way back")
+    refuse(start().set_params(metric=Undecodable()), "fit", X, Y, match="no way back")
 
 
 def test_a_first_batch_whose_geometry_fails_at_the_end_leaves_the_model_unfitted():

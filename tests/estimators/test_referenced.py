@@ -26,7 +26,6 @@ from rplvq import (
     RiemannianLVQ,
     SPDProjection,
     TangentSpace,
-    Trainer,
     compare,
     load_model,
 )
@@ -34,8 +33,6 @@ from rplvq.arrays import Samples, expm
 from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
-from rplvq.training import measure
-from rplvq.training.solvers import minimize
 from tests.cases import real_coordinates
 from tests.problems import spd_classes, vector_classes
 
@@ -91,7 +88,7 @@ def test_a_fit_learns_the_reference_once_from_the_distinct_samples_in_canonical_
     assert_array_equal(groups, wanted.targets)
     assert_array_equal(counts, np.full(len(y) - 1, 2.0))
     assert_allclose(model.trainer_.manifold.mean, X[1:].mean(axis=0))
-    assert model.manifold.mean is None
+    assert model.metric.mean is None
     assert_allclose(model.transform(X), np.linalg.norm(X[:, None] - model.prototypes_, axis=2), atol=1e-12)
     order = np.random.default_rng(0).permutation(len(y))
     again = clone(model).fit(X[order], words[order], weights[order])
@@ -304,7 +301,7 @@ def test_it_works_with_the_tools_of_scikit_learn_and_of_the_library(whiten):
     X, y = points()
     manifold = TangentSpace(whiten=whiten)
     model = RiemannianLVQ(manifold, max_epochs=2, random_state=0)
-    assert clone(model).get_params()["manifold__whiten"] is whiten
+    assert clone(model).get_params()["metric__whiten"] is whiten
     assert cross_val_score(model, X, y, cv=3).mean() > 0.6
     found = compare(X, y, ["tangent", manifold], cv=3, random_state=0)
     assert {"tangent rslvq", "TangentSpace rslvq", "TangentSpace MDM"} <= {row["estimator"] for row in found.rows}
@@ -312,17 +309,6 @@ def test_it_works_with_the_tools_of_scikit_learn_and_of_the_library(whiten):
     assert RejectOption(model, threshold=0.5).fit(X, y).predict(X).shape == y.shape
     for step in (Recenter(), SPDProjection(2)):
         assert make_pipeline(step, clone(model)).fit(X, y).score(X, y) > 0.6
-
-
-@BOTH
-def test_solvers_lower_the_cost(whiten):
-    X, y = points()
-    manifold, codes = TangentSpace(whiten=whiten).referenced(X, y)
-    samples, trainer = Samples(codes, y), Trainer(manifold, sigma2=1.0)
-    start = trainer.init(samples, 3, np.random.default_rng(0))
-    found = minimize("cg", manifold, trainer.cost, start, samples, max_iterations=20)
-    costs = [measure(manifold, trainer.cost, state, samples).cost for state in (start, found.state)]
-    assert costs[1] < costs[0]
 
 
 @BOTH
@@ -344,14 +330,6 @@ def test_a_distributed_fit_has_the_reference_and_the_prototypes_of_a_local_one(w
     broken[11] = 0
     with pytest.raises(ValueError, match=r"X\[11\] is not positive definite"):
         DistributedLVQ(model).fit(da.from_array(broken, chunks=(17, 3, 3)), y)
-
-
-def test_a_distributed_mean_without_a_reference_is_refused():
-    da = pytest.importorskip("dask.array")
-    from rplvq.distributed import distributed_mean
-
-    with pytest.raises(ValueError, match="has no reference yet"):
-        distributed_mean("tangent", da.from_array(points()[0], chunks=(30, 3, 3)))
 
 
 @BOTH

@@ -58,7 +58,7 @@ def fitted(manifold, X, y, weights=None, **settings):
 def assert_same(first, second):
     """Same prototypes, sigma2 and history, up to the order of additions."""
     # pymanopt's arccos resolves angles to 1.5e-8 only, so that class means on the sphere agree to that.
-    tolerance = 1e-7 if isinstance(first.manifold, FromPymanopt) else 1e-10
+    tolerance = 1e-7 if isinstance(first.metric, FromPymanopt) else 1e-10
     scale = np.abs(first.prototypes_).max()
     assert_allclose(second.prototypes_, first.prototypes_, rtol=tolerance, atol=tolerance * scale)
     assert_allclose(second.sigma2_, first.sigma2_, rtol=tolerance)

@@ -57,7 +57,7 @@ def model(**settings):
 
 def test_grids_reach_parts_by_name_and_by_object(data):
     grid = {
-        "manifold": ["affine_invariant", LogEuclidean()],
+        "metric": ["affine_invariant", LogEuclidean()],
         "cost": ["rslvq", GLVQ(), RSLVQ() + 0.1 * Representability()],
         "sigma2": ["auto", 0.5],
     }
@@ -68,12 +68,12 @@ def test_grids_reach_parts_by_name_and_by_object(data):
 
 
 def test_grids_reach_into_parts(data):
-    grid = {"riemannianlvq__sigma2__start": [0.5, 2.0], "riemannianlvq__manifold__max_step_length": [5.0]}
-    pipeline = make_pipeline(Recenter(), model(manifold=AffineInvariant(), sigma2=Annealed()))
+    grid = {"riemannianlvq__sigma2__start": [0.5, 2.0], "riemannianlvq__metric__max_step_length": [5.0]}
+    pipeline = make_pipeline(Recenter(), model(metric=AffineInvariant(), sigma2=Annealed()))
     search = GridSearchCV(pipeline, grid, cv=3).fit(*data)
     best = search.best_estimator_[-1]
     assert best.sigma2.start == search.best_params_["riemannianlvq__sigma2__start"]
-    assert best.manifold == AffineInvariant(max_step_length=5.0)
+    assert best.metric == AffineInvariant(max_step_length=5.0)
 
 
 def test_other_searches(data):
@@ -93,7 +93,7 @@ def test_other_searches(data):
 @pytest.mark.parametrize("voting", ["hard", "soft"])
 def test_votes(data, voting):
     X, y = data
-    members = [("ai", model()), ("le", model(manifold="logeuclid"))]
+    members = [("ai", model()), ("le", model(metric="logeuclid"))]
     vote = VotingClassifier(members, voting=voting).fit(X, y)
     assert vote.score(X, y) > 0.8
     if voting == "soft":
@@ -103,7 +103,7 @@ def test_votes(data, voting):
 
 def test_stacks(data):
     X, y = data
-    members = [("ai", model()), ("eu", model(manifold="euclid"))]
+    members = [("ai", model()), ("eu", model(metric="euclid"))]
     assert StackingClassifier(members, LogisticRegression(max_iter=500), cv=3).fit(X, y).score(X, y) > 0.8
 
 
@@ -132,7 +132,7 @@ def test_projection_then_classification(data):
 def test_vectors_in_meta_estimators_that_take_tables_only():
     X = np.random.default_rng(0).normal(size=(60, 3)) + np.repeat([[0.0], [2.0], [4.0]], 20, axis=0)
     y = np.repeat([0, 1, 2], 20)
-    vectors = model(manifold="euclidean_vectors")
+    vectors = model(metric="euclidean_vectors")
     assert OneVsRestClassifier(vectors).fit(X, y).score(X, y) > 0.7
     assert BaggingClassifier(vectors, 3, random_state=0).fit(X, y).score(X, y) > 0.7
 
@@ -190,8 +190,8 @@ def test_transform_can_give_a_table_with_names(data):
 
 PARTS = [
     model(),
-    model(manifold="logeuclid"),
-    model(manifold=AffineInvariant(max_step_length=3.0)),
+    model(metric="logeuclid"),
+    model(metric=AffineInvariant(max_step_length=3.0)),
     model(cost=GLVQ(steepness=2.0)),
     model(cost=RSLVQ() + 0.1 * Representability()),
     model(cost=RSLVQ() + 0.2 * Representability()),

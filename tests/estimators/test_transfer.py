@@ -291,7 +291,7 @@ def test_labels_and_samples_of_any_kind(subjects, kind):
         phase = np.exp(1j * np.arange(X.shape[1]))
         X = phase[:, None] * X * phase.conj()
     else:
-        X, model = np.log(np.diagonal(X, axis1=1, axis2=2)), lvq(manifold="euclidean_vectors")
+        X, model = np.log(np.diagonal(X, axis1=1, axis2=2)), lvq(metric="euclidean_vectors")
     fit, test = (subject != "carla") | first, (subject == "carla") & ~first
     transfer = TransferClassifier(model, target="carla").fit(X[fit], y[fit], subject[fit])
     assert_array_equal(transfer.classes_, np.unique(y))

@@ -129,11 +129,11 @@ def test_defaults_differ_in_the_metric_only():
         f"{metric} {kind}" for metric in ("affine_invariant", "log_euclidean") for kind in ("rslvq", "MDM")
     ]
     for name, model in models.items():
-        other = model.get_params() | {"manifold": None}
+        other = model.get_params() | {"metric": None}
         trained = name.endswith("rslvq")
-        twin = models["log_euclidean rslvq" if trained else "log_euclidean MDM"].get_params() | {"manifold": None}
+        twin = models["log_euclidean rslvq" if trained else "log_euclidean MDM"].get_params() | {"metric": None}
         assert other == twin
-        assert model.manifold == name.split()[0]
+        assert model.metric == name.split()[0]
         assert (model.max_epochs, model.prototypes_per_class) == ((7, 2) if trained else (0, 1))
 
 
@@ -201,7 +201,7 @@ def test_the_result_says_what_was_run(matrices):
     assert result.about["seed"] == "7"
     for name in ("rplvq 0", "numpy 2", "scipy 1", "scikit-learn 1", "Python 3", "numba "):
         assert name in result.about["versions"]
-    assert result.settings[1] == "RiemannianLVQ(manifold='logeuclid', max_epochs=0)"
+    assert result.settings[1] == "RiemannianLVQ(max_epochs=0, metric='logeuclid')"
     assert_allclose(result.sigma2[0, 0], result.fold_rows[0]["sigma2"])
     assert (result.sigma2 > 0).all()
 

@@ -198,7 +198,7 @@ def frobenius_difference(x, own, other):
 )
 def test_flat_metrics_split_by_entry(manifold, formula, dtype):
     matrices = spd(np.random.default_rng(3), 5, 3, dtype=dtype)
-    model = with_prototypes(matrices[3:], ["a", "b"], manifold=manifold)
+    model = with_prototypes(matrices[3:], ["a", "b"], metric=manifold)
     for x, found in zip(matrices, explain(model, matrices[:3]), strict=False):
         wanted = formula(x, model.prototypes_[found.own], model.prototypes_[found.other])
         assert found.filters is found.patterns is found.ratios is found.powers is None
@@ -298,7 +298,7 @@ def test_an_explanation_is_frozen():
 
 def test_a_decision_by_posterior_is_explained_only_where_the_margin_decides():
     prototypes = np.array([[-1.0], [1.2], [1.3]])
-    model = with_prototypes(prototypes, ["a", "b", "b"], manifold="euclidean_vectors", sigma2=5.0, decision="posterior")
+    model = with_prototypes(prototypes, ["a", "b", "b"], metric="euclidean_vectors", sigma2=5.0, decision="posterior")
     X = np.array([[3.0], [0.0]])
     assert model.predict(X).tolist() == ["b", "b"]  # two far prototypes outweigh a nearer one
     assert explain(model, X[:1])[0].label == "b"

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from rplvq import RejectOption, RiemannianLVQ, compare
 from rplvq.datasets import load_digits_covariances, make_syn1
 from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
-from rplvq.plotting import plot_accuracy_reject, plot_reliability
+from rplvq.plotting import plot_accuracy_reject
 from rplvq.preprocessing import Recenter
 from tests.problems import vector_classes
 
@@ -381,8 +381,4 @@ def test_pictures_show_the_curves():
     ax = plot_accuracy_reject(curve, label="a")
     assert_allclose(ax.lines[0].get_xdata()[1:], curve.coverage)
     assert ax.get_legend_handles_labels()[1] == [f"a (area {curve.area:.3f})"]
-    found = reliability([0, 1, 1], [[0.9, 0.1], [0.1, 0.9], [0.6, 0.4]], [0, 1])
-    ax = plot_reliability(found, label="b")
-    assert_allclose(ax.lines[1].get_ydata(), found.accuracy)
-    assert plot_reliability(found).get_legend() is None
     assert plot_accuracy_reject(curve).get_ylabel() == "accuracy of the answers"

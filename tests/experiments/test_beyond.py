@@ -7,17 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from examples.beyond import (
-    alignment,
-    recentering,
-    rejection,
-    report,
-    report_default,
-    report_summary,
-    stream,
-    transfer,
-    votes,
-)
+from examples.beyond import recentering, rejection, report, report_default, report_summary, stream, transfer, votes
 from examples.beyond.__main__ import EXPERIMENTS, RESULTS
 from examples.paper import data
 from examples.paper.runner import load, pending, run
@@ -36,18 +26,6 @@ def test_views_of_the_second_session_differ_and_are_kept(tmp_path):
     assert len(set(kappas)) == 3
     assert min(kappas) > 0.4
     assert pending(jobs, tmp_path) == []
-
-
-@needs_bci
-def test_aligned_sessions_are_scored(tmp_path):
-    records = {record["method"]: record["result"] for record in run(alignment.smoke(), folder=tmp_path, verbose=0)}
-    assert list(records) == list(alignment.VIEWS)
-    alone = records.pop(alignment.ALONE)["mean_kappa"]
-    assert min(record["mean_kappa"] for record in records.values()) > max(0.6, alone)
-    assert len({record["mean_kappa"] for record in records.values()}) > 1
-    data = alignment.prepared("session 2", 3, 5, "Recenter")
-    assert len(data.y_train) == 288 + 4 * 5
-    assert len(data.y_test) == 288 - 4 * alignment.KEPT
 
 
 @needs_bci

@@ -1,19 +1,17 @@
-"""The experiments of examples/beyond on step sizes and solvers."""
+"""The experiments of examples/beyond on step sizes."""
 
 from __future__ import annotations
 
 import pytest
 
-from examples.beyond import batches, solvers, steps
+from examples.beyond import batches, steps
 from examples.paper import runner
 
 pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
 
 
 @pytest.mark.parametrize(
-    ("module", "names"),
-    [(steps, steps.RULES), (batches, batches.METHODS), (solvers, solvers.METHODS)],
-    ids=["steps", "batches", "solvers"],
+    ("module", "names"), [(steps, steps.RULES), (batches, batches.METHODS)], ids=["steps", "batches"]
 )
 def test_smoke_trains_every_method_through_the_runner(module, names, tmp_path):
     jobs = module.smoke()
@@ -27,7 +25,7 @@ def test_smoke_trains_every_method_through_the_runner(module, names, tmp_path):
     assert runner.pending(jobs, tmp_path) == []
 
 
-@pytest.mark.parametrize("module", [steps, batches, solvers])
+@pytest.mark.parametrize("module", [steps, batches])
 def test_jobs_have_files_of_their_own(module):
     jobs = module.jobs()
     assert len({runner.path_of("", job) for job in jobs}) == len(jobs)

@@ -8,7 +8,7 @@ import pytest
 from examples.paper import data, eth80, eth80_clusters, runner
 from examples.paper.eth80_images import load_folder
 from examples.paper.relatives import RELATIVES
-from rplvq.preprocessing import region_covariances
+from rplvq.features import region_covariances
 
 pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
 

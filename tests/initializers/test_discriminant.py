@@ -201,7 +201,7 @@ def test_without_the_candidate_the_default_is_as_before():
         {"prototypes_per_class": 2},
         {"init": "kmeans"},
         {"init": "discriminant"},
-        {"manifold": "whitened_tangent"},
+        {"metric": "whitened_tangent"},
         {"growth": []},
     ],
     ids=str,

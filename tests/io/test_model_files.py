@@ -279,5 +279,5 @@ def test_same_model_same_bytes_and_readable_without_the_library(path: pathlib.Pa
     header = json.loads(members.pop("header").tobytes())
     assert_array_equal(members["prototypes_"], MODEL.prototypes_)
     assert_array_equal(members["history_.cost"], MODEL.history_["cost"])
-    assert header["parameters"]["manifold"] == "affine_invariant"
+    assert header["parameters"]["metric"] == "affine_invariant"
     assert set(header["versions"]) == {"rplvq", "numpy", "scikit-learn", "python"}

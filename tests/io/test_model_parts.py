@@ -101,10 +101,10 @@ def path(tmp_path: pathlib.Path) -> pathlib.Path:
 
 def test_registered_parts_come_back(path: pathlib.Path) -> None:
     cost = Weighted(np.array([1.0, 2.0, 0.5, 1.0]), RSLVQ(priors=[0.1, 0.2, 0.3, 0.4]), {"by": "hand", 3: (1, None)})
-    model = fitted(manifold=Carrying(), cost=cost)
+    model = fitted(metric=Carrying(), cost=cost)
     save_model(model, path)
     again = load_model(path)
-    assert again.manifold == Carrying()
+    assert again.metric == Carrying()
     assert again.cost == cost
     assert_array_equal(again.cost.class_weights, cost.class_weights)
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -112,14 +112,14 @@ def test_registered_parts_come_back(path: pathlib.Path) -> None:
 
 
 def test_part_that_the_loading_program_does_not_know(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_model(fitted(manifold=Carrying()), path)
+    save_model(fitted(metric=Carrying()), path)
     monkeypatch.delitem(registry._REGISTERED, "Carrying")
     with pytest.raises(ModelFileError, match="part 'Carrying' that is not known here: import the module"):
         load_model(path)
 
 
 def test_part_that_has_other_fields_now(path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    save_model(fitted(manifold=Carrying()), path)
+    save_model(fitted(metric=Carrying()), path)
 
     @attrs.frozen
     class Other:

@@ -229,9 +229,9 @@ def test_classes_that_different_factors_tell_apart_need_local_relevances():
     unseen, truth = own_factors(100, 200)
     scores = {}
     for relevances in (None, "learned", "local"):
-        model = local_model().set_params(manifold__relevances=relevances).fit(points, y)
+        model = local_model().set_params(metric__relevances=relevances).fit(points, y)
         scores[relevances] = model.score(unseen, truth)
-    relevances = model.manifold.relevances_of(model.state_.prototypes)
+    relevances = model.metric.relevances_of(model.state_.prototypes)
     assert_array_equal(relevances.argmax(axis=1), [0, 1, 2])
     assert_allclose(relevances.mean(axis=1), 1, rtol=1e-12)
     assert relevances.max(axis=1).min() > 2
@@ -325,8 +325,8 @@ def test_cross_validation_grids_and_pipelines_take_products():
     product = Product([LE, LE])
     model = RiemannianLVQ(product, sigma2=0.5, step_size=0.1, max_epochs=2, random_state=0)
     assert cross_val_score(model, both, y, cv=3).shape == (3,)
-    grid = GridSearchCV(model, {"manifold__relevances": [None, [1.0, 0.0], "learned"]}, cv=3).fit(both, y)
-    assert grid.best_params_["manifold__relevances"] == [1.0, 0.0]
+    grid = GridSearchCV(model, {"metric__relevances": [None, [1.0, 0.0], "learned"]}, cv=3).fit(both, y)
+    assert grid.best_params_["metric__relevances"] == [1.0, 0.0]
     step = FunctionTransformer(lambda stacked: product.pack([stacked[:, 0], stacked[:, 1]]))
     piped = make_pipeline(step, model).fit(both, y)
     assert_array_equal(piped.predict(both), model.fit(both, y).predict(both))

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from rplvq import Recenter, Rescale, RiemannianLVQ, Rotate, SPDProjection
+from rplvq import Recenter, RiemannianLVQ, SPDProjection
 from rplvq.datasets import make_syn1
 from rplvq.preprocessing import StreamingPipeline
 from tests.problems import vector_classes
@@ -53,14 +53,14 @@ def answers(pipeline, batches):
 
 @pytest.mark.parametrize("n_fitted", [48, 0])
 def test_it_does_what_the_loop_by_hand_does(n_fitted):
-    """Three transformers, two of which learn, with weights and late classes; with a fit before the stream and without.
+    """Two transformers, one of which learns, with weights and late classes; with a fit before the stream and without.
 
     Every second sample is of a group that the first call has met.
     """
     X, y, batches = sessions()
     rng = np.random.default_rng(1)
     unweighted = RiemannianLVQ().set_fit_request(sample_weight=False)
-    steps = [Recenter(online=True), Rescale(online=True), SPDProjection(3, max_iter=3, classifier=unweighted)]
+    steps = [Recenter(online=True), SPDProjection(3, max_iter=3, classifier=unweighted)]
     pipeline, model = streaming(*map(clone, steps)), weighted_lvq()
     first = X, y, np.array(["monday"] * 48)
     if n_fitted:
@@ -68,7 +68,7 @@ def test_it_does_what_the_loop_by_hand_does(n_fitted):
         model.fit(pipeline[:-1].transform(X), y)
         steps = [pickle.loads(pickle.dumps(step)) for _, step in pipeline.steps[:-1]]
         first = X[:0], y[:0], np.array([])
-    recenter, rescale, projection = steps
+    recenter, projection = steps
     for index, (X, y, groups) in enumerate([first, *batches]):
         if not len(X):
             continue
@@ -78,20 +78,16 @@ def test_it_does_what_the_loop_by_hand_does(n_fitted):
         pipeline.partial_fit(X, y, classes=classes, sample_weight=weights, groups=groups)
         if index == 0:
             centered = recenter.fit_transform(X, groups=groups)
-            scaled = rescale.fit_transform(centered, groups=groups)
-            small = projection.fit_transform(scaled, y)
+            small = projection.fit_transform(centered, y)
         else:
             centered = recenter.transform(X, groups=groups)
-            scaled = rescale.transform(centered, groups=groups)
-            small = projection.transform(scaled)
-            rescale.partial_fit(centered, groups=groups)
+            small = projection.transform(centered)
             recenter.partial_fit(X, groups=groups)
         model.partial_fit(small, y, classes=classes, sample_weight=weights)
     found = pipeline.named_steps
     assert_array_equal(found["riemannianlvq"].prototypes_, model.prototypes_)
     assert found["riemannianlvq"].history_["cost"].tolist() == model.history_["cost"].tolist()
     assert_array_equal(found["recenter"].running_["monday"][0], recenter.running_["monday"][0])
-    assert found["rescale"].running_ == rescale.running_
     assert_array_equal(found["spdprojection"].components_, projection.components_)
     assert pipeline.classes_.tolist() == classes
 
@@ -137,7 +133,7 @@ def refused(batch):
 @pytest.mark.parametrize("fitted", [True, False])
 def test_a_batch_that_a_step_refuses_changes_no_step(fitted):
     X, y, batches = sessions()
-    pipeline = streaming(Recenter(online=True), Rescale(online=True))
+    pipeline = streaming(Recenter(online=True))
     start = {} if fitted else {"classes": np.unique(y)}
     if fitted:
         pipeline.fit(X, y)
@@ -158,7 +154,7 @@ def test_a_batch_that_a_step_refuses_changes_no_step(fitted):
 
 def test_a_step_that_is_not_online_refuses_the_batch_and_says_what_to_do():
     X, y, _ = sessions()
-    pipeline = streaming(Recenter(online=True), Rescale()).fit(X, y)
+    pipeline = streaming(Recenter()).fit(X, y)
     before = pickle.dumps(pipeline)
     with pytest.raises(ValueError, match="partial_fit needs a fit with online=True"):
         pipeline.partial_fit(X[:6], y[:6])
@@ -184,15 +180,6 @@ def test_a_stream_may_begin_with_one_class():
         pipeline.partial_fit(X[rows], y[rows], classes=[0, 1, 2, 3])
     assert pipeline.score(X, y) > 0.5
     assert set(pipeline["riemannianlvq"].prototype_labels_) == {0, 1, 2, 3}
-
-
-def test_rotate_stays_as_fit_left_it():
-    X, y, batches = sessions()
-    groups = np.tile(["target", "source"], 24)
-    pipeline = streaming(Recenter(online=True), Rotate("target")).fit(X, y, groups=groups)
-    before = pickle.dumps(pipeline["rotate"])
-    answers(pipeline, batches)
-    assert pickle.dumps(pipeline["rotate"]) == before
 
 
 def test_everything_else_is_as_in_a_pipeline():

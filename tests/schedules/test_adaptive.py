@@ -100,7 +100,7 @@ def test_every_geometry_descends(case, batch_size):
     y = (manifold.sqdist(manifold.encode(points)[:1], manifold.encode(points))[:, 0] > 0.8).astype(int)
     y[:2] = 0, 1
     model = trained(
-        points, y, max_epochs=15, sigma2=0.5, manifold=manifold, batch_size=batch_size, callbacks=[EpochScore()]
+        points, y, max_epochs=15, sigma2=0.5, metric=manifold, batch_size=batch_size, callbacks=[EpochScore()]
     )
     means = RiemannianLVQ(manifold, sigma2=0.5, max_epochs=0).fit(points, y)
     began = -means.predict_log_proba(points)[np.arange(len(y)), y].sum()
@@ -122,7 +122,7 @@ def test_scaling_the_data_scales_nothing_else():
     """In other units of flat data the steps are the same steps."""
     X, y = vector_classes()
     models = [
-        trained(f * X, y, AdaptiveStep(), manifold="euclidean_vectors", sigma2=float(f * f)) for f in (1, 1e-6, 1e6)
+        trained(f * X, y, AdaptiveStep(), metric="euclidean_vectors", sigma2=float(f * f)) for f in (1, 1e-6, 1e6)
     ]
     for model, factor in zip(models, (1, 1e-6, 1e6), strict=True):
         np.testing.assert_allclose(model.prototypes_, factor * models[0].prototypes_, rtol=1e-6)

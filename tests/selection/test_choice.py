@@ -42,8 +42,8 @@ from rplvq.datasets import make_syn1, make_syn2
 from rplvq.manifolds import riemannian_mean
 from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
 from rplvq.selection import Choice, Tried, choose, enough_epochs
-from rplvq.selection._candidates import AMOUNT, make_fold
-from rplvq.selection._choice import FEWEST_EPOCHS, MOST_TRIED, MOST_VISITS
+from rplvq.selection._candidates import AMOUNT, make_folds
+from rplvq.selection._choice import FEWEST_EPOCHS, MOST_TRIED, MOST_VISITS, TRIAL_EPOCHS
 from rplvq.selection._folds import deal_folds
 from rplvq.selection._race import MIN_HELD_OUT
 from tests.cases import EVERY
@@ -63,13 +63,9 @@ def plan_of(rule=None, targets=Y, weights=None, cost=None, must_train=False, sam
     evidence = initial_evidence(trainer.manifold, trainer.cost, *first, samples)
     rng = np.random.default_rng(1)
     before = rng.bit_generator.state
-    plan = choose(rule or HeldOut(), trainer, first[0], evidence, samples, n_classes, rng, must_train=must_train)
+    plan = choose(rule or HeldOut(), trainer, first[0], evidence, samples, rng, must_train=must_train)
     assert rng.bit_generator.state == before
     return plan, evidence
-
-
-def without_time(choice):
-    return choice._replace(tried=tuple(one._replace(seconds=0.0) for one in choice.tried))
 
 
 def dealt(samples, labels):
@@ -138,7 +134,8 @@ def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule,
     named = {"auto": blended_sigma2(evidence), "half_median": evidence.half_median}
     wanted = [value for value in rule.candidates if value != "discriminant"]  # these vectors have none
     assert [one.name for one in choice.tried] == [str(value) for value in wanted]
-    n_epochs, is_ours = max(max_epochs // 2, 1), step_size in ("auto", None, StepSize(max_weight=0.5))
+    is_ours = step_size in ("auto", None, StepSize(max_weight=0.5))
+    n_epochs = min(max_epochs, TRIAL_EPOCHS) if is_ours else max(max_epochs // 2, 1)
     for number, (one, value) in enumerate(zip(choice.tried, wanted, strict=True)):
         sqdist, folds = [], all_folds[: one.n_folds]
         held_out = np.concatenate([held for _, held in folds])
@@ -167,7 +164,6 @@ def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule,
         loss, error, recalibrated = judged_by_hand(np.concatenate(sqdist), Y[held_out], own)
         assert one.loss == pytest.approx(loss, rel=1e-7)
         assert one.error == pytest.approx(error, rel=1e-12)
-        assert one.n_epochs == (0 if value == "untrained" else n_epochs)
         assert one.amount == (0 if value == "untrained" else AMOUNT) or (np.isnan(one.amount) and not is_ours)
         if value != "untrained":
             assert one.sigma2 == pytest.approx(schedule(0, max_epochs), rel=1e-9)
@@ -187,15 +183,15 @@ def test_the_means_of_folds_do_not_know_the_held_out_samples(manifold, spread):
     S, y = spd_classes(per_class=12, n=4, n_classes=3, spread=spread)
     samples, trainer = Samples(manifold.encode(S), y), Trainer(manifold)
     first, labels = trainer.first_prototypes(samples, 3, np.random.default_rng(0))
-    near = attrs.evolve(trainer, initializer=trainer.initializer.near(first, labels))
-    for kept, held in deal_folds(samples, labels, np.random.default_rng(0)):
-        found = make_fold(near, samples, kept, held, 3, 0).first[0]
+    dealt_rows = deal_folds(samples, labels, np.random.default_rng(0))
+    for fold in make_folds(trainer, samples, first, labels, dealt_rows, 0):
+        found, kept = fold.first[0], fold.rows
         for label in range(3):
             own = samples.codes[kept][y[kept] == label]
             exact = riemannian_mean(manifold, own, np.ones(len(own))).code[None]
-            scale = manifold.sqdist(exact, own).mean()
-            assert manifold.sqdist(exact, found[label : label + 1]).item() < 0.002**2 * scale
-            assert manifold.sqdist(exact, first[label : label + 1]).item() > 0.05**2 * scale
+            moved, off = (manifold.sqdist(exact, all_[label : label + 1]).item() ** 0.5 for all_ in (first, found))
+            assert off < 0.05 * moved  # about 1 %, and more where the space is strongly curved
+            assert moved > 0.05 * manifold.sqdist(exact, own).mean() ** 0.5
 
 
 def test_many_samples_are_tried_by_a_part_of_them():
@@ -210,7 +206,7 @@ def test_many_samples_are_tried_by_a_part_of_them():
 
     choice = plan_of(HeldOut([0.5, 1.0]), samples=samples, max_epochs=2, cost=counting)[0].choice
     n_folds = sum(one.n_folds for one in choice.tried)
-    assert sum(size for size in seen if size == 1) == n_folds * MOST_TRIED * 3 // 4
+    assert sum(size for size in seen if size == 1) == n_folds * MOST_TRIED * 3 // 4 * min(2, TRIAL_EPOCHS)
 
 
 def test_prototypes_are_made_for_the_folds_that_are_tried_and_for_the_fit():
@@ -235,7 +231,7 @@ def test_a_fit_is_the_one_that_its_trials_chose_to_the_bit(make, rule):
     model = RiemannianLVQ("log_euclidean", sigma2=rule, random_state=0).fit(S, y)
     choice = model.choice_
     chosen, settings = choice.tried[choice.winner], {"sigma2": model.state_.sigma2}
-    assert (chosen.name, chosen.n_epochs > 0) == (choice.chosen, choice.trains)
+    assert (chosen.name, chosen.amount > 0) == (choice.chosen, choice.trains)
     if choice.trains:
         settings["step_size"] = Share(amount=chosen.amount)
         assert chosen.sigma2 == model.state_.sigma2
@@ -289,14 +285,14 @@ def test_rules_of_growth_train_and_their_trials_do_not_grow():
     rule = HeldOut(["auto", "half_median"])
     model = RiemannianLVQ(sigma2=rule, max_epochs=8, growth=[Grow(every=1, gain=None)], random_state=0).fit(S, y)
     plain = clone(model).set_params(growth=()).fit(S, y)
-    assert without_time(model.choice_) == without_time(plain.choice_)
+    assert model.choice_ == plain.choice_
     assert model.n_epochs_ == 8
     assert len(model.prototypes_) > len(plain.prototypes_) == 4
 
 
 def test_training_that_diverges_is_no_candidate():
     choice = plan_of(VALUES, step_size=StepSize(3e2, max_weight=None))[0].choice
-    losses = [one.loss for one in choice.tried if one.n_epochs]
+    losses = [one.loss for one in choice.tried if one.name != "untrained"]
     assert np.isinf(losses).any()
     assert not np.isnan(losses).any()
     assert (choice.chosen, choice.trains, choice.winner) == ("untrained", False, 3)
@@ -362,10 +358,9 @@ def test_the_loss_of_the_chosen_one_is_that_on_the_same_folds():
     S, y = make_syn1(60, random_state=0)
     tried = RiemannianLVQ("log_euclidean", sigma2=HeldOut([1e-3, 0.3, 100.0]), random_state=0).fit(S, y).choice_.tried
     assert len({one.n_folds for one in tried}) > 1
-    most = max(tried, key=lambda one: one.n_folds)
+    (won,) = (one for one in tried if one.standard_error == 0)
     for one in tried:
-        assert (one.loss_of_chosen == most.loss) == (one.n_folds == most.n_folds)
-        assert (one.standard_error == 0) == (one is most)
+        assert (one.loss_of_chosen == won.loss) == (one.n_folds == won.n_folds)
 
 
 @pytest.mark.parametrize("rule", ["auto", HeldOut([0.3, "half_median", Annealed(power=1.0), "untrained"])], ids=repr)
@@ -398,7 +393,7 @@ def test_a_resumed_fit_has_the_choice_of_the_one_that_ended(tmp_path):
     resumed = clone(whole).fit(S, y, resume=path)
     assert_array_equal(resumed.prototypes_, whole.prototypes_)
     assert (resumed.sigma2_, resumed.step_size_) == (whole.sigma2_, whole.step_size_)
-    assert without_time(resumed.choice_) == without_time(whole.choice_)
+    assert resumed.choice_ == whole.choice_
 
 
 # --- the order of the samples, and weights
@@ -415,7 +410,7 @@ def test_a_seed_gives_the_same_bits_in_any_order(weighted, init):
     again = clone(model).fit(S[order], y[order], None if weights is None else weights[order])
     assert_array_equal(first.prototypes_, again.prototypes_)
     assert first.sigma2_ == again.sigma2_
-    assert without_time(first.choice_) == without_time(again.choice_)
+    assert first.choice_ == again.choice_
 
 
 @pytest.mark.parametrize("rule", ["auto", HeldOut(["half_median", 0.3, "untrained"])], ids=repr)
@@ -428,7 +423,7 @@ def test_an_integer_weight_is_a_repetition(rule):
     assert (first.chosen, first.trains, first.winner) == (other.chosen, other.trains, other.winner)
     for one, two in zip(first.tried, other.tried, strict=True):
         assert one.name == two.name
-        assert_allclose(one[1:-1], two[1:-1], rtol=1e-9, atol=1e-12)
+        assert_allclose(one[1:], two[1:], rtol=1e-9, atol=1e-12)
     assert weighted.sigma2_ == pytest.approx(repeated.sigma2_, rel=1e-12)
     assert_allclose(weighted.prototypes_, repeated.prototypes_, rtol=1e-9, atol=1e-12)
 

@@ -61,7 +61,7 @@ def test_fits_are_plain_until_they_would_have_saved_the_time_of_compiling(called
 
 
 def test_plain_fits_give_the_bits_of_compiled_false(called):
-    expected = fit(manifold=AffineInvariant(compiled=False)).prototypes_
+    expected = fit(metric=AffineInvariant(compiled=False)).prototypes_
     np.testing.assert_array_equal(fit().prototypes_, expected)
 
 
@@ -111,11 +111,11 @@ def test_batches_decide_for_their_own_kernel(called, monkeypatch):
 
 
 def test_true_compiles_at_once_and_false_never(called):
-    fit(manifold=AffineInvariant(compiled=True))
+    fit(metric=AffineInvariant(compiled=True))
     assert called.count("run_steps") == 2
     assert set(called) == {"run_steps", "batch_eigenvalues"}
     called.clear()
-    fit(manifold=AffineInvariant(compiled=False))
+    fit(metric=AffineInvariant(compiled=False))
     assert not called
 
 

@@ -19,7 +19,7 @@ from rplvq import (
     LogEuclidean,
     RiemannianLVQ,
 )
-from rplvq.arrays import expm, powm, rank_tolerance
+from rplvq.arrays import expm, logm, rank_tolerance
 from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.manifolds import InverseFactors, flat_connect, flat_move, flat_sqdist
 from rplvq.training import decoded, edge_trouble, step_trouble, warn_of
@@ -198,7 +198,7 @@ class PowerEuclidean:
         return expm(self.power * LogEuclidean().encode(points)) / self.power
 
     def decode(self, codes):
-        return powm(self.power * codes, 1 / self.power)
+        return expm(logm(self.power * codes) / self.power)
 
     def sqdist(self, prototypes, samples):
         return flat_sqdist(prototypes, samples)

@@ -193,7 +193,7 @@ def test_held_out_samples_are_stratified_and_not_trained_on(weighted):
         return RSLVQ()(sqdist, targets, labels, sigma2)
 
     trained: list[float] = []
-    held = {"manifold": "euclidean_vectors", "cost": cost, "sigma2": 1.0, "max_epochs": 1, "random_state": 0}
+    held = {"metric": "euclidean_vectors", "cost": cost, "sigma2": 1.0, "max_epochs": 1, "random_state": 0}
     stopping(init=(X[:1].repeat(2, 0), [0, 1]), step_size=1e-12, **held).fit(X, y, weights)
     assert seen == [([0, 0, 0, 1, 1, 1], 6)] * 2  # before and after the epoch
     every = ((X - X[0]) ** 2).sum(axis=1)

@@ -199,13 +199,13 @@ def fitted(growth, **params):
 
 @pytest.mark.parametrize("manifold", ["affine_invariant", "log_euclidean", LearnedLogEuclidean()], ids=str)
 def test_a_fit_grows_to_the_clusters_of_its_classes(manifold):
-    plain = fitted((), manifold=manifold)
-    model = fitted([Grow(at_most=2, every=2)], manifold=manifold)
+    plain = fitted((), metric=manifold)
+    model = fitted([Grow(at_most=2, every=2)], metric=manifold)
     assert_array_equal(model.history_["n_prototypes"][:3], [2, 2, 3])
     assert model.history_["n_prototypes"][-1] in (3, 4)
     assert len(model.prototypes_) == len(model.prototype_labels_) == model.history_["n_prototypes"][-1]
     assert model.score(X, Y) > plain.score(X, Y) + 0.1
-    assert_array_equal(fitted([Grow(at_most=2, every=2)], manifold=manifold).prototypes_, model.prototypes_)
+    assert_array_equal(fitted([Grow(at_most=2, every=2)], metric=manifold).prototypes_, model.prototypes_)
 
 
 def test_too_many_prototypes_are_pruned():
@@ -218,7 +218,7 @@ def test_growing_compiled_and_plain_are_the_same():
     if compiled_kernels() is None:
         pytest.skip("numba is not installed")
     rules = [Grow(every=2, gain=None), Prune(every=4, rise=0.01)]
-    plain, compiled = (fitted(rules, manifold=AffineInvariant(compiled=which)) for which in (False, True))
+    plain, compiled = (fitted(rules, metric=AffineInvariant(compiled=which)) for which in (False, True))
     assert_array_equal(plain.history_["n_prototypes"], compiled.history_["n_prototypes"])
     assert len(set(plain.history_["n_prototypes"])) > 2
     assert_allclose(compiled.prototypes_, plain.prototypes_, rtol=1e-6)

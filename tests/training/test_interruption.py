@@ -12,7 +12,7 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from tests.problems import refuse, snapshot, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
-SETTINGS = {"manifold": AffineInvariant(compiled=False), "max_epochs": 6, "random_state": 0, "sigma2": 1.0}
+SETTINGS = {"metric": AffineInvariant(compiled=False), "max_epochs": 6, "random_state": 0, "sigma2": 1.0}
 
 
 def press(*args, **kwargs):
@@ -43,9 +43,9 @@ def interrupted(epochs, **settings):
 
 
 @pytest.mark.parametrize("epochs", [1, 4])
-@pytest.mark.parametrize("manifold", [SETTINGS["manifold"], "log_euclidean", "euclidean"], ids=str)
+@pytest.mark.parametrize("manifold", [SETTINGS["metric"], "log_euclidean", "euclidean"], ids=str)
 def test_the_last_whole_epoch_is_kept(manifold, epochs):
-    model, stopped = interrupted(epochs, manifold=manifold)
+    model, stopped = interrupted(epochs, metric=manifold)
     assert model.n_epochs_ == epochs
     assert_array_equal(model.prototypes_, stopped.prototypes_)
     assert_array_equal(model.history_["cost"], stopped.history_["cost"])

@@ -139,7 +139,7 @@ class Laid(NamedTuple):
 
     @property
     def like(self) -> tuple[float, ...]:
-        """The argument that gives vectors their width."""
+        """A tuple of zeros, whose length tells a kernel how many numbers its vectors hold."""
         return (0.0,) * self.width
 
     @property

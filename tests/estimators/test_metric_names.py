@@ -1,4 +1,4 @@
-"""``metric`` is another name of ``manifold``, everywhere an estimator is used."""
+"""The parameter ``metric`` and the names of parts, everywhere an estimator is used."""
 
 from __future__ import annotations
 
@@ -16,22 +16,41 @@ from rplvq import AffineInvariant, Checkpoint, LogEuclidean, RejectOption, Riema
 from rplvq.costs import COSTS, CostName
 from rplvq.estimators._names import INITIALIZERS, InitName
 from rplvq.evaluation import BASELINES, CRITERIA, TESTS, BaselineName, CriterionName, TestName, calibrate_sigma2
+from rplvq.io._archive import open_archive, seal_archive
 from rplvq.manifolds import MANIFOLDS, MetricName
-from rplvq.training.solvers import SOLVERS, SolverName
 from tests.problems import spd_classes, sphere_classes
 
 X, Y = spd_classes(n_classes=3, per_class=12)
 QUICK = {"sigma2": 1.0, "max_epochs": 3, "random_state": 0}
 
 
-@pytest.mark.parametrize("metric", [*MANIFOLDS, LogEuclidean(), AffineInvariant(max_step_length=2.0)], ids=str)
-def test_metric_trains_as_manifold_does(metric):
+@pytest.mark.parametrize("metric", MANIFOLDS)
+def test_a_name_may_have_hyphens_and_capitals(metric):
     points = np.log(np.einsum("nii->ni", X)) if metric == "euclidean_vectors" else X
-    alias, usual = RiemannianLVQ(metric=metric, **QUICK), RiemannianLVQ(metric, **QUICK)
-    assert_array_equal(alias.fit(points, Y).prototypes_, usual.fit(points, Y).prototypes_)
-    assert alias.trainer_.manifold == usual.trainer_.manifold
-    assert get_tags(alias).input_tags == get_tags(usual).input_tags
-    assert_array_equal(alias.partial_fit(points, Y).prototypes_, usual.partial_fit(points, Y).prototypes_)
+    written, plain = (RiemannianLVQ(name, **QUICK) for name in (metric.replace("_", "-").upper(), metric))
+    assert_array_equal(written.fit(points, Y).prototypes_, plain.fit(points, Y).prototypes_)
+    assert written.trainer_.manifold == plain.trainer_.manifold
+    assert get_tags(written).input_tags == get_tags(plain).input_tags
+
+
+def test_airm_is_the_affine_invariant_metric():
+    assert RiemannianLVQ("AIRM", **QUICK).fit(X, Y).trainer_.manifold == AffineInvariant()
+
+
+@pytest.mark.parametrize(
+    ("parameter", "typo", "nearest"),
+    [
+        ("metric", "log_euclidian", "log_euclidean"),
+        ("metric", "tangent_space", "tangent"),
+        ("metric", "rieman", "riemann"),
+        ("cost", "rslqv", "rslvq"),
+        ("init", "kmean", "kmeans"),
+    ],
+)
+def test_a_typo_is_answered_by_the_nearest_name(parameter, typo, nearest):
+    message = f"{parameter}='{typo}' is not known; did you mean '{nearest}'\\? Else choose from"
+    with pytest.raises(ValueError, match=message):
+        RiemannianLVQ(**{parameter: typo}, **QUICK).fit(X, Y)
 
 
 def test_pymanopt_manifolds_too(tmp_path):
@@ -53,15 +72,23 @@ def test_it_is_a_parameter_like_any_other():
     assert search.best_estimator_.metric in ("riemann", "log_euclidean")
 
 
-def test_two_values_are_refused_if_they_differ():
-    for model in (RiemannianLVQ("log_euclidean", metric="riemann"), RiemannianLVQ(LogEuclidean(), metric="euclid")):
-        with pytest.raises(ValueError, match=r"manifold=.*and metric=.*two names of one parameter.*give only one"):
-            model.fit(X, Y)
-        with pytest.raises(ValueError, match="two names of one parameter"):
-            model.partial_fit(X, Y)
-        assert not hasattr(model, "state_")
-    same = RiemannianLVQ("logeuclid", metric="log_euclidean", **QUICK).fit(X, Y)
-    assert same.trainer_.manifold == LogEuclidean()
+def test_a_grid_over_metrics_replaces_the_first_argument():
+    search = GridSearchCV(RiemannianLVQ("log_euclidean", **QUICK), {"metric": ["riemann", "euclid"]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.trainer_.manifold != LogEuclidean()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize(("former", "other"), [("log_euclidean", None), ("affine_invariant", "log_euclidean")])
+def test_model_files_with_the_former_name_of_the_parameter_load(former, other, tmp_path):
+    """Files of before the release have the parameters manifold and metric, of which metric may be None."""
+    model = RiemannianLVQ("log_euclidean", **QUICK).fit(X, Y)
+    model.save(tmp_path / "model.npz")
+    header, arrays = open_archive(tmp_path / "model.npz")
+    header["parameters"] |= {"manifold": former, "metric": other}
+    (tmp_path / "model.npz").write_bytes(seal_archive(header, arrays))
+    again = load_model(tmp_path / "model.npz")
+    assert again.get_params() == model.get_params()
+    assert_array_equal(again.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize(
@@ -85,32 +112,17 @@ def test_estimators_around_it_and_files_know_it(tmp_path):
     assert calibrate_sigma2(model, X, Y).metric == "log_euclidean"
 
 
-def test_distributed_training_knows_it():
-    da = pytest.importorskip("dask.array", reason="needs dask: pip install 'rplvq[dask]'")
-    from rplvq.distributed import DistributedLVQ
-
-    lazy = da.from_array(X, chunks=(10, 3, 3))
-    alias, usual = (
-        DistributedLVQ(RiemannianLVQ(batch_size=None, **QUICK, **{name: "log_euclidean"})).fit(lazy, Y)
-        for name in ("metric", "manifold")
-    )
-    assert_array_equal(alias.prototypes_, usual.prototypes_)
-    with pytest.raises(ValueError, match="two names of one parameter"):
-        DistributedLVQ(RiemannianLVQ("euclid", metric="riemann", batch_size=None)).fit(lazy, Y)
-
-
 @pytest.mark.parametrize(
     ("names", "table"),
     [
         (MetricName, MANIFOLDS),
         (CostName, COSTS),
         (InitName, INITIALIZERS),
-        (SolverName, SOLVERS),
         (BaselineName, BASELINES),
         (CriterionName, CRITERIA),
         (TestName, TESTS),
     ],
-    ids=["metric", "cost", "init", "solver", "baseline", "criterion", "test"],
+    ids=["metric", "cost", "init", "baseline", "criterion", "test"],
 )
 def test_the_types_of_names_list_all_names(names, table):
     assert set(get_args(names)) == set(table)

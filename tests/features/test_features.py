@@ -13,7 +13,7 @@ from sklearn.covariance import ledoit_wolf_shrinkage, oas, shrunk_covariance
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import AffineInvariant
-from rplvq.preprocessing import region_covariances, shrink, trial_covariances
+from rplvq.features import region_covariances, shrink, trial_covariances
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from rplvq.arrays import as_number_array, require_finite
+from rplvq.features._covariances import trial_covariances
 from rplvq.parts import require_count
-from rplvq.preprocessing._covariances import trial_covariances
 from rplvq.protocols import Array
 
 Shrinkage = float | Literal["ledoit_wolf", "oas"]

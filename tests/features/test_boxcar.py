@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq.exceptions import PointError
-from rplvq.preprocessing import boxcar
+from rplvq.features import boxcar
 from tests.problems import spd
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rplvq.preprocessing import grey5, region_covariances, rgb9
+from rplvq.features import grey5, region_covariances, rgb9
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -1,4 +1,4 @@
-"""Features of single pixels; :func:`rplvq.preprocessing.region_covariances` computes their covariance."""
+"""Features of single pixels; :func:`rplvq.features.region_covariances` computes their covariance."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -33,7 +33,7 @@ def grey5(image: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from rplvq.preprocessing import grey5
+    >>> from rplvq.features import grey5
     >>> ramp = np.tile(np.arange(4.0), (3, 1))
     >>> grey5(ramp)[1, 2]
     array([2., 1., 2., 8., 0.])
@@ -60,7 +60,7 @@ def rgb9(image: Array) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from rplvq.preprocessing import rgb9
+    >>> from rplvq.features import rgb9
     >>> parabola = np.tile(np.arange(4.0)[:, None, None] ** 2, (1, 3, 3))
     >>> rgb9(parabola)[2, 1].round(6)
     array([1., 2., 4., 4., 4., 0., 8., 0., 2.])

@@ -20,7 +20,7 @@ from rplvq.arrays import (
     unmasked,
 )
 from rplvq.exceptions import PointError
-from rplvq.preprocessing._pixels import FeatureMap, evaluate, feature_map
+from rplvq.features._pixels import FeatureMap, evaluate, feature_map
 from rplvq.protocols import Array
 
 
@@ -75,7 +75,7 @@ def trial_covariances(
     Examples
     --------
     >>> import numpy as np
-    >>> from rplvq.preprocessing import trial_covariances
+    >>> from rplvq.features import trial_covariances
     >>> trials = np.random.default_rng(0).standard_normal((6, 3, 500))
     >>> trial_covariances(trials).shape
     (6, 3, 3)
@@ -156,7 +156,7 @@ def region_covariances(
     Examples
     --------
     >>> import numpy as np
-    >>> from rplvq.preprocessing import grey5, region_covariances
+    >>> from rplvq.features import grey5, region_covariances
     >>> images = np.random.default_rng(0).integers(0, 256, size=(4, 16, 16), dtype=np.uint8)
     >>> region_covariances(images).shape
     (4, 5, 5)
@@ -214,7 +214,7 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
 
     Examples
     --------
-    >>> from rplvq.preprocessing import shrink
+    >>> from rplvq.features import shrink
     >>> shrink([[[2.0, 2.0], [2.0, 2.0]]], shrinkage=0.5)
     array([[[2., 1.],
             [1., 2.]]])

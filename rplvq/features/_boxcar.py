@@ -46,7 +46,7 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from rplvq.preprocessing import boxcar
+    >>> from rplvq.features import boxcar
     >>> image = np.arange(1.0, 6.0).reshape(1, 5, 1, 1) * np.eye(2)
     >>> boxcar(image, (1, 3))[0, :, 0, 0]
     array([1.5, 2. , 3. , 4. , 4.5])
