@@ -65,7 +65,12 @@ def means_of_folds(
 
 def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
-    return hasattr(manifold, "logarithms") and len(parts_of_batch(codes, count, 1)) == 1
+    if not hasattr(manifold, "logarithms") or len(parts_of_batch(codes, count, 1)) > 1:
+        return False
+    # The logarithms of a base class do not fit a subclass that overrides what they replace.
+    replaced = {"connect", "move", "sqdist", "logarithms"}
+    latest = next((each for each in type(manifold).__mro__ if replaced & vars(each).keys()), type(manifold))
+    return "logarithms" in vars(latest)
 
 
 def _together(

@@ -14,12 +14,12 @@ from rplvq.manifolds import _group_means as group_means
 from rplvq.manifolds import means_of_folds, means_of_groups, riemannian_mean
 from tests.problems import counted_decompositions, spd, spd_classes
 
-AI = AffineInvariant()
+AI, EUCLIDEAN = AffineInvariant(), ProjectedEuclidean()
 METRICS = {
     "affine_invariant": AI,
     "without compiled code": AffineInvariant(compiled=False),
     "log_euclidean": LogEuclidean(),
-    "euclidean": ProjectedEuclidean(),
+    "euclidean": EUCLIDEAN,
     "bures_wasserstein": BuresWasserstein(),
 }
 
@@ -124,6 +124,22 @@ def test_the_logarithms_of_single_ill_conditioned_pairs_are_exact():
         np.array([np.eye(3), prototype]), np.array([sample, prototype]), np.array([1, 0])
     )
     assert_allclose(sqdist, 2 * np.log(1e9) ** 2, rtol=1e-9)
+
+
+def test_a_subclass_with_a_distance_of_its_own_has_its_own_means():
+    class Flat(AffineInvariant):
+        def connect(self, prototypes, samples):
+            return EUCLIDEAN.connect(prototypes, samples)
+
+        def move(self, geodesics, weights):
+            return EUCLIDEAN.move(geodesics, weights)
+
+        def sqdist(self, prototypes, samples):
+            return EUCLIDEAN.sqdist(prototypes, samples)
+
+    codes = spd(np.random.default_rng(8), 40, 3)
+    found = means_of_groups(Flat(), codes, [np.arange(15), np.arange(15, 40)], np.ones(40))
+    assert_allclose(found, [codes[:15].mean(axis=0), codes[15:].mean(axis=0)], rtol=1e-9)
 
 
 # --- folds
