@@ -37,7 +37,8 @@ class Additive(Protocol):
 class Grouped(Additive, Protocol):
     """A manifold that connects each sample to one prototype only; the means of many groups are then computed together.
 
-    Its coordinates are orthonormal: the inner product of two tangents a and b at a prototype is ``Re vdot(a, b)``.
+    Its coordinates are orthonormal: the inner product of two tangents a and b at a prototype is ``Re vdot(a, b)``. A
+    subclass that overrides ``connect``, ``move`` or ``sqdist``, and not ``logarithms``, loses the capability.
     """
 
     def logarithms(self, prototypes: Prototypes, samples: Array, owners: Array) -> tuple[Array, Array]:

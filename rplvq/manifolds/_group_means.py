@@ -20,18 +20,9 @@ Seen = tuple[Array, Array]
 
 
 def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], weights: Array) -> Array:
-    """Return the Riemannian means (G, ...) of groups of samples, each as :func:`riemannian_mean` computes it.
+    """Return the means (G, ...) of groups of samples (N, ...), each as :func:`riemannian_mean` computes it.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    codes : ndarray or LazyRows of shape (N, ...)
-        Encoded samples.
-    groups : list of ndarray of int
-        Indices of the samples of each group; no group is empty.
-    weights : ndarray of shape (N,)
-        Weights, which are positive for the samples of the groups.
+    ``groups`` are the indices of the samples of each group, and not empty. Their ``weights`` (N,) are positive.
     """
     rows, counts = np.concatenate(groups), np.array([len(own) for own in groups])
     found: list[Array | None] = [None] * len(groups)
@@ -49,16 +40,8 @@ def means_of_folds(
 ) -> Iterator[Array]:
     """Yield the class means (C, ...) of the samples of each fold, as :func:`means_of_parts` computes them.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    codes, classes : ndarray of shape (N, ...) and (N,)
-        Encoded samples and their class indices.
-    means : ndarray of shape (C, ...)
-        The class means of all samples.
-    trains : ndarray of shape (F, N)
-        Weights of the samples in each fold, 0 for a sample that is not in it.
+    The samples (N, ...) have the class indices ``classes`` (N,) and the class means ``means`` (C, ...). Their weights
+    in each fold are ``trains`` (F, N), 0 for a sample that is not in it.
     """
     labels, order = np.arange(len(means)), np.argsort(classes, kind="stable")
     folds, places = np.nonzero(trains[:, order])
@@ -82,29 +65,23 @@ def means_of_folds(
 
 def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
-    return hasattr(manifold, "logarithms") and len(parts_of_batch(codes, count, 1)) == 1
+    if not hasattr(manifold, "logarithms") or len(parts_of_batch(codes, count, 1)) > 1:
+        return False
+    # The logarithms of a base class do not fit a subclass that overrides what they replace.
+    replaced = {"connect", "move", "sqdist", "logarithms"}
+    latest = next((each for each in type(manifold).__mro__ if replaced & vars(each).keys()), type(manifold))
+    return "logarithms" in vars(latest)
 
 
 def _together(
     manifold: Any, start: Array, codes: Array, counts: Array, weights: Array, seen: Seen | None = None
 ) -> list[Array | None]:
-    """Run the iteration of :func:`riemannian_mean` for G groups at once; return their means.
+    """Run the iteration of :func:`riemannian_mean` for G groups at once, from the guesses ``start`` (G, ...).
 
-    The mean is None for a group whose cost rises, or that takes long: it needs the safeguards of the single search.
-
-    Parameters
-    ----------
-    manifold : Grouped
-        The geometry.
-    start : ndarray of shape (G, ...)
-        First guesses.
-    codes, weights : ndarray of shape (M, ...) and (M,)
-        Samples, sorted by group, and their positive weights.
-    counts : ndarray of int of shape (G,)
-        Number of samples of each group.
-    seen : tuple of ndarray, optional
-        What is known of the samples and the first guesses (M + G) at the first guesses. The means are then only as
-        accurate as those of :func:`means_of_parts`.
+    Return their means. The mean is None for a group whose cost rises, or that takes long: it needs the safeguards of
+    the single search. ``counts`` (G,) are the numbers of samples, which are sorted by group and have positive weights
+    (M,). ``seen`` may be what is known of samples and guesses (M + G) at the guesses. The means are then only as
+    accurate as those of :func:`means_of_parts`.
     """
     firsts, n_samples, is_part = np.cumsum(counts) - counts, len(codes), seen is not None
     shares = weights / np.repeat(np.add.reduceat(weights, firsts), counts)
