@@ -204,9 +204,9 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
             raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return Constant(float(value))
     if isinstance(value, (str, type)) or not callable(value):
-        names = ", 'adaptive' or 'paper'" if name == "step_size" else ""
         why = ": it is a class, pass an instance" if isinstance(value, type) else ""
-        raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto'{names}, got {value!r}{why}")
+        why += "; an estimator also takes 'adaptive' and 'paper'" if name == "step_size" else ""
+        raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
     if wants_default(value):
         return attrs.evolve(value, start=default(0, 1))  # type: ignore[no-any-return]
     return value  # type: ignore[no-any-return]
