@@ -213,7 +213,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
             raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return Constant(float(value))
     if isinstance(value, (str, type)) or not callable(value):
-        names = ", 'auto', 'paper' or 'adaptive'" if name == "step_size" else " or 'auto'"
-        hint = f": pass an instance, {value.__name__}()" if isinstance(value, type) else ""
-        raise ValueError(f"{name} must be a positive number, a Schedule, None{names}, got {value!r}{hint}")
+        why = ": it is a class, pass an instance" if isinstance(value, type) else ""
+        why += "; an estimator also takes 'adaptive' and 'paper'" if name == "step_size" else ""
+        raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
     return with_start(value, default(0, 1)) if wants_default(value) else value  # type: ignore[no-any-return]

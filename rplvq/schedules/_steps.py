@@ -21,6 +21,8 @@ from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if hasattr(value, "update") and not isinstance(value, type):
+        raise ValueError(f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}")
     if value is None or (callable(value) and not isinstance(value, type)):
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -232,6 +234,8 @@ def step_of_share(
 ) -> ShareStep:
     """Return the step sizes of a share, with the largest slopes of the cost at the first sigma2 and at half of it."""
     at = sigma2(0, max(n_epochs, 1))
+    if not 0 < at < math.inf:
+        raise ValueError(f"sigma2 must be positive and finite, got {at} in epoch 0 from {sigma2!r}")
     first, later = (stated_or_measured_slope(cost, value, evidence) for value in (at, at / 2))
     if not (0 < first < math.inf and 0 < later < math.inf):  # no sample would move any prototype
         return ShareStep(share, sigma2, 0.5 / at, at)

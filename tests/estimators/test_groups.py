@@ -101,12 +101,12 @@ def test_one_group_is_as_none_with_a_warning(settings):
     ("groups", "message"),
     [
         ([1, 2], r"groups must have shape \(48,\), one entry per sample of X, got shape \(2,\)"),
-        (np.zeros((48, 1)), r"groups must have shape \(48,\)"),
+        (np.zeros((48, 2)), r"groups must have shape \(48,\)"),
         ([*range(47), np.nan], r"groups\[47\] is nan: groups contains NaN or None"),
         (["a"] * 40 + [None] * 8, r"groups\[40\] is None: groups contains NaN or None"),
         ([*range(47), "a"], "groups has groups of mixed types"),
     ],
-    ids=["short", "column", "NaN", "None", "mixed"],
+    ids=["short", "two columns", "NaN", "None", "mixed"],
 )
 def test_invalid_groups_are_named_before_anything_is_changed(groups, message):
     X, y, _ = objects(np.random.default_rng(0), 3)

@@ -71,7 +71,7 @@ class Wrong:
 MESSAGES = {
     "dates": ({}, [datetime.date(2020, 1, 1 + k) for k in y], r"y\[0\] is datetime.date\(2020, .*, a date: labels are"),
     "decimals": ({}, [Decimal(int(k)) for k in y], r"y\[0\] is Decimal\('\d'\), a Decimal: labels are"),
-    "step size": ({"step_size": "constant"}, y, r"None or 'auto', 'adaptive' or 'paper', got 'constant'"),
+    "step size": ({"step_size": "constant"}, y, r"got 'constant'; an estimator also takes 'adaptive' and 'paper'"),
     "class": ({"sigma2": Annealed}, y, r"sigma2 must be .*: it is a class, pass an instance"),
 }
 

@@ -176,8 +176,11 @@ def test_trials_are_fits_of_the_other_folds_judged_by_the_samples_held_out(rule,
             )
 
 
-@pytest.mark.parametrize("manifold", [AffineInvariant(), BuresWasserstein()], ids=repr)
-@pytest.mark.parametrize("spread", [0.3, 3.0])
+@pytest.mark.parametrize(
+    ("manifold", "spread"),
+    [(AffineInvariant(), 0.3), (AffineInvariant(), 3.0), (BuresWasserstein(), 0.3), (BuresWasserstein(), 1.0)],
+    ids=str,
+)
 def test_the_means_of_folds_do_not_know_the_held_out_samples(manifold, spread):
     """They are found from the means of all samples, and end where a search from scratch does."""
     S, y = spd_classes(per_class=12, n=4, n_classes=3, spread=spread)
@@ -190,7 +193,7 @@ def test_the_means_of_folds_do_not_know_the_held_out_samples(manifold, spread):
             own = samples.codes[kept][y[kept] == label]
             exact = riemannian_mean(manifold, own, np.ones(len(own))).code[None]
             moved, off = (manifold.sqdist(exact, all_[label : label + 1]).item() ** 0.5 for all_ in (first, found))
-            assert off < 0.05 * moved  # about 1 %, and more where the space is strongly curved
+            assert off < 0.02 * moved  # about 1 %
             assert moved > 0.05 * manifold.sqdist(exact, own).mean() ** 0.5
 
 
