@@ -2,6 +2,7 @@
 
 __version__ = "0.1.0"
 
+from rplvq import _start  # noqa: F401  (first, because it answers Ctrl-C during the other imports)
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import compare

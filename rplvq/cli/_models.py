@@ -16,7 +16,7 @@ from rplvq.cli._data import load_data, load_groups, load_samples
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.estimators import RiemannianLVQ
-from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
 from rplvq.inspection import RejectOption
 from rplvq.io import Checkpoint, load_model, replace_file, require_writable
 
@@ -54,17 +54,17 @@ def fit(arguments: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingInterruptedWarning)
         if arguments.coverage is None:
-            model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
-            model.save(arguments.model)
+            saved = model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
         else:
             given = {} if groups is None else {"groups": groups}
-            option = RejectOption(model, coverage=arguments.coverage).fit(X, y, **given)
-            option.save(arguments.model)
-            model = option.estimator_
-    for path in checkpoints:
-        Path(path).unlink(missing_ok=True)
-    model.set_params(verbose=0)
-    _say(arguments.json, {"model": arguments.model, "training_accuracy": model.score(X, y)} | describe(model))
+            saved = RejectOption(model, coverage=arguments.coverage).fit(X, y, **given)
+            model = saved.estimator_
+    found = {"model": arguments.model, "training_accuracy": model.score(X, y)}
+    with interrupts_deferred(raised=False):
+        saved.save(arguments.model)
+        for path in checkpoints:
+            Path(path).unlink(missing_ok=True)
+        _say(arguments.json, found | describe(model.set_params(verbose=0)))
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -86,7 +86,8 @@ def predict(arguments: argparse.Namespace) -> None:
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
         say(text)
-    else:
+        return
+    with interrupts_deferred(raised=False):
         replace_file(arguments.out, text.encode())
 
 

@@ -147,7 +147,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
             rng = np.random.default_rng(origin.seed)
             if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes))
+                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             if progress is None:
                 prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
                 rows = _some_rows(len(partitions))

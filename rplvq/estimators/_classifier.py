@@ -21,6 +21,7 @@ from rplvq.arrays import (
     matrix_size,
     number_groups,
     single_blas_thread,
+    stacked,
     weigh_classes,
 )
 from rplvq.costs import CostName
@@ -352,9 +353,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if validation is not None and hasattr(manifold, "referenced"):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
             trainer = make_trainer(self, manifold, initializer)
-            if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes))
             trainer, interrupted = planned(self, trainer, samples), False
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
                     first = trainer.first_prototypes(samples, len(classes), rng)
@@ -469,7 +470,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
             )
             if not first:
-                validate_data(self, X, skip_check_array=True, reset=False)
+                validate_data(self, stacked(X), skip_check_array=True, reset=False)
                 self._require_same_shape(samples.codes)
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)

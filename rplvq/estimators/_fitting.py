@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, stacked
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
@@ -157,7 +157,7 @@ def store(
     prototypes = decoded(trainer.manifold, state, labels)
     new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
     if X is not None:
-        validate_data(new, X, skip_check_array=True)
+        validate_data(new, stacked(X), skip_check_array=True)
     if X is None:
         choice = getattr(model, "choice_", None)
     fitted = {

@@ -190,8 +190,9 @@ def resolve_step_size(
     """Turn a user's value into a schedule of step sizes.
 
     ``of_share`` turns shares into step sizes, and ``paper`` gives the first step of the paper; each is called only if
-    it is needed. A schedule without a start starts at the share of the default and is a schedule of shares. A step rule
-    without a start begins with the first step of the default.
+    it is needed. A schedule without a start is a schedule of shares, which add up over all epochs to what those of the
+    default add up to: a schedule that does not fall starts lower. A step rule without a start begins with the first
+    step of the default.
     """
     if is_auto(value):
         return of_share(Share())
@@ -201,11 +202,13 @@ def resolve_step_size(
         return GeometricDecay(paper())
     if not wants_default(value):
         return resolve(value, Share(), "step_size")
-    first = Share().first(n_epochs)
+    epochs = range(1, max(n_epochs, 1) + 1)
     if hasattr(value, "update"):
-        begun: Schedule = with_start(value, of_share(Share())(0, max(n_epochs, 1)))
+        begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
         return begun
-    return of_share(Share(with_start(value, first)))
+    shape = with_start(value, 1.0)
+    wanted, total = (sum(schedule(epoch, len(epochs)) for epoch in epochs) for schedule in (Share(), shape))
+    return of_share(Share(with_start(value, min(wanted / total, 1.0) if total > 0 else 1.0)))
 
 
 def stated_or_measured_slope(cost: Cost, sigma2: float, evidence: Callable[[], InitialEvidence]) -> float:

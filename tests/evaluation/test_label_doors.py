@@ -187,9 +187,9 @@ def test_labels_of_another_type_are_not_wrong_predictions(name, y):
         (["a", 1] * 12, r"mixed types: groups\[0\] is 'a', groups\[1\] is 1"),
         (np.array(["2024-01-01", "NaT"] * 12, "M8[D]"), r"groups\[1\] is NaT"),
         ([0, 1], r"groups must have shape \(24,\)"),
-        (np.zeros((24, 1)), r"groups must have shape \(24,\)"),
+        (np.zeros((24, 2)), r"groups must have shape \(24,\)"),
     ],
-    ids=["NaN", "None", "mixed", "NaT", "too few", "column"],
+    ids=["NaN", "None", "mixed", "NaT", "too few", "two columns"],
 )
 @pytest.mark.parametrize(
     "door",

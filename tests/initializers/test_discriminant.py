@@ -80,6 +80,42 @@ def test_in_the_tangent_space_it_decides_as_the_lda_of_scikit_learn(dtype, n_cla
         assert_allclose(lost, gained * (lost @ gained) / (gained @ gained), atol=1e-8 * np.abs(lost).max())
 
 
+def scattered(seed, n_classes, m):
+    """Random class means (C, m) and a covariance (m, m) within classes."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(m, m))
+    return rng.normal(size=(n_classes, m)), 0.3 * (root @ root.T / m + 0.05 * np.eye(m))
+
+
+@pytest.mark.parametrize(("n_classes", "least"), [(3, 1), (4, 0.9999), (5, 0.98), (10, 0.8), (30, 0.55)])
+def test_with_more_classes_than_coordinates_the_nearest_points_come_close_to_lda(n_classes, least):
+    m, agreement, longest = 3, [], []
+    for seed in range(40):
+        means, covariance = scattered(seed, n_classes, m)
+        noise = np.random.default_rng(seed).multivariate_normal(np.zeros(m), covariance, 100 * n_classes)
+        x = means.repeat(100, axis=0) + noise
+        precision = np.linalg.inv(covariance)
+        scores = x @ precision @ means.T - 0.5 * np.einsum("ki,ij,kj->k", means, precision, means)
+        points = discriminant_points(means, covariance)
+        nearest = ((x[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
+        agreement.append((nearest == scores.argmax(axis=1)).mean())
+        radius = np.sqrt(np.trace(covariance) + means.var(axis=0).sum())
+        longest.append(np.linalg.norm(points.mean(axis=0) - means.mean(axis=0)) / radius)
+    assert np.mean(agreement) >= least
+    assert max(longest) < 3.6 + 1e-9
+
+
+@pytest.mark.parametrize("manifold", ["tangent", "affine_invariant", "log_euclidean", "bures_wasserstein"])
+def test_as_many_classes_as_a_matrix_has_entries_and_one_more_have_prototypes(manifold):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(np.arange(4), 8)
+        values = rng.normal(size=(4, 3))[y] + rng.normal(size=(32, 3)) * [1.0, 0.2, 0.5]
+        X = expm(np.array([[[a, c], [c, b]] for a, b, c in values]))
+        model = discriminant(X, y, manifold)
+        assert np.abs(np.log(np.linalg.eigvalsh(model.prototypes_))).max() < 15
+
+
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
 def test_a_covariance_without_directions_leaves_the_class_means(scale):
     means = np.random.default_rng(0).normal(size=(4, 6))

@@ -51,6 +51,7 @@ METRICS = {
     "tangent, whitened": TangentSpace(REFERENCE, whiten=True, covariance=COVARIANCE),
     "projected": ProjectedEuclidean(tau=0.3),
     "projected, relative": ProjectedEuclidean(tau=0.3, relative=True),
+    "projected, smallest floor": ProjectedEuclidean(relative=True),
     "Bures-Wasserstein": BuresWasserstein(),
     "learned": LearnedLogEuclidean(rate=0.1),
     "learned, rank 2": LearnedLogEuclidean(rate=0.1, rank=2),
@@ -281,7 +282,7 @@ class Renamed(LogEuclidean):
 def test_the_kernel_of_a_manifold_is_that_of_its_methods():
     kernels = {name: kernel_of(manifold, "connect", "move") for name, manifold in METRICS.items()}
     assert list(kernels.values()) == [
-        *("affine_invariant", *["flat"] * 5, *["projected_euclidean"] * 2),
+        *("affine_invariant", *["flat"] * 5, *["projected_euclidean"] * 3),
         *("bures_wasserstein", *["learned_log_euclidean"] * 3),
     ]
     assert kernel_of(Renamed(), "connect", "move") == "flat"
