@@ -327,9 +327,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> from rplvq.datasets import make_syn1
         >>> X, y = make_syn1(n_per_class=32, random_state=0)
         >>> object_of = np.arange(len(y)) // 8
-        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=object_of)
-        >>> model.trials_["n_folds"]
-        array([3, 2, 3, 3])
+        >>> model = RiemannianLVQ(random_state=0).fit(X, y, groups=object_of)
+        >>> model.choice_.trains
+        False
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)
