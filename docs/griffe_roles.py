@@ -31,8 +31,8 @@ MANUALS = {
 def to_markdown(text: str, item: Any) -> str:
     """Translate the roles and DOIs of the docstring of ``item``, and give each parameter its own entry.
 
-    An object that exists and has no entry in docs/api is shown as code without a link. Objects of NumPy and scikit-learn
-    link to their manuals, whose addresses follow from the name, so that a build needs no network.
+    An object that exists and has no entry in docs/api is shown as code without a link. Objects of NumPy and of
+    scikit-learn link to their manuals, whose addresses follow from the name, so that a build needs no network.
 
     Raises
     ------

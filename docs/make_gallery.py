@@ -212,7 +212,8 @@ def index(found: dict[str, list[str]]) -> str:
     """Return the Markdown of the overview: one card per example, by topic."""
     parts = [
         "# Examples\n\nThese are short scripts from the folder `examples/`. Each page shows what its script printed "
-        "and drew, and offers it as a file and as a notebook. They need `pip install '.[plot]'` in the folder of the repository.\n"
+        "and drew, and offers it as a file and as a notebook. They need `pip install '.[plot]'` in the folder of the "
+        "repository.\n"
     ]
     for topic, listed in found.items():
         parts.append(f'## {topic}\n\n<div class="grid cards gallery" markdown>\n')

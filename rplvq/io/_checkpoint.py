@@ -19,6 +19,7 @@ from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, seal_archive
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
 from rplvq.io._invariants import require_progress
+from rplvq.io._older import with_choice
 from rplvq.parts import count_from, number_in
 from rplvq.protocols import Array, Manifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
@@ -167,6 +168,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     unpacker = Unpacker(arrays)
     try:
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
+        fields = with_choice(fields, "trials", "choice")
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)

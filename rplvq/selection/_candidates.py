@@ -138,6 +138,8 @@ def make_folds(
     if not learns and len(labels) == n_classes and getattr(trainer.initializer, "takes_means", False):
         means = _class_means(trainer, samples, prototypes, [kept for kept, _ in dealt])
     for (rows, held_out), found in zip(dealt, means, strict=True):
+        if not len(held_out):
+            continue
         kept, held, pilot = samples.subset(rows), samples.subset(held_out), trainer
         try:
             if learns:

@@ -179,7 +179,10 @@ def test_without_matplotlib_only_the_picture_is_missing(data, tmp_path, capsys, 
     out = tmp_path / "report"
     assert main(["compare", "--data", data, *FAST, "--metrics", "euclid", "--out", str(out), "--quiet"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == 'rplvq: no comparison.png: plotting needs matplotlib: pip install ".[plot]" in the folder of rplvq\n'
+    assert (
+        captured.err
+        == 'rplvq: no comparison.png: plotting needs matplotlib: pip install ".[plot]" in the folder of rplvq\n'
+    )
     written = ["comparison.csv", "comparison.md", "comparison.tex", "comparison.txt", "differences.csv", "folds.csv"]
     assert sorted(path.name for path in out.iterdir()) == written
 
