@@ -120,9 +120,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "paper" or "adaptive", default="auto"
         Step size, which is a squared distance like sigma2.
 
-        - "auto" is :class:`rplvq.Share`: under the mixture costs ``min(a / T, 1) * 0.01^(t / T) * sigma2`` in epoch t of
-          T. The amount of training a is 1, or 3 if held-out samples chose to train. Batches of B samples make the step
-          B times as large.
+        - "auto" is :class:`rplvq.Share`: under the mixture costs ``min(a / T, 1) * 0.01^(t / T) * sigma2`` in epoch t
+          of T. The amount of training a is 1, or 3 if held-out samples chose to train. Batches of B samples make the
+          step B times as large.
         - "paper" is ``n xi / 100 * 0.01^(t / T)`` for n x n matrices and xi prototypes per class, in squared units of
           the data if distances carry units. Take it with a sigma2 of about that size or above.
         - "adaptive" (:class:`rplvq.AdaptiveStep`) adapts the step size during training.
