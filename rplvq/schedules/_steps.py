@@ -38,8 +38,8 @@ class Share:
     A step with the share s moves a prototype at most the fraction s of the way to the sample. In epoch t of T the share
     is ``start * ratio^(t / T)``, and for the mixture costs the step size is ``share(t) * sigma2(t)``, because their
     slope is at most ``1 / (2 sigma2)``. It uses the sigma2 of the same epoch, so that no schedule of sigma2 can make
-    steps too long. For other costs the largest slope takes the place of ``1 / (2 sigma2)``, see
-    :class:`rplvq.capabilities.SlopeBounded`.
+    steps too long. For other costs the largest slope takes the place of ``1 / (2 sigma2)``: a cost
+    states it by a method ``largest_slope(sigma2)``, or it is measured at the initial prototypes.
 
     Parameters
     ----------

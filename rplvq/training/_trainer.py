@@ -193,7 +193,18 @@ class Trainer:
         return getattr(self.step_size, "schedule", self.step_size)
 
     def max_weight(self, state: State) -> float | None:
-        """Return the cap on weights: the share if the step is a share, else ``max_weight`` of the step size, or 1."""
+        """Return the cap on weights in a state: the share if the step is a share, else that of the step size.
+
+        Parameters
+        ----------
+        state : State
+            The state before the step.
+
+        Returns
+        -------
+        float or None
+            None does not cap weights.
+        """
         of_share = getattr(state.step_schedule, "largest_weight", None)
         if of_share is not None:
             return float(of_share(state.step_size, state.sigma2))
