@@ -22,7 +22,9 @@ from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if hasattr(value, "update") and not isinstance(value, type):
-        raise ValueError(f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}")
+        raise ValueError(
+            f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
+        )
     if value is None or (callable(value) and not isinstance(value, type)):
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -235,7 +235,9 @@ class Planted(NamedTuple):
 def run(*rights, names=("value", "untrained"), n_folds=None, **settings):
     """The race over planted folds, and who was asked in each."""
     asked: list[list[str]] = [[] for _ in rights]
-    folds = [Planted(dict(zip(names, own, strict=True)), said, **settings) for own, said in zip(rights, asked, strict=True)]
+    folds = [
+        Planted(dict(zip(names, own, strict=True)), said, **settings) for own, said in zip(rights, asked, strict=True)
+    ]
     candidates = [(TRAINS | STILL)[name] for name in names]
     return race(RSLVQ(), folds, candidates, [1.0] * len(names), n_folds or len(folds), 5), asked
 
