@@ -167,6 +167,30 @@ class Annealed:
         return max(value, min(self.floor, start))
 
 
+@library_part
+@attrs.frozen
+class InverseTime:
+    """``start / t`` in epoch t, and ``start`` in epoch 0: sigma2 of GLRSQ, whose steepness is the number of the epoch.
+
+    Parameters
+    ----------
+    start : float, optional
+        Value in the first epoch; None uses the default of the parameter that takes the schedule.
+
+    Examples
+    --------
+    >>> from rplvq.schedules import InverseTime
+    >>> [InverseTime(1.0)(t, 10) for t in (0, 1, 2, 10)]
+    [1.0, 1.0, 0.5, 0.1]
+    """
+
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
+
+    def __call__(self, epoch: int, n_epochs: int) -> float:
+        """Value in ``epoch`` 0..n_epochs."""
+        return started(self) / max(epoch, 1)
+
+
 def _start_field(schedule: Any) -> str | None:
     """Return the name of the field with which a schedule of an attrs class starts, or None if it has no such field."""
     if not attrs.has(type(schedule)):

@@ -185,7 +185,8 @@ def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samp
 
 def is_share(value: Any) -> bool:
     """Whether a value for the step size is a :class:`Share`, or leaves the choice to the library."""
-    return is_auto(value) or getattr(value, "of_sigma2", False) is True
+    is_part = getattr(value, "of_sigma2", False) is True and not isinstance(value, type)
+    return is_auto(value) or is_part
 
 
 def resolve_step_size(

@@ -59,6 +59,16 @@ OTHERS = [GLVQ(), GLVQ(steepness=None), GLVQ(20.0), RSLVQ() + GLVQ(), SpreadRSLV
 # --- the law
 
 
+def epochs(n_epochs):
+    """The epochs of a fit."""
+    return range(1, n_epochs + 1)
+
+
+def total(n_epochs):
+    """The default's shares, added up over all epochs."""
+    return sum(0.01 ** (epoch / n_epochs) for epoch in epochs(n_epochs)) / n_epochs
+
+
 @attrs.frozen
 class Scale(EuclideanVectors):
     """Vectors whose weights (B, K) are noted before they move prototypes."""
@@ -81,11 +91,15 @@ class Scale(EuclideanVectors):
         (Share(0.1, ratio=1.0), lambda t, T: 0.1),
         (StepSize(Share(0.2)), lambda t, T: 0.2 * 0.01 ** (t / T)),
         (Share(lambda t, T: 0.3 / (1 + t)), lambda t, T: 0.3 / (1 + t)),
-        (Constant(), lambda t, T: 1 / T),  # schedules without a start are schedules of shares
-        (GeometricDecay(ratio=0.5), lambda t, T: 0.5 ** (t / T) / T),
-        (StepSize(StepDecay(every=2)), lambda t, T: 0.5 ** (t // 2) / T),
+        # Schedules without a start are schedules of shares with the default's sum over all epochs.
+        (Constant(), lambda t, T: total(T) / T),
+        (GeometricDecay(ratio=0.5), lambda t, T: total(T) * 0.5 ** (t / T) / sum(0.5 ** (e / T) for e in epochs(T))),
+        (
+            StepSize(StepDecay(every=2)),
+            lambda t, T: total(T) * 0.5 ** (t // 2) / sum(0.5 ** (e // 2) for e in epochs(T)),
+        ),
     ],
-    ids=str,
+    ids=["auto", "None", "amount", "constant", "StepSize", "own", "Constant()", "GeometricDecay()", "StepDecay()"],
 )
 def test_the_step_is_a_share_of_the_sigma2_of_the_same_epoch(sigma2, step_size, share):
     for max_epochs in (1, 7):
@@ -98,7 +112,8 @@ def test_the_step_is_a_share_of_the_sigma2_of_the_same_epoch(sigma2, step_size, 
 
 
 @ERRORS_RISE
-@pytest.mark.parametrize("cost", [*MIXTURES, *OTHERS, margins], ids=str)
+@pytest.mark.filterwarnings("ignore:.*steps of epoch:rplvq.exceptions.DivergenceWarning")  # cuts keep the law
+@pytest.mark.parametrize("cost", [*MIXTURES, *OTHERS, margins], ids=[*map(str, MIXTURES), *map(str, OTHERS), "own"])
 @pytest.mark.parametrize("batch_size", [1, 7, None])
 @pytest.mark.parametrize("sigma2", [GeometricDecay(2.0), StepDecay(5.0, every=2)], ids=str)
 def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
@@ -110,10 +125,14 @@ def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
         manifold, cost, sigma2=sigma2, step_size=Share(0.2), batch_size=batch_size, max_epochs=5, random_state=0,
         callbacks=[lambda report: seen.append(len(manifold.noted))],
     ).fit(V, W)  # fmt: skip
-    assert len(manifold.noted) == 5 * math.ceil(n / size)
-    for epoch, weights in enumerate(np.split(manifold.noted, seen[:-1]), start=1):
+    first = len(manifold.noted) - 5 * math.ceil(n / size)  # the class means move, too
+    steps = np.split(manifold.noted[first:], np.array(seen[:-1]) - first)
+    for epoch, weights in enumerate(steps, start=1):
         share = 0.2 * 0.01 ** (epoch / 5)
-        assert weights.max() <= min(share, 3 / size) * (1 + 1e-8)
+        # A step follows the mean over its batch, so that in a shorter last batch each sample weighs more.
+        last = size / (n - size * (len(weights) - 1))
+        assert weights[:-1].max(initial=0) <= min(share, 3 / size) * (1 + 1e-8)
+        assert weights[-1] <= min(share, 3 / size) * last * (1 + 1e-8)
         assert weights.max() > (0 if batch_size is None else 1e-4) * share  # something moves
     if cost in MIXTURES:  # their largest slope is known, so that nothing needs to be cut
         assert (model.history_["n_capped"] == 0).all()
@@ -122,16 +141,13 @@ def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
 def test_a_sample_of_no_doubt_moves_a_prototype_by_the_share():
     """A sample on the far side of the other class's prototype has the slope 1 / (2 sigma2) for both."""
     samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
-    for cost in (RSLVQ(), PLVQ(), 2.5 * RSLVQ(), GLVQ(steepness=None)):
+    for cost in (RSLVQ(), PLVQ(), 2.5 * RSLVQ()):
         for sigma2 in (0.01, 0.02):
             trainer = Trainer(EuclideanVectors(), cost, sigma2=sigma2, step_size=Share(0.3, ratio=1.0))
             state = trainer.init(samples, 2, np.random.default_rng(0))
             step = trainer.step(state, Samples(np.array([[9.0]]), np.array([0])))
             moved = np.asarray(step.prototypes).ravel()
-            if isinstance(cost, GLVQ):
-                assert (np.abs(moved - [0.0, 1.0]) <= 0.3 * np.array([9.0, 8.0])).all()
-            else:
-                assert_allclose(moved, [0.3 * 9.0, 1.0 - 0.3 * 8.0], rtol=1e-9)
+            assert_allclose(moved, [0.3 * 9.0, 1.0 - 0.3 * 8.0], rtol=1e-9)
 
 
 @ERRORS_RISE
@@ -143,15 +159,16 @@ def test_the_law_holds_with_weights_groups_complex_matrices_growth_and_costs_tog
     S, y = spd_classes(per_class=20, n_classes=3, dtype=dtype)
     rng = np.random.default_rng(0)
     weights = rng.uniform(0, 3, len(y)) if weighted else None
-    for cost in (margins, RSLVQ() + 0.1 * Representability(), GLVQ(steepness=None)):
+    for cost in (RSLVQ() + 0.1 * Representability(), GLVQ(steepness=None)):
         model = RiemannianLVQ(
             "log_euclidean", cost, sigma2=HeldOut([GeometricDecay(0.5, 0.1), Annealed(0.4)]), step_size=step_size,
             growth=[Grow(every=1, gain=None)], max_epochs=4, random_state=0,
         )  # fmt: skip
         model.fit(S, y, weights, groups=rng.integers(8, size=len(y)))
         history, t = model.history_, np.arange(1, 5)
-        first = {"auto": min(3 / 4, 1.0), Share(0.2): 0.2}.get(step_size, 1 / 4)  # held-out samples choose: amount 3
-        share = first * (0.5 ** (t // 2) if isinstance(step_size, StepDecay) else 0.01 ** (t / 4))
+        halves = 0.5 ** (t // 2)
+        first = {"auto": 3 / 4, Share(0.2): 0.2}.get(step_size, total(4) / halves.sum())  # the choice takes amount 3
+        share = first * (halves if isinstance(step_size, StepDecay) else 0.01 ** (t / 4))
         schedule = model.trainer_.sigma2
         assert_allclose(history["sigma2"], [schedule(epoch, 4) for epoch in t])
         assert len(set(history["n_prototypes"])) > 1
@@ -185,7 +202,7 @@ def test_anything_but_a_step_rule_is_the_schedule_of_a_step_size(value, wanted):
 @pytest.mark.parametrize(
     ("step_size", "start"),
     [
-        (AdaptiveStep(), 0.5 / 20),  # begins as the default does
+        (AdaptiveStep(), 0.5 / 10),  # begins as the default does in 10 epochs
         ("paper", 0.3),  # n xi / 100
         (GeometricDecay(0.7), 0.7),
         (Constant(0.2), 0.2),
@@ -200,8 +217,7 @@ def test_other_values_are_squared_distances_whatever_sigma2_is(step_size, start)
 
     samples = Samples(np.random.default_rng(0).normal(size=(80, 30)), np.arange(80) % 4)
     state = Trainer(Plain(), sigma2=0.5, step_size=step_size).init(samples, 4, np.random.default_rng(0))
-    factor = 20 / 21 if isinstance(step_size, AdaptiveStep) else 1.0
-    assert state.step_size == pytest.approx(start, rel=1e-12) or state.step_size == pytest.approx(start * factor)
+    assert state.step_size == pytest.approx(start, rel=1e-12)
 
 
 def test_a_given_schedule_decays_as_it_does_whatever_sigma2_does():
@@ -247,6 +263,26 @@ def test_the_parameters_of_a_step_size_are_parameters_of_the_estimator():
 # --- what is refused
 
 
+def rising(epoch, n_epochs):
+    """A schedule that leaves [0, 1] in epoch 3."""
+    return 0.5 * epoch
+
+
+def nothing(epoch, n_epochs):
+    """A schedule that gives no number."""
+    return np.nan
+
+
+def to_zero(epoch, n_epochs):
+    """A sigma2 that reaches 0 in the last epoch."""
+    return 1 - epoch / n_epochs
+
+
+def from_zero(epoch, n_epochs):
+    """A sigma2 that begins at 0."""
+    return epoch / n_epochs
+
+
 @pytest.mark.parametrize("start", [0, -0.1, 1.5, np.nan, np.inf, True, "x", [0.1], Share, AdaptiveStep(0.1)], ids=repr)
 def test_a_share_outside_of_0_to_1_or_a_step_rule_is_refused(start):
     with pytest.raises(ValueError, match=r"start of Share must be in \(0, 1\], a Schedule or None, got"):
@@ -273,12 +309,12 @@ def test_bad_fields_are_refused_by_name_and_value(make, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"step_size": Share(lambda t, T: 0.5 * t)}, r"step_size: the share must be in \[0, 1\], got 1.5 in epoch 3"),
+        ({"step_size": Share(rising)}, r"step_size: the share must be in \[0, 1\], got 1.5 in epoch 3"),
         ({"step_size": Share(Constant(2.0))}, r"step_size: the share must be in \[0, 1\], got 2.0 in epoch 0"),
-        ({"step_size": Share(lambda t, T: np.nan)}, r"step_size: the share must be in \[0, 1\], got nan in epoch 0"),
-        ({"sigma2": lambda t, T: 1 - t / T}, "sigma2 must be positive and finite, got 0.0 in epoch 4 from"),
-        ({"sigma2": lambda t, T: t / T}, "sigma2 must be positive and finite, got 0.0 in epoch 0 from"),
-        ({"sigma2": lambda t, T: 1 - t / T, "step_size": 0.1}, "sigma2 must be positive .* got 0.0 in epoch 4 from"),
+        ({"step_size": Share(nothing)}, r"step_size: the share must be in \[0, 1\], got nan in epoch 0"),
+        ({"sigma2": to_zero}, "sigma2 must be positive and finite, got 0.0 in epoch 4 from"),
+        ({"sigma2": from_zero}, "sigma2 must be positive and finite, got 0.0 in epoch 0 from"),
+        ({"sigma2": to_zero, "step_size": 0.1}, "sigma2 must be positive .* got 0.0 in epoch 4 from"),
         *[
             ({"step_size": StepSize(schedule)}, r"step_size must be .*positive.*got")
             for schedule in ("slow", 0, -1.0, np.nan, True, [0.1], Constant, HeldOut(["auto"]), Share, StepSize(0.1))
