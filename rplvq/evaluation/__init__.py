@@ -18,7 +18,6 @@ __all__ = [
 def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
     return [
-        "AccuracyReject", "Comparison", "Explanation", "Question", "RejectOption", "Reliability",
-        "accuracy_reject_curve", "baseline_estimators", "calibrate_sigma2", "compare", "corrected_t_interval",
-        "corrected_t_p_value", "default_estimators", "explain", "holm", "reliability", "wilcoxon_p_value",
+        "Comparison", "Question", "baseline_estimators", "compare", "corrected_t_interval", "corrected_t_p_value",
+        "default_estimators", "holm", "wilcoxon_p_value",
     ]  # fmt: skip

@@ -30,6 +30,9 @@ class Plain(Combinable):
     def log_proba(self, sqdist, labels, sigma2):
         return RSLVQ().log_proba(sqdist, labels, sigma2)
 
+    def largest_slope(self, sigma2):
+        return RSLVQ().largest_slope(sigma2)
+
 
 @attrs.frozen
 class HardOnly:

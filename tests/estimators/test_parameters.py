@@ -35,6 +35,7 @@ from rplvq import (
     ProjectedEuclidean,
     Prune,
     RiemannianLVQ,
+    Share,
     StepDecay,
     StepSize,
 )
@@ -60,13 +61,7 @@ OTHER = {
     "step_size": [
         *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), None, "paper", "adaptive"),
         AdaptiveStep(0.1),
-        *(
-            StepSize(),
-            StepSize("paper"),
-            StepSize(0.1, max_weight=None),
-            StepSize(max_weight=0.5),
-            StepSize(max_weight=0.5),
-        ),
+        *(StepSize(), StepSize("paper"), StepSize(0.1, max_weight=None), StepSize(max_weight=0.5), Share(0.2)),
         AdaptiveStep(0.1, max_weight=None),
     ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],

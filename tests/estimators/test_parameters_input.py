@@ -135,7 +135,7 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
     *[
         (name, part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
         for name, part, field, wanted in (
-            ("cost", GLVQ, "steepness", "a positive finite number"),
+            ("cost", GLVQ, "steepness", "a positive finite number or None"),
             ("init", ClassMeans, "perturbation", "a finite number of at least 0"),
             ("init", ClassKMeans, "max_iter", "an integer of at least 1"),
             ("sigma2", Annealed, "start", "a positive finite number or None"),

@@ -18,7 +18,7 @@ from rplvq import (
     TangentSpace,
     load_model,
 )
-from rplvq.datasets import load_digits_covariances, make_syn2
+from rplvq.datasets import load_digits_covariances
 from rplvq.initializers import discriminant_beside, discriminant_points
 from rplvq.manifolds import _shrinkage, riemannian_mean
 from rplvq.testing import check_initializer
@@ -211,7 +211,8 @@ def test_held_out_samples_take_it_where_it_is_better():
     X, y = stretched(per_class=15)
     fresh, labels = stretched(seed=1, per_class=200)
     model = RiemannianLVQ(random_state=0).fit(X, y)
-    assert model.trials_["chosen"].tolist() == [False, False, True, False]
+    assert model.choice_.chosen == "discriminant"
+    assert [one.name for one in model.choice_.tried] == ["auto", "discriminant", "untrained"]
     assert model.n_epochs_ == 0
     assert_array_equal(model.prototypes_, discriminant(X, y).prototypes_)
     assert model.score(fresh, labels) > RiemannianLVQ(max_epochs=0).fit(X, y).score(fresh, labels) + 0.1
@@ -224,12 +225,13 @@ def test_without_the_candidate_the_default_is_as_before():
     X, y = stretched()
     model = RiemannianLVQ(sigma2=HeldOut(["auto", "untrained"]), random_state=0).fit(X, y)
     whole = RiemannianLVQ(random_state=0).fit(X, y)
-    assert len(model.trials_["loss"]) == 3
-    untried = np.array([0, 1, 3])
-    n_folds = whole.trials_["n_folds"][untried]
-    same = n_folds == model.trials_["n_folds"]
-    assert same.any()
-    assert_allclose(whole.trials_["loss"][untried][same], model.trials_["loss"][same], rtol=1e-12)
+    alone = {one.name: one for one in model.choice_.tried}
+    beside = {one.name: one for one in whole.choice_.tried}
+    assert set(alone) == {"auto", "untrained"}
+    same = [name for name in alone if alone[name].n_folds == beside[name].n_folds]
+    assert same
+    for name in same:
+        assert alone[name].loss == pytest.approx(beside[name].loss, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -246,19 +248,14 @@ def test_without_the_candidate_the_default_is_as_before():
 def test_it_is_tried_only_beside_one_class_mean_per_class(settings):
     X, y = stretched()
     model = RiemannianLVQ(**settings, max_epochs=20, random_state=0).fit(X, y)
-    assert len(model.trials_["loss"]) == (4 if settings == {"growth": []} else 3)
-
-
-def test_it_is_not_tried_with_many_samples_per_free_number():
-    X, y = stretched(per_class=31)  # three prototypes have 30 free numbers
-    for n_samples, n_trials in ((90, 4), (91, 3)):
-        assert len(RiemannianLVQ(random_state=0).fit(X[-n_samples:], y[-n_samples:]).trials_["loss"]) == n_trials
+    is_tried = "discriminant" in [one.name for one in model.choice_.tried]
+    assert is_tried == (settings == {"growth": []})
 
 
 def test_a_stream_does_not_take_it():
     X, y = stretched()
     model = RiemannianLVQ(sigma2=HeldOut(), random_state=0).partial_fit(X, y)
-    assert len(model.trials_["loss"]) == 2
+    assert model.choice_.chosen == "auto"
     assert model.n_epochs_ == 1
 
 
@@ -270,8 +267,8 @@ def test_it_works_with_weights_early_stopping_groups_and_storage(tmp_path, weigh
     groups = np.arange(len(y)) // 4
     model = RiemannianLVQ(early_stopping=EarlyStopping(fraction=0.2), max_epochs=30, random_state=0)
     model.fit(X, y, weights, groups=groups)
-    assert len(model.trials_["loss"]) == 4
-    assert np.isfinite(model.trials_["loss"]).all()
+    assert len(model.choice_.tried) == 3
+    assert all(np.isfinite(one.loss) for one in model.choice_.tried)
     model.save(tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -291,10 +288,10 @@ def test_soft_labels_count_for_their_largest_class():
 
 
 def test_the_candidate_has_the_bits_of_the_initializer():
-    X, y = make_syn2(40, random_state=0)
+    X, y = stretched(per_class=15)
     direct = discriminant(X, y, "log_euclidean")
     chosen = RiemannianLVQ("log_euclidean", random_state=0).fit(X, y)
-    assert chosen.trials_["chosen"][-2]
+    assert chosen.choice_.chosen == "discriminant"
     assert_array_equal(chosen.prototypes_, direct.prototypes_)
 
 

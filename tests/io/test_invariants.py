@@ -27,6 +27,7 @@ from rplvq.arrays import Samples
 from rplvq.estimators._online import PendingClasses, Stream
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
+from rplvq.selection import Choice
 from rplvq.training._resize import new_codes
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 
@@ -138,8 +139,7 @@ FORGED = {
     "step size infinite": of_state(step_size=np.inf),
     "no schedule": of_state(sigma2_schedule=1.0),
     "first step size NaN": lambda model: {"step_size_": np.nan},
-    "trials of different lengths": lambda model: {"trials_": {"loss": np.zeros(2), "chosen": np.zeros(1, bool)}},
-    "trials of which two were chosen": lambda model: {"trials_": {"chosen": np.ones(2, bool)}},
+    "a choice of no candidate": lambda model: {"choice_": Choice("auto", winner=3)},
     "epochs negative": lambda model: {"n_epochs_": -1},
     "columns of different lengths": lambda model: {"history_": model.history_ | {"cost": np.zeros(1)}},
     "features": lambda model: {"n_features_in_": 7},
@@ -151,8 +151,7 @@ FORGED = {
     "points that are NaN": moved(lambda points: points * np.nan),
     "points that are vectors": moved(lambda points: points[:, 0]),
     "a history without a column": lambda model: {"history_": {"epoch": np.ones(1)}},
-    "a calibration of 1e308": lambda model: {"trials_": {"calibration": np.array([1e308]), "chosen": np.ones(1, bool)}},
-    "trials without a calibration": lambda model: {"trials_": {"chosen": np.ones(1, bool)}},
+    "a calibration of 1e308": lambda model: {"choice_": Choice("auto", calibration=1e308)},
     "sigma2 of another schedule": of_state(sigma2=7.0, sigma2_schedule=Constant(8.0)),
     "samples of another shape": lambda model: {"_stream": Stream(recent=Samples(np.ones((2, 2, 2)), WORDS[:2]))},
     "samples of other classes": lambda model: {"_stream": Stream(recent=Samples(X[:2], np.array(["a", "no"])))},
@@ -189,7 +188,9 @@ def test_a_change_of_a_single_entry_of_the_internal_prototypes_is_refused(metric
         load_model(tmp_path / "forged.npz")
 
 
-@pytest.mark.parametrize("name", sorted(vars(MODEL).keys() - MODEL.get_params().keys() - {"_stream"}))
+@pytest.mark.parametrize(
+    "name", sorted(vars(MODEL).keys() - MODEL.get_params().keys() - {"_stream", "choice_"})
+)  # older files have no choice_
 def test_a_model_without_an_attribute_is_refused(name, tmp_path):
     model = copy.deepcopy(MODEL)
     del vars(model)[name]
@@ -229,7 +230,7 @@ FORGED_RUNS = {
     "another step size": of_both(step_size=2.0),
     "another schedule of the step size": of_both(step_schedule=Constant(2.0)),
     "a row without a column": lambda progress: progress._replace(rows=({"epoch": 1}, {"epoch": 2, "sigma2": 1.0})),
-    "trials of 1e308": of_progress(trials={"calibration": np.array([1e308]), "chosen": np.array([True])}),
+    "a calibration of 1e308": of_progress(choice=Choice("auto", calibration=1e308)),
 }
 
 

@@ -243,7 +243,7 @@ def test_a_fit_is_the_one_that_its_trials_chose_to_the_bit(make, rule):
     same = RiemannianLVQ("log_euclidean", random_state=0, **settings).fit(S, y)
     assert_array_equal(model.prototypes_, same.prototypes_)
     assert model.sigma2_ == model.state_.sigma2 * choice.calibration
-    assert model.n_epochs_ == (20 if choice.trains else 0)
+    assert model.n_epochs_ == (10 if choice.trains else 0)
 
 
 @pytest.mark.parametrize("step_size", [0.05, GeometricDecay(0.05), "paper", "adaptive", Share(0.1)], ids=repr)
@@ -262,7 +262,7 @@ def test_where_training_harms_the_class_means_stay():
     means = RiemannianLVQ(max_epochs=0, sigma2="half_median").fit(S, y)
     assert (model.choice_.chosen, model.n_epochs_, model.history_["epoch"].tolist()) == ("untrained", 0, [0])
     assert_array_equal(model.prototypes_, means.prototypes_)
-    assert RiemannianLVQ(sigma2=HeldOut(["auto"]), random_state=0).fit(S, y).n_epochs_ == 20
+    assert RiemannianLVQ(sigma2=HeldOut(["auto"]), random_state=0).fit(S, y).n_epochs_ == 10
     assert len(model.partial_fit(S, y).history_["epoch"]) == 2
 
 
@@ -562,7 +562,7 @@ def test_an_initializer_that_needs_all_samples_leaves_nothing_to_compare():
     model = RiemannianLVQ("euclidean_vectors", init=greedy, random_state=0).fit(X, Y)
     assert (model.choice_, model.n_epochs_) == (Choice("untrained", False), 0)
     model.set_params(sigma2=HeldOut([0.2, 1.0])).fit(X, Y)
-    assert (model.sigma2_, model.n_epochs_) == (0.2, 20)
+    assert (model.sigma2_, model.n_epochs_) == (0.2, 10)
 
 
 # --- as any other sigma2
@@ -598,5 +598,5 @@ def test_every_cost_and_several_prototypes_per_class(cost, init):
         "euclidean_vectors", cost, prototypes_per_class={0: 2, 1: 1, 2: 3}, init=init, random_state=0
     ).fit(X, Y)
     assert np.isfinite([one.loss for one in model.choice_.tried]).all()
-    assert model.n_epochs_ == model.history_["epoch"][-1] == (20 if model.choice_.trains else 0)
+    assert model.n_epochs_ == model.history_["epoch"][-1] == (10 if model.choice_.trains else 0)
     assert model.score(X, Y) > 0.5

@@ -113,8 +113,7 @@ def test_the_first_model_of_the_readme_is_the_same_compiled(compiled):
     assert fast.n_epochs_ == plain.n_epochs_ == 10
     assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-6, atol=1e-6 * np.abs(plain.prototypes_).max())
     assert_array_equal(fast.predict(X[1000:]), plain.predict(X[1000:]))
-    for name in ("n_visits", "chosen"):
-        assert_array_equal(fast.trials_[name], plain.trials_[name])
+    assert fast.choice_.chosen == plain.choice_.chosen
 
 
 def test_the_initial_prototypes_are_not_written_to(kernel, way):

@@ -328,6 +328,7 @@ def test_terms_of_a_spread_are_its_logits():
 def test_a_fit_with_a_part_of_ones_own_is_the_plain_fit(monkeypatch):
     points, y = spd(np.random.default_rng(0), 20, 3, 0.7), np.arange(20) % 2
     settings = {"sigma2": 1.0, "max_epochs": 2, "random_state": 0}
+    settings["step_size"] = 0.1  # the largest slope of a cost of one's own is measured
     wrapped = RiemannianLVQ("log_euclidean", own, **settings).fit(points, y)
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
     assert_array_equal(wrapped.prototypes_, RiemannianLVQ("log_euclidean", **settings).fit(points, y).prototypes_)
