@@ -81,7 +81,7 @@ class Scale(EuclideanVectors):
 
 
 @ERRORS_RISE
-@pytest.mark.parametrize("sigma2", SCHEDULES, ids=str)
+@pytest.mark.parametrize("sigma2", SCHEDULES, ids=[*map(str, SCHEDULES[:-1]), "own"])
 @pytest.mark.parametrize(
     ("step_size", "share"),
     [
