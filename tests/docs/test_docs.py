@@ -295,7 +295,8 @@ def test_one_fit_crosses_few_files():
         model.fit(X, y)
     finally:
         sys.setprofile(before)
-    assert 10 < len(crossed) <= 34, sorted(crossed)  # four of them for the discriminant
+    # Four of them are for the discriminant, and four for the room of the choice, where three were before.
+    assert 10 < len(crossed) <= 38, sorted(crossed)
 
 
 def test_home_shows_the_commands_of_the_readme():
