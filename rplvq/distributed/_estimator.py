@@ -162,7 +162,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 history = untrained_history(state, training.score(state))
             store(model, samples[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
             edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(history, len(partitions))], 3)
+        warn_of([edge, step_trouble(history, len(partitions), state.step_schedule)], 3)
         self.estimator_ = model
         for name in FITTED:
             setattr(self, name, getattr(model, name))

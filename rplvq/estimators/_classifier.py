@@ -375,7 +375,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        warn_of([*troubles, step_trouble(history, samples.n_visits)], 2)
+        warn_of([*troubles, step_trouble(history, samples.n_visits, state.step_schedule)], 2)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -476,7 +476,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 row = history_row(state, Score(0.0, 0.0), 0, 0.0)
             history = append_columns({} if first else self.history_, row)
             store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, choice)
-        warn_of([step_trouble(columns([row]), samples.n_visits)], 2)
+        warn_of([step_trouble(columns([row]), samples.n_visits, state.step_schedule)], 2)
         return self
 
     def _begin_stream(

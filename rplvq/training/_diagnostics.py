@@ -91,9 +91,12 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     return None
 
 
-def step_trouble(history: dict[str, Array], n_visits: int) -> str | None:
-    """Return a warning if many weights of an epoch were cut; ``n_visits`` counts visits of samples per epoch."""
-    if not history:
+def step_trouble(history: dict[str, Array], n_visits: int, schedule: Any = None) -> str | None:
+    """Return a warning if many weights of an epoch were cut; ``n_visits`` counts visits of samples per epoch.
+
+    Cuts are no trouble if the ``schedule`` of steps is that of a share, because they keep weights at this share.
+    """
+    if not history or hasattr(schedule, "of_share"):
         return None
     share = history["n_capped"] / (n_visits * history["n_prototypes"])
     worst = int(np.argmax(share))

@@ -107,7 +107,10 @@ BAD_SOFT = {
     "negative": (changed(np.eye(3)[Y], 4, [1.5, -0.5, 0]), r"must be probabilities: y\[4, 1\] is -0.5"),
     "NaN": (changed(np.eye(3)[Y], (6, 2), np.nan), r"y\[6, 2\] is nan"),
     "strings": (np.full((N, 3), "x"), r"soft labels y of shape \(18, 3\) must be numbers, got dtype <U1"),
-    "class without a sample": (np.eye(4)[Y], r"class 3 has 0 sample\(s\).*fewer than its 1 prototype"),
+    "class without a sample": (
+        np.eye(4)[Y],
+        r"class 3 is the likeliest class of 0 sample\(s\).*fewer than its 1 proto",
+    ),
 }
 
 
