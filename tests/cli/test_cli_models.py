@@ -191,12 +191,6 @@ def test_files_that_are_no_models_or_samples_take_one_line(data, model, capsys):
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")  # NumPy's own, without compiled steps
-def test_training_that_diverges_takes_one_line_and_status_one(data, capsys):
-    command = ["fit", "--data", str(data / "data.npz"), "--model", str(data / "m.npz"), "--sigma2", "1e-320", "--quiet"]
-    assert "training diverged in epoch 1" in fails(capsys, command, status=1)
-    assert not (data / "m.npz").exists()
-
-
 def test_samples_of_bundled_sets_go_by_name():
     X, y = load_samples("syn1", 2)
     np.testing.assert_array_equal(X, make_syn1(random_state=2)[0])
