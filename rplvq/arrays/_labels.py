@@ -241,11 +241,12 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
     hard, has = hard_targets(targets), "has" if targets.ndim == 1 else "is the likeliest class of"
-    sizes = np.bincount(hard if weights is None else hard[weights > 0], minlength=len(classes))
+    # A sample of weight w is w copies: equal samples have been merged into one by now.
+    sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
         if size < count:
             raise ValueError(
-                f"class {label!r} {has} {size} sample(s) of positive weight, fewer than its {count} prototype(s): "
+                f"class {label!r} {has} {size:.0f} sample(s) of positive weight, fewer than its {count} prototype(s): "
                 "lower prototypes_per_class, give the prototypes by init, or drop the class"
             )
 
