@@ -19,14 +19,20 @@ import griffe
 
 ROLE = re.compile(r":(?:class|func|meth|mod|attr|data|exc):`~?([\w.]+)`")
 GROUP = re.compile(r"^(\w+(?:, \w+)+)(?: : (.*))?\n((?: +\S.*(?:\n|$))+)", flags=re.M)
-DOI = re.compile(r"(?<![/\w.])doi:(10\.\d{4,9}/[^\s,;)\]]*[^\s,;)\].])")
+DOI = re.compile(r"(?<![/\w.])doi:(10\.\d{4,9}/(?:\([^\s()]*\)|[^\s,;()\]])*(?:\([^\s()]*\)|[^\s,;()\].]))")
 OURS = "rplvq."
+MANUALS = {
+    "numpy": "https://numpy.org/doc/stable/reference/generated/{}.html",
+    "sklearn": "https://scikit-learn.org/stable/modules/generated/{}.html",
+}
+"""Where other libraries describe an object, by the first part of its name."""
 
 
 def to_markdown(text: str, item: Any) -> str:
     """Translate the roles and DOIs of the docstring of ``item``, and give each parameter its own entry.
 
-    An object that exists and has no entry in docs/api is shown as code without a link.
+    An object that exists and has no entry in docs/api is shown as code without a link. Objects of NumPy and of
+    scikit-learn link to their manuals, whose addresses follow from the name, so that a build needs no network.
 
     Raises
     ------
@@ -36,6 +42,9 @@ def to_markdown(text: str, item: Any) -> str:
 
     def reference(match: re.Match[str]) -> str:
         target = match[1]
+        manual = MANUALS.get(target.partition(".")[0])
+        if manual is not None:
+            return f"[`{target}`]({manual.format(target)})"
         path = definition(target, item)
         if path is None:
             return f"`{target}`"

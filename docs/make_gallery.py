@@ -20,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,8 @@ def index(found: dict[str, list[str]]) -> str:
     """Return the Markdown of the overview: one card per example, by topic."""
     parts = [
         "# Examples\n\nThese are short scripts from the folder `examples/`. Each page shows what its script printed "
-        "and drew, and offers it as a file and as a notebook. They need `pip install 'rplvq[plot]'`.\n"
+        "and drew, and offers it as a file and as a notebook. They need `pip install '.[plot]'` in the folder of the "
+        "repository.\n"
     ]
     for topic, listed in found.items():
         parts.append(f'## {topic}\n\n<div class="grid cards gallery" markdown>\n')
@@ -227,9 +229,11 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the pages, figures and downloads; mkdocs calls this with all files of the site."""
     from mkdocs.structure.files import File
 
-    for name in names():
+    # An example runs in its own process with one thread, so that one per core can run at once.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = pool.map(run, names())
+    for name, outcome in zip(names(), outcomes, strict=True):
         log.info("example %s", name)
-        outcome = run(name)
         content = {"md": page(name, outcome), "py": source(name), "ipynb": notebook(source(name))}
         for ending, text in content.items():
             files.append(File.generated(config, f"examples/{name}.{ending}", content=text))

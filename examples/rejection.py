@@ -11,7 +11,7 @@ import numpy as np
 
 from rplvq import RejectOption, RiemannianLVQ
 from rplvq.datasets import load_digits_covariances
-from rplvq.evaluation import accuracy_reject_curve
+from rplvq.inspection import accuracy_reject_curve
 from rplvq.plotting import plot_accuracy_reject
 
 X, y = load_digits_covariances()

@@ -2,10 +2,12 @@
 
 __version__ = "0.1.0"
 
+from rplvq import _start  # noqa: F401  (first, because it answers Ctrl-C during the other imports)
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ, TransferClassifier
-from rplvq.evaluation import RejectOption, compare, explain
+from rplvq.evaluation import compare
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans
+from rplvq.inspection import RejectOption, explain
 from rplvq.io import Checkpoint, load_model
 from rplvq.manifolds import (
     AffineInvariant,
@@ -39,6 +41,6 @@ def __dir__() -> list[str]:
     return [
         *("__version__", *__all__),
         "arrays", "capabilities", "costs", "datasets", "distributed", "estimators", "evaluation", "exceptions",
-        "features", "initializers", "io", "manifolds", "parts", "plotting", "preprocessing", "presets",
+        "features", "initializers", "inspection", "io", "manifolds", "parts", "plotting", "preprocessing", "presets",
         "protocols", "schedules", "selection", "testing", "training",
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 Each capability is a small protocol that one part of the library asks for, by the names of its methods:
 
 - large and distributed batches, and means in bounded memory: :class:`Additive`,
+- fast means of many small groups: :class:`Grouped`,
 - a faster ``predict``: :class:`NearestSearch`, and :class:`LowerBounded` for the factors of a product,
 - the step size: :class:`Scaled` and :class:`Bounded`,
 - coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`,
@@ -31,6 +32,20 @@ class Additive(Protocol):
 
     def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
         """Follow the tangents: ``exp(prototypes, pull(geodesics, weights))`` equals ``move(geodesics, weights)``."""
+
+
+class Grouped(Additive, Protocol):
+    """A manifold that connects each sample to one prototype only; the means of many groups are then computed together.
+
+    Its coordinates are orthonormal: the inner product of two tangents a and b at a prototype is ``Re vdot(a, b)``. A
+    subclass that overrides ``connect``, ``move`` or ``sqdist``, and not ``logarithms``, loses the capability.
+    """
+
+    def logarithms(self, prototypes: Prototypes, samples: Array, owners: Array) -> tuple[Array, Array]:
+        """Return the squared distance (B,) of each sample to one prototype, and its logarithm (B, ...) there.
+
+        ``owners`` (B,) are the indices of these prototypes. The coordinates of the logarithms are those of ``pull``.
+        """
 
 
 class NearestSearch(Protocol):

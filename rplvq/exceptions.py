@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -29,6 +31,25 @@ def interrupts_raised() -> Iterator[None]:
 
         warnings.showwarning = check  # type: ignore[assignment]
         yield
+
+
+@contextmanager
+def interrupts_deferred(*, raised: bool = True) -> Iterator[None]:
+    """Let Ctrl-C wait for the end of a block that must not stay half done, such as an import.
+
+    At the end it does what it would have done before, or nothing if not ``raised``, because the work is complete.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
+        yield  # Ctrl-C reaches the main thread only, and a handler that is not of Python cannot be restored
+        return
+    came: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *given: came.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came and raised:
+            signal.raise_signal(signal.SIGINT)
 
 
 class DivergenceWarning(UserWarning):

@@ -138,6 +138,11 @@ def require_count(name: str, value: Any, minimum: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
 
+def plain(value: Any) -> Any:
+    """Return an integer of NumPy as one of Python, which does not overflow, and anything else as it is."""
+    return int(value) if isinstance(value, np.integer) else value
+
+
 def by_name(check: Callable[[str, Any], Any], *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
     """Return the attrs validator that calls ``check(name, value)``; if ``or_none``, it accepts None."""
     return lambda _, attribute, value: None if or_none and value is None else check(attribute.name, value)

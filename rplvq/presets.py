@@ -6,15 +6,15 @@ Matrices". The weights have no upper bound (``max_weight=None``); :class:`rplvq.
 
 from typing import Any, Literal
 
-from rplvq.costs import RSLVQ
+from rplvq.costs import GLVQ, RSLVQ
 from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
 from rplvq.protocols import Schedule
-from rplvq.schedules import Annealed, StepSize
+from rplvq.schedules import Annealed, InverseTime, StepSize
 from rplvq.selection import HeldOut
 
-__all__ = ["plrsq_annealed", "plrsq_const", "rslvq_projected"]
+__all__ = ["glrsq", "plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
 
 def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: dict[str, Any]) -> RiemannianLVQ:
@@ -115,3 +115,29 @@ def rslvq_projected(
     ProjectedEuclidean(tau=0.0001, relative=False)
     """
     return _paper(ProjectedEuclidean(tau=1e-4), sigma2, prototypes_per_class, max_epochs, other)
+
+
+def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: Any) -> RiemannianLVQ:
+    """GLRSQ: the affine-invariant metric and the margin cost of GLVQ, whose steepness is the number of the epoch.
+
+    Tang, Feng and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS 2021. As in the authors'
+    program, the steepness rises by one per epoch, and the derivative of the sigmoid leaves it out.
+
+    Parameters
+    ----------
+    prototypes_per_class, max_epochs, **other
+        As for :class:`rplvq.RiemannianLVQ`.
+
+    Returns
+    -------
+    RiemannianLVQ
+        A classifier that is not fitted.
+
+    Examples
+    --------
+    >>> from rplvq.presets import glrsq
+    >>> glrsq().cost, glrsq().sigma2
+    (GLVQ(steepness=None), InverseTime(start=1.0))
+    """
+    settings = {"cost": GLVQ(steepness=None)} | other
+    return _paper(AffineInvariant(), InverseTime(1.0), prototypes_per_class, max_epochs, settings)

@@ -20,7 +20,7 @@ from examples.paper.bci2a import PAPER_SETTINGS
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import Job, Record
 from rplvq import RejectOption, RiemannianLVQ
-from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
+from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.presets import plrsq_annealed, plrsq_const
 
 __all__ = ["calibrate", "jobs", "refuse", "smoke"]

@@ -8,6 +8,7 @@ from rplvq.arrays._domains import split_domains
 from rplvq.arrays._labels import (
     accuracy,
     are_right,
+    by_label,
     check_class_sizes,
     check_groups,
     check_labels,
@@ -35,6 +36,7 @@ from rplvq.arrays._linalg import (
     squared_roots,
 )
 from rplvq.arrays._order import BLOCK_ROWS, blocks, canonical_order, distinct, repeats, visits
+from rplvq.arrays._rows import as_rows, take_rows
 from rplvq.arrays._samples import (
     LARGE_BLOCKS,
     LazyRows,
@@ -62,19 +64,20 @@ from rplvq.arrays._validation import (
     precision_of,
     rank_tolerance,
     require_finite,
+    stacked,
     unmasked,
 )
 
 __all__ = [
     "BLOCK_ROWS", "LARGE_BLOCKS", "LazyRows", "Samples", "accuracy", "adjoint", "are_right", "as_number_array",
-    "block_slices", "blocks", "by_block", "canonical_order", "check_class_sizes", "check_definite", "check_groups",
-    "check_hermitian", "check_labels", "check_positive", "check_positive_definite", "check_soft_labels",
-    "check_weights", "congruence", "distances", "distinct", "encoded", "expm", "first_bad", "from_spectrum",
-    "hard_targets", "hermitian_part", "index_labels", "invsqrtm", "logm", "lower_inverse", "materialise", "matrix_size",
-    "mixed_units", "number_groups", "one_type", "parts_of", "parts_of_batch", "positive_inverse",
-    "precision_of", "rank_tolerance", "reads_parts", "repeats", "require_finite", "row_slices", "same_type",
-    "single_blas_thread", "spectral_map", "split_domains", "sqrtm", "squared_roots", "subset", "unmasked", "visits",
-    "weigh_classes",
+    "as_rows", "block_slices", "blocks", "by_block", "by_label", "canonical_order", "check_class_sizes",
+    "check_definite", "check_groups", "check_hermitian", "check_labels", "check_positive",
+    "check_positive_definite", "check_soft_labels", "check_weights", "congruence", "distances", "distinct",
+    "encoded", "expm", "first_bad", "from_spectrum", "hard_targets", "hermitian_part", "index_labels", "invsqrtm",
+    "logm", "lower_inverse", "materialise", "matrix_size", "mixed_units", "number_groups", "one_type", "parts_of",
+    "parts_of_batch", "positive_inverse", "precision_of", "rank_tolerance", "reads_parts", "repeats",
+    "require_finite", "row_slices", "same_type", "single_blas_thread", "spectral_map", "split_domains", "sqrtm",
+    "squared_roots", "stacked", "subset", "take_rows", "unmasked", "visits", "weigh_classes",
 ]  # fmt: skip
 
 

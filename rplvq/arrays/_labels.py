@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from rplvq.arrays._validation import first_bad, unmasked
+from rplvq.arrays._validation import first_bad, precision_of, unmasked
 from rplvq.protocols import Array
 
 MISSING = ("NoneType", "NAType", "NaTType")
@@ -24,8 +24,9 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     array = np.asarray(unmasked(labels, name))
     if array.ndim == 0 or array.shape[1:] not in ((), (1,)):
         return array
-    if array.dtype.kind in "OT" or (array.dtype.kind in "US" and not isinstance(labels, np.ndarray)):
-        values = np.asarray(labels, dtype=object).ravel()  # as they are given: np.asarray(["a", 1]) holds "1"
+    given = array if hasattr(labels, "dtype") else labels  # np.asarray(["a", 1]) holds "1"
+    if array.dtype.kind in "OT" or (array.dtype.kind in "US" and given is labels):
+        values = np.asarray(given, dtype=object).ravel()
         missing = np.array([type(v).__name__ in MISSING or (isinstance(v, float) and v != v) for v in values], bool)
         kinds = [next((kind for kind in (str, bytes, Number) if isinstance(v, kind)), type(v)) for v in values]
     else:
@@ -39,18 +40,32 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
         raise ValueError(
             f"{name} has {noun}s of mixed types: {name}[0] is {values[0]!r}, {name}[{other}] is {values[other]!r}"
         )
-    return np.array(values.tolist()).reshape(array.shape) if {*kinds} & {str, bytes, Number} else array
+    if not {*kinds} & {str, bytes, Number}:
+        return array
+    plain = [str.__str__(value) if isinstance(value, str) else value for value in values.tolist()]  # of an Enum
+    found = np.array(plain)
+    if (index := first_bad(np.array([a != b for a, b in zip(found.tolist(), plain, strict=True)], bool))) is not None:
+        raise ValueError(
+            f"{name}[{index}] is {plain[index]!r}, and {found[index]!r} in an array of NumPy: rename the {noun}"
+        )
+    return found.reshape(array.shape)
 
 
 def check_groups(groups: Any, n_samples: int) -> Array:
     """Check that groups (N,) of samples are complete and of one sortable type."""
     array = np.asarray(groups)
-    if array.shape != (n_samples,):
+    if array.shape not in ((n_samples,), (n_samples, 1)):
         raise ValueError(
             f"groups must have shape ({n_samples},), one entry per sample of X, got shape {array.shape}: "
             "for samples of one group pass np.full(len(X), name)"
         )
-    return one_type(groups, "groups", "group")
+    return one_type(groups, "groups", "group").ravel()
+
+
+def by_label(settings: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """Return settings by label with plain labels as keys, as :func:`one_type` makes them; an Enum has another hash."""
+    keys = one_type(list(settings), name).tolist() if settings else []
+    return dict(zip(keys, settings.values(), strict=True))
 
 
 def number_groups(groups: Any, n_samples: int) -> Array | None:
@@ -85,6 +100,9 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         return check_soft_labels(array, classes)
     array = column_or_1d(array, warn=True)
     assert_all_finite(array, input_name="y")
+    if array.dtype == object and len(array):
+        value = array[0]
+        raise ValueError(f"y[0] is {value!r}, a {type(value).__name__}: labels are numbers, text, bytes or datetime64")
     if array.dtype.kind != "S":  # scikit-learn knows no bytes
         check_classification_targets(array)
     found, targets = np.unique(array, return_inverse=True)
@@ -104,7 +122,10 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
 
 
 def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array, Array]:
-    """Check class probabilities (N, C), whose rows sum to one up to 1e-6, and scale the rows to sum to one exactly."""
+    """Check class probabilities (N, C), and scale the rows to sum to one exactly.
+
+    They must do so up to 1e-6, or up to the rounding of C numbers if ``array`` is coarser, such as float16.
+    """
     if array.dtype.kind not in "biuf":
         raise ValueError(f"soft labels y of shape {array.shape} must be numbers, got dtype {array.dtype}")
     soft = array.astype(float)
@@ -113,10 +134,10 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise ValueError(f"soft labels must be probabilities: y[{row}, {column}] is {soft[row, column]}")
     sums = soft.sum(axis=1)
-    bad = np.abs(sums - 1) > 1e-6
+    bad = np.abs(sums - 1) > max(1e-6, array.shape[1] * precision_of(array))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"soft labels must sum to one: y[{row}] sums to {sums[row]:.6g}")
+        raise ValueError(f"soft labels must sum to one: y[{row}] sums to {sums[row]:.9g}")
     if classes is not None and len(classes) != soft.shape[1]:
         raise ValueError(f"soft labels y have {soft.shape[1]} columns for {len(classes)} classes")
     return np.arange(soft.shape[1]) if classes is None else classes, soft / sums[:, None]
@@ -203,6 +224,7 @@ def weigh_classes(
 
 def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_open: bool) -> Array:
     """Return the weight (C,) of each label; raise ValueError at an invalid value, or at a key that seems mistyped."""
+    class_weight = by_label(class_weight, "class_weight")
     for label, value in class_weight.items():
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
             raise ValueError(f"class_weight[{label!r}] must be a finite number of at least 0, got {value!r}")
@@ -218,12 +240,13 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
-    hard = hard_targets(targets)
-    sizes = np.bincount(hard if weights is None else hard[weights > 0], minlength=len(classes))
+    hard, has = hard_targets(targets), "has" if targets.ndim == 1 else "is the likeliest class of"
+    # A sample of weight w is w copies: equal samples have been merged into one by now.
+    sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
         if size < count:
             raise ValueError(
-                f"class {label!r} has {size} sample(s) of positive weight, fewer than its {count} prototype(s): "
+                f"class {label!r} {has} {size:.0f} sample(s) of positive weight, fewer than its {count} prototype(s): "
                 "lower prototypes_per_class, give the prototypes by init, or drop the class"
             )
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._order import distinct, repeats, visits
-from rplvq.arrays._validation import unmasked
+from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -233,7 +233,7 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     ValueError
         If a point is not on the manifold; the message names the first such index.
     """
-    unmasked(points)
+    points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
     if not is_array or len(parts_of(points)) == 1:
         return np.asarray(manifold.encode(points))

@@ -13,6 +13,7 @@ from functools import wraps
 from threading import RLock, get_ident
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -76,7 +77,8 @@ class single_blas_thread:  # noqa: N801 - called like a function
 
     The limit holds for the whole process, except in libraries with one setting per thread. If several blocks overlap,
     nested or in threads, the first one sets the limit, and the last one restores what the user had set. Larger matrices
-    keep their threads. Entering and leaving a block takes about ten microseconds in all.
+    keep their threads. Entering and leaving a block takes about ten microseconds in all. NumPy's underflows are ignored
+    inside, also after ``np.seterr(all="raise")``: they only say that a small probability is 0.
 
     Parameters
     ----------
@@ -91,13 +93,15 @@ class single_blas_thread:  # noqa: N801 - called like a function
     {1}
     """
 
-    __slots__ = ("n", "own")
+    __slots__ = ("n", "own", "quiet")
 
     def __init__(self, n: int = 0) -> None:
         self.n = n
         self.own: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
+        self.quiet = np.errstate(under="ignore")
+        self.quiet.__enter__()
         if self.n > LARGEST:
             return
         try:
@@ -114,6 +118,7 @@ class single_blas_thread:  # noqa: N801 - called like a function
             for library, count in self.own:
                 set_threads(library, count)
             _calls.restore()
+        self.quiet.__exit__(None, None, None)
 
     def __call__(self, function: FunctionT) -> FunctionT:
         """Return a function that runs in a block of its own at each call."""

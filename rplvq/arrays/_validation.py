@@ -30,6 +30,29 @@ def _hides(values: Any) -> bool:
     return nested and any(map(_hides, values))
 
 
+def stacked(points: Any) -> Any:
+    """Return an array of objects, or a series, that holds one point per entry as one array; anything else as it is."""
+    if getattr(points, "dtype", None) != np.dtype(object) or points.ndim != 1:
+        return points
+    rows = list(unmasked(points))
+    return _rectangular(rows) if any(isinstance(row, (np.ndarray, list, tuple)) for row in rows) else points
+
+
+def _rectangular(rows: Any) -> Array:
+    """Return rows of numbers as one array; raise ValueError at the first that has another shape or other entries."""
+    for index, row in enumerate(rows):
+        try:
+            found = np.array(np.asarray(row).tolist())
+        except ValueError as error:
+            raise ValueError(f"X must be a rectangular array of numbers: X[{index}]: {error}") from error
+        if found.dtype.kind not in "biufc":
+            raise ValueError(f"X must hold numbers, got dtype {found.dtype} in X[{index}]: {row!r:.200}")
+        if found.shape != np.shape(rows[0]):
+            shapes = f"X[{index}] has shape {found.shape}, X[0] {np.shape(rows[0])}"
+            raise ValueError(f"X must be a rectangular array of numbers: {shapes}")
+    return np.array(rows)
+
+
 def as_number_array(points: Any, ndim: int, what: str) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
@@ -41,10 +64,10 @@ def as_number_array(points: Any, ndim: int, what: str) -> Array:
     unmasked(points)
     try:
         array = np.asarray(points)
-        if array.dtype == object:
-            array = np.array(array.tolist())
-    except ValueError as error:
-        raise ValueError(f"X must be a rectangular array of numbers: {error}") from error
+    except ValueError:
+        array = _rectangular(points)
+    if array.dtype == object and array.ndim:
+        array = _rectangular(array.tolist())
     if array.dtype.kind not in "biufc":
         raise ValueError(f"X must hold numbers, got dtype {array.dtype}")
     if array.ndim == ndim - 1:

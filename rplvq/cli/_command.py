@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 
+from rplvq._start import INTERRUPTED
 from rplvq.cli._compare import compare_methods
 from rplvq.cli._models import fit, info, predict
 from rplvq.cli._options import make_parser
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (RuntimeError, ArithmeticError, MemoryError) as error:
         return _fail(error, 1)
     except (KeyboardInterrupt, TrainingInterruptedWarning):
-        return _fail("interrupted before the result was complete, so none was written", 130)
+        return _fail(INTERRUPTED, 130)
     return 0
 
 

@@ -16,6 +16,7 @@ from rplvq.cli._models import write_json
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.evaluation import Comparison, baseline_estimators, compare, default_estimators
+from rplvq.exceptions import interrupts_deferred
 from rplvq.io import replace_file, require_writable
 from rplvq.plotting import save_comparison
 
@@ -63,11 +64,12 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     drawn = "" if len(X) == n_samples else f", {len(X)} of {n_samples} samples, drawn by class"
     about = {"data": f"{arguments.data}{drawn}", **result.about}
     result = attrs.evolve(result, about=about | {"command": shlex.join(["python", "-m", "rplvq", *arguments.given])})
-    written = _write(result, targets)
-    if arguments.json:
-        write_json(_plain_result(result))
-    else:
-        say((f"written: {', '.join(written)}\n\n" if written else "") + f"{result}\n")
+    with interrupts_deferred(raised=False):
+        written = _write(result, targets)
+        if arguments.json:
+            write_json(_plain_result(result))
+        else:
+            say((f"written: {', '.join(written)}\n\n" if written else "") + f"{result}\n")
 
 
 def _wanted(arguments: argparse.Namespace, n_samples: int) -> int:

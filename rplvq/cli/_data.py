@@ -24,6 +24,13 @@ DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
 """Functions of a seed that return X and y, by name."""
 
 
+LOADERS = {
+    ".mat": "found = scipy.io.loadmat(name); X, y = found['X'], found['y'].ravel()",
+    ".csv": "table = numpy.loadtxt(name, delimiter=','); X, y = table[:, :-1].reshape(-1, n, n), table[:, -1]",
+}
+"""How to read other files, by suffix."""
+
+
 def load_data(source: str, seed: int) -> tuple[Array, Array]:
     """Return samples (N, ...) and labels (N,) or (N, C) of a bundled set, or of a .npz file."""
     return DATASETS[source](seed) if source in DATASETS else load_npz(source)
@@ -93,6 +100,8 @@ def _read_members(
     if not Path(path).is_file():
         known = f" nor one of {', '.join(DATASETS)}" if option == "--data" else ""
         raise ValueError(f"{option} {path!r} is {'neither' if known else 'not'} a file{known}")
+    if loader := LOADERS.get(Path(path).suffix.lower()):
+        raise ValueError(f"{option} {path!r} is no .npz file. Write one: {loader}; numpy.savez(path, X=X, y=y)")
     try:
         with open(path, "rb") as file:
             if kind == ".npz":

@@ -16,7 +16,8 @@ from rplvq.cli._data import load_data, load_groups, load_samples
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.estimators import RiemannianLVQ
-from rplvq.exceptions import TrainingInterruptedWarning
+from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
+from rplvq.inspection import RejectOption
 from rplvq.io import Checkpoint, load_model, replace_file, require_writable
 
 
@@ -35,6 +36,8 @@ def fit(arguments: argparse.Namespace) -> None:
         require_writable(path)
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
+    if checkpoints and arguments.coverage is not None:
+        raise UsageError("--coverage fits several models, which have no common --checkpoint: give one of the two")
     X, y = load_data(arguments.data, arguments.seed)
     groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, len(X))
     model = RiemannianLVQ(
@@ -50,22 +53,31 @@ def fit(arguments: argparse.Namespace) -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error", TrainingInterruptedWarning)
-        model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
-    model.save(arguments.model)
-    for path in checkpoints:
-        Path(path).unlink(missing_ok=True)
-    model.set_params(verbose=0)
-    _say(arguments.json, {"model": arguments.model, "training_accuracy": model.score(X, y)} | describe(model))
+        if arguments.coverage is None:
+            saved = model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
+        else:
+            given = {} if groups is None else {"groups": groups}
+            saved = RejectOption(model, coverage=arguments.coverage).fit(X, y, **given)
+            model = saved.estimator_
+    found = {"model": arguments.model, "training_accuracy": model.score(X, y)}
+    with interrupts_deferred(raised=False):
+        saved.save(arguments.model)
+        for path in checkpoints:
+            Path(path).unlink(missing_ok=True)
+        _say(arguments.json, found | describe(model.set_params(verbose=0)))
 
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict labels as CSV or JSON, and print the accuracy to standard error if the true labels are known."""
     if arguments.out is not None:
         require_writable(arguments.out)
-    model = load_model(arguments.model)
+    option = RejectOption.load(arguments.model) if arguments.reject else None
+    model = load_model(arguments.model) if option is None else option.estimator_
     X, y = load_samples(arguments.data)
     model.set_params(n_jobs=arguments.jobs)
-    found: dict[str, Any] = {"labels": model.predict(X)}
+    found: dict[str, Any] = {"labels": (option or model).predict(X)}
+    if option is not None:
+        found["reasons"] = option.reasons(X)
     if arguments.proba:
         found |= {"classes": model.classes_, "probabilities": model.predict_proba(X)}
     if y is not None:
@@ -74,7 +86,8 @@ def predict(arguments: argparse.Namespace) -> None:
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
         say(text)
-    else:
+        return
+    with interrupts_deferred(raised=False):
         replace_file(arguments.out, text.encode())
 
 
@@ -115,10 +128,14 @@ def _csv(found: dict[str, Any]) -> str:
     labels, classes = found["labels"], found.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
-    writer.writerow([*axes, "label", *(f"p({label})" for label in _plain(classes))])
+    writer.writerow(
+        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in found))]
+    )
     probabilities = found.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
-    for place, label, row in zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), strict=True):
-        writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in row)])
+    reasons = found.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
+    rows = zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), reasons.tolist(), strict=True)
+    for place, label, shares, reason in rows:
+        writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in shares), *reason])
     return text.getvalue()
 
 

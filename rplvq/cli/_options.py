@@ -31,6 +31,7 @@ training starts from. Seconds are wall time; several processes share the cores.
 examples:
   python -m rplvq fit --data digits --prototypes 2 --model digits.npz
   python -m rplvq fit --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
+  python -m rplvq fit --data mine.npz --model mine-model.npz --coverage 0.9
 
 mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
 rplvq.load_model reads the model file in Python.
@@ -39,8 +40,9 @@ rplvq.load_model reads the model file in Python.
 examples:
   python -m rplvq predict --model digits.npz --data digits
   python -m rplvq predict --model digits.npz --data new.npy --proba --out labels.csv
+  python -m rplvq predict --model mine-model.npz --data new.npy --reject
 
-Prints CSV with a header: label, then with --proba one column per class.
+Prints CSV with a header: label, then with --proba one column per class, and with --reject the reason of each rejection.
 """,
     "info": """\
 examples:
@@ -126,6 +128,9 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     checkpoint += "when the model is complete (default: none)"
     add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
     add("--checkpoint", metavar="FILE.npz", help=checkpoint)
+    coverage = "share of samples like the training samples that predict --reject labels; it fits five more models, and "
+    coverage += "the file keeps their limits (default: none)"
+    add("--coverage", type=_share, metavar="C", help=coverage)
     add(
         "--metric",
         type=plain_name,
@@ -145,6 +150,8 @@ def _add_predict(command: argparse.ArgumentParser) -> None:
     add("--model", required=True, metavar="FILE.npz", help="file that fit wrote")
     add("--data", required=True, metavar="NAME|FILE", help=data)
     add("--proba", action="store_true", help="class probabilities beside the labels")
+    reject = "no label for samples between classes or far from all training samples; needs a model of fit --coverage"
+    add("--reject", action="store_true", help=reject)
     add("--out", metavar="FILE", help="file to write instead of standard output")
     add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
 
@@ -198,6 +205,16 @@ def _jobs(text: str) -> int:
     if text.removeprefix("-").isdecimal() and len(text) < 5 and int(text) != 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a number of processes up to 9999, or -1 for all cores, got {text!r}")
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value <= 1:
+        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text!r}")
+    return value
 
 
 def _sigma2(text: str) -> float | str:

@@ -147,7 +147,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
             rng = np.random.default_rng(origin.seed)
             if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes))
+                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             if progress is None:
                 prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
                 rows = _some_rows(len(partitions))
@@ -162,7 +162,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 history = untrained_history(state, training.score(state))
             store(model, samples[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
             edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(history, len(partitions))], 3)
+        warn_of([edge, step_trouble(history, len(partitions), state.step_schedule)], 3)
         self.estimator_ = model
         for name in FITTED:
             setattr(self, name, getattr(model, name))

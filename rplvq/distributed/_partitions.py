@@ -17,7 +17,7 @@ try:
     import dask
     import dask.array as da
 except ImportError as error:  # pragma: no cover - tested in an environment of its own
-    raise ImportError("rplvq.distributed needs dask: pip install 'rplvq[dask]'") from error
+    raise ImportError("rplvq.distributed needs dask: pip install '.[dask]' in the folder of rplvq") from error
 
 
 @attrs.frozen(eq=False)

@@ -21,6 +21,7 @@ from rplvq.arrays import (
     matrix_size,
     number_groups,
     single_blas_thread,
+    stacked,
     weigh_classes,
 )
 from rplvq.costs import CostName
@@ -110,22 +111,18 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Variance of the mixture, in squared distances.
 
         - "auto" starts from a rule (:func:`rplvq.schedules.blended_sigma2`), and trains only if held-out samples show
-          that training helps. Where samples are few, they may also choose the prototypes of a discriminant analysis
-          (:class:`rplvq.DiscriminantMeans`), without training. :class:`rplvq.HeldOut` describes the choice. The trials
-          end as soon as it is clear. They visit at most 0.35 times as many samples as ``max_epochs`` epochs, or 3000 if
-          that is more and ``max_epochs`` is below 100. ``partial_fit`` uses the rule without trials, because its first
-          batch may be small.
+          that training helps. They may also choose the prototypes of a discriminant analysis
+          (:class:`rplvq.DiscriminantMeans`), without training. :class:`rplvq.HeldOut` describes the choice, and
+          ``choice_`` shows it. ``partial_fit`` uses the rule without trials, because its first batch may be small.
         - "half_median" is half the median squared distance to the initial prototypes, the choice of the paper's
           authors. With it the fit always trains, as with a number or a schedule.
         - :class:`rplvq.HeldOut` tries a list of values. A schedule with ``start=None`` starts at the rule of "auto".
     step_size : float, Schedule, StepSize, AdaptiveStep, "auto", "paper" or "adaptive", default="auto"
         Step size, which is a squared distance like sigma2.
 
-        - "auto" is ``K sigma2 / N * 0.01^(t / T)`` in epoch t of T = 100, for K prototypes and N samples: a sample
-          then weighs at most as much as in the mean of N / K samples. If held-out samples choose sigma2, they also
-          choose between this start and ``sigma2 / 10``, if that is larger. Fewer epochs enlarge the start up to a cap,
-          so that prototypes can go about as far, and batches of B samples make it B times as large. See
-          :func:`rplvq.schedules.default_step`.
+        - "auto" is :class:`rplvq.Share`: under the mixture costs ``min(a / T, 1) * 0.01^(t / T) * sigma2`` in epoch t
+          of T. The amount of training a is 1, or 3 if held-out samples chose to train. Batches of B samples make the
+          step B times as large.
         - "paper" is ``n xi / 100 * 0.01^(t / T)`` for n x n matrices and xi prototypes per class, in squared units of
           the data if distances carry units. Take it with a sigma2 of about that size or above.
         - "adaptive" (:class:`rplvq.AdaptiveStep`) adapts the step size during training.
@@ -138,12 +135,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     init : {"mean", "kmeans", "discriminant"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, those of a discriminant analysis
         (:class:`rplvq.DiscriminantMeans`), an object, or K points with their labels.
-    max_epochs : int, default=100
-        Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size may
-        take fewer. First, if held-out samples choose the step size, fewer epochs are planned for fewer than 700
-        samples, see :class:`rplvq.HeldOut`. Second, without growth, training ends once the remaining steps cannot be
-        expected to move a prototype by more than 1 % of the distance between classes, see
-        :class:`rplvq.training.Settling`. ``step_size=GeometricDecay()`` takes all epochs.
+    max_epochs : int, default=10
+        Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size makes
+        fewer, but at least 5, if they would visit more than 100,000 samples.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch). A step follows the mean over its samples. For
         batches of B samples, up to some dozens, multiply a ``step_size`` of your own by B to learn as much per epoch.
@@ -177,16 +171,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     prototype_labels_ : ndarray of shape (K,)
         Label of each prototype.
     sigma2_ : float
-        Value that probabilities use: that at the end of training, times the chosen ``calibration`` of ``trials_``.
+        Value that probabilities use: that at the end of training, recalibrated on the held-out samples of the choice.
     step_size_ : float
         Step size with which training begins, or would begin if the fit trained.
-    trials_ : dict of str to ndarray
-        The trials on held-out samples, as columns. Each row is one sigma2 with one step size, or prototypes without
-        training (step size 0): those of a discriminant, if it was tried, and in the last row the initial ones. The
-        columns are candidate, sigma2, step_size, n_epochs, n_folds, n_visits, calibration, loss, margin, error and
-        seconds, which :class:`rplvq.training.Trial` describes, and chosen. The dict is empty if no choice was asked
-        for (a number, a schedule, "half_median", or "auto" in ``partial_fit``), and its columns are empty if no trial
-        was possible.
+    choice_ : rplvq.selection.Choice
+        What held-out samples chose, and by which losses; print it to see a table.
     n_epochs_ : int
         Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the fit did not train.
     history_ : dict of str to ndarray
@@ -195,9 +184,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         adds one entry per call, and keeps the last 1000.
     n_features_in_ : int
         n for matrices, d for vectors.
-    trainer_, state_ : rplvq.Trainer and rplvq.training.State
-        The trainer with the resolved parts, and the state at the end of training: prototypes in the manifold's internal
-        representation, class indices, schedules.
+    trainer_ : rplvq.Trainer
+        The trainer with the resolved parts.
+    state_ : rplvq.training.State
+        The state at the end of training: prototypes in the manifold's internal representation, class indices,
+        schedules.
 
     Notes
     -----
@@ -336,9 +327,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         >>> from rplvq.datasets import make_syn1
         >>> X, y = make_syn1(n_per_class=32, random_state=0)
         >>> object_of = np.arange(len(y)) // 8
-        >>> model = RiemannianLVQ(max_epochs=50, random_state=0).fit(X, y, groups=object_of)
-        >>> model.trials_["n_folds"]
-        array([3, 2, 3, 3])
+        >>> model = RiemannianLVQ(random_state=0).fit(X, y, groups=object_of)
+        >>> model.choice_.trains
+        False
         """
         with single_blas_thread(matrix_size(X)):
             manifold = manifold_of(self)
@@ -352,9 +343,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if validation is not None and hasattr(manifold, "referenced"):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
             trainer = make_trainer(self, manifold, initializer)
-            if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes))
             trainer, interrupted = planned(self, trainer, samples), False
+            if resume is not None and progress is not None:
+                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):
                 if progress is None:
                     first = trainer.first_prototypes(samples, len(classes), rng)
@@ -384,7 +375,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 TrainingInterruptedWarning,
                 stacklevel=2,
             )
-        warn_of([*troubles, step_trouble(history, samples.n_visits)], 2)
+        warn_of([*troubles, step_trouble(history, samples.n_visits, state.step_schedule)], 2)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -469,7 +460,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 ambient_of(manifold) if begins else manifold, X, y, sample_weight, known, more=more
             )
             if not first:
-                validate_data(self, X, skip_check_array=True, reset=False)
+                validate_data(self, stacked(X), skip_check_array=True, reset=False)
                 self._require_same_shape(samples.codes)
             if begins:
                 samples = samples if stream.alone is None else gathered(stream.alone, samples, known)
@@ -485,7 +476,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 row = history_row(state, Score(0.0, 0.0), 0, 0.0)
             history = append_columns({} if first else self.history_, row)
             store(self, X if first else None, trainer, state, known, rng, history, known[met], stream, choice)
-        warn_of([step_trouble(columns([row]), samples.n_visits)], 2)
+        warn_of([step_trouble(columns([row]), samples.n_visits, state.step_schedule)], 2)
         return self
 
     def _begin_stream(

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import Samples
+from rplvq.arrays import Samples, stacked
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
@@ -120,7 +120,7 @@ def begin_training(
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
-    rule, choice = resolve_sigma2_rule(model.sigma2), None
+    rule, choice, given = resolve_sigma2_rule(model.sigma2), None, trainer.step_size
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
@@ -130,6 +130,8 @@ def begin_training(
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice}\n")
     state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples)
+    # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
+    trainer = attrs.evolve(trainer, step_size=given)
     stopped = choice is not None and not choice.trains
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
 
@@ -157,7 +159,7 @@ def store(
     prototypes = decoded(trainer.manifold, state, labels)
     new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
     if X is not None:
-        validate_data(new, X, skip_check_array=True)
+        validate_data(new, stacked(X), skip_check_array=True)
     if X is None:
         choice = getattr(model, "choice_", None)
     fitted = {

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 import numpy as np
 
-from rplvq.arrays import index_labels
+from rplvq.arrays import by_label, index_labels, one_type
 from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
@@ -52,11 +52,15 @@ def resolve_cost(value: Any) -> Cost:
 
 
 def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
-    """Return the number of prototypes of each class, from one number or a mapping by the labels ``classes`` (C,)."""
+    """Return the number of prototypes of each class, from one number or a mapping by the labels ``classes`` (C,).
+
+    Labels that are no class are ignored, because a fold may lack a class, unless an entry for a class is missing.
+    """
     if isinstance(value, Mapping):
-        index_labels(list(value), classes, "prototypes_per_class")
+        value = by_label(value, "prototypes_per_class")
         missing = [label for label in classes.tolist() if label not in value]
         if missing:
+            index_labels(list(value), classes, "prototypes_per_class")
             raise ValueError(f"prototypes_per_class has no entry for class {missing[0]!r}")
         counts = [value[label] for label in classes.tolist()]
     else:
@@ -77,7 +81,11 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
-        return GivenPrototypes(value[0], index_labels(value[1], classes, "init labels"))
+        prototypes, labels = value[0], one_type(value[1], "init labels")
+        known = np.isin(labels, classes)
+        if not known.all() and np.isin(classes, labels).all():  # this fold lacks a class
+            prototypes, labels = np.asarray(prototypes)[known], labels[known]
+        return GivenPrototypes(prototypes, index_labels(labels, classes, "init labels"))
     require_methods("init", value, ("__call__",), "an Initializer")
     if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:
         return attrs.evolve(value, per_class=counts)  # type: ignore[no-any-return]

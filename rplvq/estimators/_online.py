@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, hard_targets, one_type, same_type
-from rplvq.costs import restrict_to_classes
+from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
 from rplvq.estimators._names import resolve_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
@@ -149,6 +149,7 @@ def alone_state(trainer: Trainer, samples: Samples, rng: np.random.Generator) ->
     Predictions do not depend on it, and the call that brings a second class chooses it anew.
     """
     prototypes, labels = trainer.first_prototypes(samples, 1, rng)
+    trainer = attrs.evolve(trainer, cost=RSLVQ())  # others, such as GLVQ, have no slopes with a single class
     if isinstance(trainer.sigma2, str) or wants_default(trainer.sigma2):
         try:
             initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples).half_median  # noqa: B018

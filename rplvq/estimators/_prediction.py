@@ -9,12 +9,12 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rplvq.arrays import accuracy, matrix_size, row_slices, single_blas_thread, unmasked
+from rplvq.arrays import accuracy, matrix_size, row_slices, single_blas_thread, stacked, unmasked
 from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
-from rplvq.parts import require_jobs
+from rplvq.parts import plain, require_jobs
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
 
@@ -66,6 +66,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         >>> model.transform([[1.0], [5.0]])
         array([[3.5, 0.5],
                [0.5, 4.5]])
+        >>> model.score_samples([[1.0], [5.5]])
+        array([-0.25, -1.  ])
         """
         model = self._snapshot()
         if by_posterior(model.decision):
@@ -119,6 +121,19 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
+
+    def score_samples(self, X: Any) -> Array:
+        """Compute minus the squared distance to the nearest prototype, so that unusual samples have small values.
+
+        It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
+        :meth:`rplvq.RejectOption.score_samples` gives it in units of what is usual among held-out samples.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        model = self._snapshot()
+        return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of :meth:`transform`: the class of each prototype and its number within it.
@@ -181,7 +196,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
         three axes is more likely a mistake.
         """
-        n_axes = np.ndim(self.prototypes_) - 1
+        X, n_axes = stacked(X), np.ndim(self.prototypes_) - 1
         image = getattr(X, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
             with single_blas_thread(matrix_size(X)):
@@ -206,7 +221,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             validate_data(self, X, skip_check_array=True, reset=False)
         source = X if whole is None else whole
         few = self.n_jobs is None and source.nbytes <= FEW_BYTES
-        n_jobs = 1 if few else min(effective_n_jobs(self.n_jobs), len(source))
+        n_jobs = 1 if few else min(effective_n_jobs(plain(self.n_jobs)), len(source))
         # A chunk exists about six times: as passed, as codes, and as temporary arrays of the search.
         needed = 6 * source[0].size * np.result_type(source, float).itemsize + 32 * len(self.state_.labels)
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rplvq.arrays import take_rows
 from rplvq.protocols import Array
 
 N_STANDARD_ERRORS = 2.0
@@ -14,30 +15,38 @@ SMALLEST_PROBABILITY = 1e-6
 
 
 class Rows(NamedTuple):
-    """Rows (M,) of the data in fit, with their samples (M, ...), labels (M,), domains (M,) and weights (M,)."""
+    """Rows (M,) of the samples (N, ...) in fit, with their labels (M,), domains (M,) and weights (M,)."""
 
+    samples: Any
     rows: Array
-    X: Array
     y: Array
     domains: Array
     weights: Array
 
+    @property
+    def X(self) -> Any:  # noqa: N802
+        """The samples of these rows, as an array, a data frame or a sparse matrix, whichever was given."""
+        return take_rows(self.samples, self.rows)
+
     def take(self, which: Array) -> "Rows":
         """Return some of the rows."""
-        return Rows(*(part[which] for part in self))
+        return Rows(self.samples, *(part[which] for part in self[1:]))
 
     def joined(self, other: "Rows") -> "Rows":
         """Return these rows, then those of another."""
-        return Rows(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return Rows(self.samples, *(np.concatenate(pair) for pair in zip(self[1:], other[1:], strict=True)))
 
 
-def qualities_of(right: Mapping[Any, Array], own: Rows, chance: float) -> dict[Any, float]:
-    """Return the quality of each source, from which own samples (M,) it classifies correctly."""
+def qualities_of(right: Mapping[Any, Array | None], own: Rows, chance: float) -> dict[Any, float]:
+    """Return the quality of each source, from which own samples (M,) it classifies correctly; None takes the mean."""
     found = {}
     for name, answers in right.items():
+        if answers is None:
+            continue
         balanced = np.mean([np.average(answers[own.y == c], weights=own.weights[own.y == c]) for c in np.unique(own.y)])
         found[name] = float(max(0.0, (balanced - chance) / (1 - chance)) ** 2)
-    return found
+    mean = float(np.mean(list(found.values()))) if found else 1.0
+    return {name: found.get(name, mean) for name in right}
 
 
 def with_mean_one(qualities: Mapping[Any, float]) -> dict[Any, float]:

@@ -1,6 +1,7 @@
 """TransferClassifier: learns from labelled samples of other domains, such as subjects, and from a few of the target."""
 
 from collections.abc import Mapping
+from inspect import signature
 from numbers import Real
 from typing import Any, Self
 
@@ -12,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from rplvq.arrays import accuracy, check_labels, check_weights, same_type, split_domains, unmasked
+from rplvq.arrays import accuracy, as_rows, check_labels, check_weights, same_type, split_domains
 from rplvq.estimators._sources import (
     SMALLEST_PROBABILITY,
     Rows,
@@ -32,6 +33,13 @@ UNLABELED_SHARE = 0.25
 """Weight of all samples without labels, relative to the labelled ones."""
 SMALLEST_QUALITY = 0.01
 """Quality of a source that is not left out: a tenth of the way from guessing to perfect answers, squared."""
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether fit takes ``sample_weight``, or passes its keywords on to the fit of an inner ``estimator``."""
+    passes = any(each.kind is each.VAR_KEYWORD for each in signature(estimator.fit).parameters.values())
+    inner = getattr(estimator, "estimator", None) if passes else None
+    return has_fit_parameter(estimator, "sample_weight") or (inner is not None and takes_weights(inner))
 
 
 class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -76,7 +84,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Notes
     -----
     **Sources.** The estimator is fitted on each source alone. Its balanced accuracy a on the own labelled samples gives
-    the source the weight ``max(0, (a - 1/C) / (1 - 1/C))^2``. These weights are then scaled to mean 1. If all are 0,
+    the source the weight ``max(0, (a - 1/C) / (1 - 1/C))^2``; a source that is too small for the estimator takes the
+    mean of the others. These weights are then scaled to mean 1. If all are 0,
     own samples alone are used.
 
     **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
@@ -275,11 +284,11 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_data(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> tuple[Rows, Rows, Array]:
         """Return the labelled rows, the rows without labels, and the classes (C,)."""
-        samples, (labels, domains) = np.asarray(unmasked(X)), split_domains(y, groups)
+        samples, (labels, domains) = as_rows(X), split_domains(y, groups)
         if labels.ndim != 1:
             raise ValueError(f"y must have one label per sample, shape (N,), got shape {labels.shape}")
-        if samples.ndim == 0 or len(samples) != len(labels):
-            raise ValueError(f"y has {len(labels)} labels for {len(np.atleast_1d(samples))} samples of X")
+        if samples.shape[0] != len(labels):
+            raise ValueError(f"y has {len(labels)} labels for {samples.shape[0]} samples of X")
         weights = check_weights(sample_weight, len(labels))
         weights = np.ones(len(labels)) if weights is None else weights
         hidden = np.zeros(len(labels), dtype=bool)
@@ -296,7 +305,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hidden.all():
             raise ValueError("y has no label: pass labelled samples of the target or of other domains")
         classes, _ = check_labels(labels[~hidden], int(np.count_nonzero(~hidden)))
-        data, used = Rows(np.arange(len(labels)), samples, labels, domains, weights), weights > 0
+        data, used = Rows(samples, np.arange(len(labels)), labels, domains, weights), weights > 0
         return data.take(~hidden & used), data.take(hidden & used), classes
 
     def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
@@ -304,7 +313,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         given = self._groups("fit", data)
         if weighted:
             routed = get_config()["enable_metadata_routing"]
-            if not routed and not has_fit_parameter(self.estimator, "sample_weight"):
+            if not routed and not takes_weights(self.estimator):
                 raise ValueError(
                     f"estimator {self.estimator!r} takes no sample_weight in fit, which tells it how much each source "
                     "counts. A pipeline takes it with metadata routing enabled, if its last step requests sample_weight"
@@ -314,6 +323,15 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             return clone(self.estimator).fit(data.X, data.y, **given)
         except PointError as error:
             raise PointError(int(data.rows[error.index]), error.reason, error.name) from error
+
+    def _fitted_if_enough(self, data: Rows, *, weighted: bool = True) -> Any:
+        """Return what ``_fitted`` does, or None if the estimator refuses so few samples; all together may suffice."""
+        try:
+            return self._fitted(data, weighted=weighted)
+        except PointError:
+            raise
+        except ValueError:
+            return None
 
     def _groups(self, method: str, data: Rows) -> dict[str, Any]:
         """Return the domains as ``groups``, if the estimator requests these in metadata routing to predict.
@@ -326,21 +344,25 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         wanted = routing.consumes("predict", ["groups"]) & routing.consumes(method, ["groups"])
         return dict.fromkeys(wanted, data.domains)
 
-    def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array]:
-        """Return for each source which own samples (M,) the estimator fitted on this source classifies correctly."""
-        found = {}
+    def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array | None]:
+        """Return for each source which own samples (M,) the estimator fitted on this source classifies correctly.
+
+        It is None for a source that is too small for the estimator.
+        """
+        found: dict[Any, Array | None] = {}
         for name in np.unique(sources.domains).tolist():
             source = sources.take(sources.domains == name)
             if len(np.unique(source.y)) < 2:
                 raise ValueError(
                     f"domain {name!r} has the class {source.y.tolist()[0]!r} only: leave it out, or join it to another"
                 )
-            model = self._fitted(source, weighted=bool(np.ptp(source.weights)))
-            found[name] = np.asarray(model.predict(own.X, **self._groups("predict", own))) == own.y
+            model = self._fitted_if_enough(source, weighted=bool(np.ptp(source.weights)))
+            given = self._groups("predict", own)
+            found[name] = None if model is None else np.asarray(model.predict(own.X, **given)) == own.y
         return found
 
     def _try(
-        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[Any, Array], chance: float
+        self, candidates: list[float], own: Rows, sources: Rows, right: Mapping[Any, Array | None], chance: float
     ) -> dict[str, Array]:
         """Return the trials of all candidates on folds of the own samples, as columns."""
         names, y = np.unique(own.y, return_inverse=True)
@@ -352,9 +374,13 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         losses, errors = np.empty((2, len(candidates), len(y)))
         for kept, held in StratifiedKFold(n_folds).split(y, y):
             train, test = own.take(kept), own.take(held)
-            qualities = qualities_of({name: answers[kept] for name, answers in right.items()}, train, chance)
+            answered = {name: None if each is None else each[kept] for name, each in right.items()}
+            qualities = qualities_of(answered, train, chance)
             for row, weight in enumerate(candidates):
-                model = self._fitted(combined(train, sources, qualities, weight * len(names)))
+                model = self._fitted_if_enough(combined(train, sources, qualities, weight * len(names)))
+                if model is None:
+                    errors[row, held], losses[row, held] = 1.0, -np.log(SMALLEST_PROBABILITY)
+                    continue
                 wrong = np.asarray(model.predict(test.X, **self._groups("predict", test))) != test.y
                 errors[row, held] = losses[row, held] = wrong
                 if hasattr(model, "predict_proba"):

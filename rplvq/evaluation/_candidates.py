@@ -114,7 +114,9 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
         from pyriemann.classification import MDM, TSClassifier
     except ImportError as error:
         what = " and ".join(map(repr, names))
-        raise ImportError(f'the baselines {what} need pyRiemann: pip install "rplvq[paper]"') from error
+        raise ImportError(
+            f'the baselines {what} need pyRiemann: pip install ".[paper]" in the folder of rplvq'
+        ) from error
     from sklearn.linear_model import LogisticRegression
 
     made = {

@@ -10,14 +10,12 @@ from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import has_fit_parameter
 
-from rplvq.arrays import check_soft_labels, hard_targets, one_type, single_blas_thread, unmasked
+from rplvq.arrays import as_rows, check_soft_labels, hard_targets, one_type, single_blas_thread, take_rows
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.protocols import Array
@@ -73,16 +71,6 @@ def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
     if y.dtype.kind == "S":
         y = np.strings.decode(y, "latin-1")  # scikit-learn's folds and scorers take no bytes
     return X, y, hard_targets(check_soft_labels(y)[1]) if y.ndim == 2 else y
-
-
-def as_rows(X: Any) -> Any:
-    """Return samples as a data frame, a sparse matrix in rows, or an array, of which :func:`take_rows` takes some."""
-    return indexable(X)[0] if hasattr(X, "iloc") or sparse.issparse(X) else np.atleast_1d(unmasked(X))
-
-
-def take_rows(X: Any, rows: Array) -> Any:
-    """Return some rows of what :func:`as_rows` returned."""
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
 def resolve_folds(

@@ -6,15 +6,21 @@ from typing import Any
 
 import attrs
 import numpy as np
+from scipy.optimize import brentq
 
 from rplvq.arrays import hard_targets
+from rplvq.exceptions import PointError
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
 from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
 LARGE = 64
-"""Size of matrices above which a discriminant takes too long to be tried beside the class means."""
+"""Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
+MOST_PRODUCTS = 2e10
+"""Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
+REACH, LONGEST = 4.0, 0.9
+"""A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
 
 
 @attrs.frozen(eq=False)
@@ -54,20 +60,30 @@ class Discriminant:
         positive definite matrices, or if all samples of each class are equal.
         """
         weights = np.ones(len(codes)) if weights is None else weights
-        space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+        try:
+            space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+        except (ValueError, TypeError) as error:
+            needs = "init='discriminant' needs a metric of positive definite matrices, not"
+            raise ValueError(f"{needs} {manifold!r} ({error}): take init='mean'") from error
         tangents = space.encode(manifold.decode(codes))
         return cls(manifold, space, tangents, classes, weights, _within(tangents, classes, weights))
 
     def prototypes(self, rows: Array | None = None) -> Array:
         """Return the codes (C, ...) of one prototype per class, computed from all samples, or from some of each class.
 
-        Raise ValueError if all samples of each class are equal.
+        Raise ValueError if all samples of each class are equal, or if a prototype is no point of the manifold.
         """
         found = self.whole
         if rows is not None:
             found = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
         points = from_coordinates(discriminant_points(found.means, found.covariance), self.tangents.shape[-1])
-        return np.asarray(self.manifold.encode(self.space.decode(points)))
+        try:
+            return np.asarray(self.manifold.encode(self.space.decode(points)))
+        except PointError as error:
+            raise ValueError(
+                f"the discriminant's prototype of class index {error.index} {error.reason.partition('. ')[0]}: the "
+                "classes vary too much within, take init='mean'"
+            ) from error
 
 
 def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | None = None) -> Shrunk:
@@ -82,7 +98,7 @@ def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | 
         ) from error
 
 
-def discriminant_points(means: Array, covariance: Array) -> Array:
+def discriminant_points(means: Array, covariance: Any) -> Array:
     """Return the points (C, m) whose nearest one is the class that LDA gives, from class means (C, m) and S (m, m).
 
     See :class:`DiscriminantMeans` for the formula.
@@ -96,14 +112,36 @@ def discriminant_points(means: Array, covariance: Array) -> Array:
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    directions = np.linalg.solve(covariance, centred.T).T
+    if hasattr(covariance, "power"):  # of low rank
+        directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
+    else:
+        directions = np.linalg.solve(covariance, centred.T).T
     offsets, lengths = (0.5 * np.vecdot(directions, other) for other in (centred, directions))
     if not lengths.any():  # equal class means, or a single class
         return means
     scale = offsets.sum() / lengths.sum()
-    # The directions add up to zero, so that the least squares solution leaves a rest that is the same for all classes.
-    shift = np.linalg.lstsq(directions, offsets - scale * lengths, rcond=1e-10)[0]
-    return np.asarray(middle + scale * directions + shift)
+    # Unknown are the shift, in units of REACH radii of the data, and the relative change of the scale.
+    reach = REACH * np.sqrt(np.trace(covariance) + np.vecdot(centred, centred).mean())
+    system = np.column_stack([reach * directions, scale * lengths])
+    rests = offsets - scale * lengths
+    change = shortest(system - system.mean(axis=0), rests - rests.mean())
+    return np.asarray(middle + scale * (1 + change[-1]) * directions + reach * change[:-1])
+
+
+def shortest(matrix: Array, wanted: Array) -> Array:
+    """Return the shortest least squares solution (m,) for a matrix (C, m), or the best one of length LONGEST."""
+    left, singular, right = np.linalg.svd(matrix, full_matrices=False)
+    known = singular > 1e-10 * singular[0]
+    values, parts = singular[known], (wanted @ left)[known]
+
+    def solution(ridge: float) -> Array:
+        return np.asarray(values * parts / (values**2 + ridge))
+
+    ridge = 0.0
+    if np.linalg.norm(solution(0.0)) > LONGEST:
+        enough = np.linalg.norm(values * parts) / LONGEST
+        ridge = brentq(lambda some: np.linalg.norm(solution(some)) - LONGEST, 0.0, enough)
+    return np.asarray(solution(ridge) @ right[known])
 
 
 def discriminant_beside(
@@ -111,12 +149,15 @@ def discriminant_beside(
 ) -> Discriminant | None:
     """Return the discriminant of samples with these class means (C, ...); None if the metric does not suit.
 
-    It suits if its points are positive definite matrices of at most 64 rows, and if it is not whitened: the class means
-    of a whitened metric are a discriminant.
+    It suits if its points are positive definite matrices of at most 64 rows, or few larger ones, and if it is not
+    whitened: the class means of a whitened metric are a discriminant.
     """
     points: Any = manifold.decode(means)
-    is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2] <= LARGE
+    is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2]
     if not is_square or getattr(manifold, "covariance", None) is not None:
+        return None
+    m = n_coordinates(len(points[0]), np.iscomplexobj(points))
+    if len(points[0]) > LARGE and len(codes) ** 2 * m > MOST_PRODUCTS:
         return None
     try:
         return Discriminant.of(manifold, codes, hard_targets(targets), weights, means)
@@ -130,8 +171,12 @@ class DiscriminantMeans:
     """Prototypes that classify as a linear discriminant analysis (LDA) of tangent vectors does.
 
     It is for metrics of positive definite matrices. Class means ignore how the samples vary within their classes; these
-    prototypes take it into account. They are computed without training. With one prototype per class and the metric
-    "tangent", their decisions are exactly those of LDA with equal priors. Under other metrics they are close to them.
+    prototypes take it into account. They are computed without training. With one prototype per class, the metric
+    "tangent", and no more than m + 1 classes for m free entries of a matrix (n (n + 1) / 2, or n^2 if complex), their
+    decisions are exactly those of LDA with equal priors, unless they would lie more than 3.6 radii of the data away.
+    For m + 2 and more classes, nearest points cannot in general have the borders of LDA; the prototypes then come close
+    by least squares. The decisions differed in 1 % of cases for 5 classes and m = 3, and in 18 % for 10 classes. Under
+    other metrics they are close to those of LDA.
 
     The samples become tangent vectors x at the affine-invariant mean of the class means, or at the reference of a
     metric that has one. With the mean ``mu_k`` of x in class k, the mean ``mu`` of all ``mu_k`` and the covariance S
@@ -139,9 +184,9 @@ class DiscriminantMeans:
     ``w_k = S^-1 (mu_k - mu)`` and ``b_k = w_k (mu_k - mu) / 2`` (Fisher 1936, doi:10.1111/j.1469-1809.1936.tb02137.x;
     tangent vectors as in Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). The prototypes
     ``p_k = mu + s w_k + c`` have these decisions under the Euclidean distance if ``s |w_k|^2 / 2 + c w_k - b_k`` is the
-    same for all classes; the shift c is the shortest vector for which this holds. The scale is
-    ``s = sum_k w_k (mu_k - mu) / sum_k |w_k|^2``, so that the prototypes are the class means if S is a multiple of the
-    identity. S is the covariance of the deviations from the class means, shrunk as for :class:`rplvq.TangentSpace`.
+    same for all classes. The shift c and the scale s are the least squares solution that changes c = 0 and
+    ``s = sum_k w_k (mu_k - mu) / sum_k |w_k|^2`` least; these give the class means if S is a multiple of the identity.
+    S is the covariance of the deviations from the class means, shrunk as for :class:`rplvq.TangentSpace`.
 
     Parameters
     ----------
@@ -153,8 +198,8 @@ class DiscriminantMeans:
 
     Notes
     -----
-    S has (n (n + 1) / 2)^2 entries for real n x n matrices, and n^4 for complex ones, so that this start takes long
-    above about n = 60.
+    S is a matrix (m, m), with m = n (n + 1) / 2 for real matrices and n^2 for complex ones, so that this start takes
+    long above about n = 60. It takes short for fewer than m / 2 samples, of which no such matrix is formed.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
-from rplvq.manifolds import riemannian_mean
+from rplvq.manifolds import means_of_groups, riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -81,11 +81,14 @@ class _LocalMembers:
     manifold: Manifold[Any]
     codes: Array
     weights: Array
+    known: Array | None = None  # their mean
 
     def __len__(self) -> int:
         return int(min(np.ceil(self.weights).sum(), 2.0**31))  # a weight counts as copies, too
 
     def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
+        if owners is None and start is None and self.known is not None:
+            return self.known
         codes, weights = self.codes, self.weights
         if owners is not None:
             mine = np.flatnonzero(owners == center)
@@ -144,7 +147,13 @@ def _choose_in_each_class(
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
-    members: list[Members] = [_LocalMembers(manifold, subset(codes, mine), weights[mine]) for mine in rows]
+    known: Any = [None] * n_classes
+    if getattr(self, "takes_means", False) and all(map(len, rows)):
+        known = means_of_groups(manifold, codes, rows, weights)
+    members: list[Members] = [
+        _LocalMembers(manifold, subset(codes, mine), weights[mine], mean)
+        for mine, mean in zip(rows, known, strict=True)
+    ]
     return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
 
 

@@ -19,6 +19,7 @@ from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, seal_archive
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
 from rplvq.io._invariants import require_progress
+from rplvq.io._older import with_choice
 from rplvq.parts import count_from, number_in
 from rplvq.protocols import Array, Manifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
@@ -167,6 +168,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     unpacker = Unpacker(arrays)
     try:
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
+        fields = with_choice(fields, "trials", "choice")
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)
@@ -193,6 +195,8 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
             )
     if found["seed"] != wanted["seed"]:
         raise ValueError(f"{name} was written by a fit with another random_state: set the same to resume it")
+    if not comes_from(wanted["seed"], loaded.progress.rng):
+        raise ModelFileError(f"{name}: the state of its random generator does not come from its seed")
     if found["data"] != wanted["data"]:
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
@@ -200,10 +204,29 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
         raise ValueError(f"{name} was written by a fit on {what}{why}: pass the same")
 
 
-def require_valid(path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
-    """Raise ModelFileError unless the progress in a checkpoint is that of a fit of ``n_classes`` on this manifold."""
+def comes_from(seed: int, state: Any) -> bool:
+    """Whether a PCG64 generator with this seed has this state after less than 2^48 draws.
+
+    Bit i of the number of draws is set if the states still differ in bit i after the draws of the lower bits (Brown,
+    "Random number generation with arbitrary strides", 1994).
+    """
+    if not isinstance(state, dict) or state.get("bit_generator") != "PCG64":
+        return False
+    here, there = np.random.default_rng(seed).bit_generator.state["state"], state["state"]
+    value, plus, times, whole = here["state"], here["inc"], 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
+    for bit in range(48):
+        if (value ^ there["state"]) >> bit & 1:
+            value = (value * times + plus) & whole
+        times, plus = times * times & whole, (times + 1) * plus & whole
+    return bool({"state": value, "inc": here["inc"]} == there)
+
+
+def require_valid(
+    path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int
+) -> None:
+    """Raise ModelFileError unless a checkpoint is that of a fit of so many classes and epochs on this manifold."""
     try:
-        require_progress(progress, manifold, n_classes)
+        require_progress(progress, manifold, n_classes, n_epochs)
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 

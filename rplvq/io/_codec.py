@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from rplvq.io._older import REMOVED_FIELDS
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, known_part
 from rplvq.protocols import Array
@@ -180,7 +181,8 @@ class Unpacker:
                 f"the model holds a part {name!r} that is not known here: import the module that defines it, "
                 "whose class is decorated with @rplvq.parts.register_part, before loading"
             )
-        fields = {field: self.unpack(value) for field, value in packed.items()}
+        removed = REMOVED_FIELDS.get(name, ())
+        fields = {field: self.unpack(value) for field, value in packed.items() if field not in removed}
         try:
             return cls(**fields)
         except (TypeError, ValueError) as error:

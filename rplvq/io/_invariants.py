@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.arrays import adjoint, hermitian_part
+from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Manifold
-from rplvq.training import Progress, State, Trainer
+from rplvq.training import Progress, Score, State, Trainer, history_row
 
 ROUNDING = 1e-6
 """Relative error that the points of prototypes may have, and how far outside the cone the edge of a cone may be."""
@@ -21,6 +21,7 @@ def require_fitted(model: Any) -> None:
     _require(classes.ndim == 1 and (classes[1:] > classes[:-1]).all(), f"classes_ are not sorted: {classes.tolist()}")
     met = np.unique(labels)
     points = require_state(trainer.manifold, state, len(met))
+    _require_sigma2(state, trainer.max_epochs)
     right = np.isin(met, classes).all() and np.array_equal(met[state.labels], labels)
     _require(right, f"prototype_labels_ are not those of its prototypes and classes: {labels.tolist()}")
     same = model.prototypes_.shape == points.shape
@@ -28,17 +29,58 @@ def require_fitted(model: Any) -> None:
     _require(same and model.n_features_in_ == points.shape[1], "prototypes_ are not the points of its state")
     _require(0 < model.sigma2_ < np.inf, f"sigma2_ is {model.sigma2_}")
     _require(0 <= model.step_size_ < np.inf, f"step_size_ is {model.step_size_}")
+    _require_choice(getattr(model, "choice_", None))
     lengths = {values.shape for values in model.history_.values()}
     _require(model.n_epochs_ >= 0 and len(lengths) < 2, f"n_epochs_ is {model.n_epochs_}, history_ has {lengths}")
+    _require_columns(state, model.history_)
+    _require_stream(vars(model).get("_stream", ()), classes, points.shape[1:])
 
 
-def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int) -> None:
-    """Raise ValueError unless a fit of ``n_classes`` classes can continue from this progress."""
+def _require_sigma2(state: State, n_epochs: int) -> State:
+    """Return the state with the values of its schedules; raise ValueError unless its sigma2 is the same."""
+    found = state.at_epoch(state.epoch, n_epochs)
+    _require(found.sigma2 == state.sigma2, f"sigma2 is {state.sigma2}, that of its schedule {found.sigma2}")
+    return found
+
+
+def _require_choice(choice: Any) -> None:
+    """Raise ValueError unless a choice, if there is one, names one of its candidates and has a usual calibration."""
+    if choice is not None:
+        _require(1e-30 < choice.calibration < 1e30, f"its calibration is {choice.calibration}")
+        _require(-1 <= choice.winner < len(choice.tried), f"its choice is candidate {choice.winner}")
+
+
+def _require_columns(state: State, history: Any) -> None:
+    """Raise ValueError unless a history, or one of its rows, has what every row has."""
+    missing = history_row(state, Score(0.0, 0.0), 0, 0.0).keys() - set(history)
+    _require(not missing, f"its history lacks {sorted(missing)}")
+
+
+def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless the samples that a stream keeps are finite, of this shape, and of these classes."""
+    for kept in stream:
+        labels, samples = getattr(kept, "labels", classes), getattr(kept, "samples", kept)
+        _require(np.isin(labels, classes).all(), f"its stream waits for the classes {labels}")
+        if isinstance(samples, Samples):
+            codes, targets, weights = np.asarray(samples.codes), np.asarray(samples.targets), samples.filled_weights
+            fits = len(codes) == len(targets) == len(weights) and np.isfinite(codes).all() and (weights >= 0).all()
+            known = targets.ndim == 2 or np.isin(targets, classes).all()
+            _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
+
+
+def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int) -> None:
+    """Raise ValueError unless a fit of so many classes and epochs can continue from this progress."""
     for state in (progress.state, progress.best):
         require_state(manifold, state, n_classes)
+        found = _require_sigma2(state, n_epochs)
+        same = state.memory is not None or found.step_size == state.step_size
+        _require(same, f"step_size is {state.step_size}, that of its schedule {found.step_size}")
     last = progress.rows[-1]["epoch"] if progress.rows else 0
     now = progress.state.epoch
     _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")
+    for row in progress.rows:
+        _require_columns(progress.state, row)
+    _require_choice(progress.choice)
     _require(not np.isnan(progress.best_cost), f"best_cost is {progress.best_cost}")
     np.random.default_rng(0).bit_generator.state = progress.rng
 
@@ -54,11 +96,28 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
     _require(callable(state.sigma2_schedule) and callable(state.step_schedule), "its schedules cannot be called")
     _require(np.isfinite(prototypes).all(), "its prototypes are not finite")
     points = np.asarray(manifold.decode(state.prototypes))
+    _require(_is_read(manifold, state.prototypes), "entries of its prototypes disagree with others")
     try:
         manifold.encode(points)
     except PointError as error:
         _require(_is_edge(points), f"prototype {error.index} is not on the manifold: it {error.reason}")
     return points
+
+
+def _is_read(manifold: Manifold[Any], prototypes: Any) -> bool:
+    """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
+    codes = np.asarray(prototypes)
+    if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:
+        return True
+    size = ROUNDING * np.abs(codes).max(axis=(-2, -1), keepdims=True)
+    odd = (np.abs(codes - adjoint(codes)) > size).any(axis=(-2, -1))
+    points = np.asarray(manifold.decode(prototypes)) if odd.any() else codes[..., 0]
+    for half in (np.tril, np.triu) if points.shape == codes.shape else ():
+        kept = prototypes.with_codes(half(codes)) if hasattr(prototypes, "with_codes") else half(codes)
+        same = np.isclose(points, np.asarray(manifold.decode(kept))).all(axis=(-2, -1))
+        if (same & odd & (np.abs(codes - half(codes)) > size).any(axis=(-2, -1))).any():
+            return False
+    return True
 
 
 def _is_edge(points: Array) -> bool:

@@ -17,6 +17,7 @@ from rplvq.io._archive import UNREADABLE, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
 from rplvq.io._invariants import require_fitted
+from rplvq.io._older import with_choice
 from rplvq.parts import is_saved_estimator, library_version, saved_estimator
 from rplvq.training import Trainer
 
@@ -156,10 +157,11 @@ def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
         parameters["metric"] = former if parameters.get("metric") is None else parameters["metric"]
     cls = saved_estimator(header.get("estimator", "RiemannianLVQ"))
     estimator = cls(**parameters)
-    for name, value in header["fitted"].items():
+    fitted = {name: unpacker.unpack(value) for name, value in header["fitted"].items()}
+    for name, value in with_choice(fitted, "trials_", "choice_").items():
         if hasattr(cls, name):
             raise ValueError(f"the file sets {name!r}, which is no fitted attribute")
-        setattr(estimator, name, unpacker.unpack(value))
+        setattr(estimator, name, value)
     # scikit-learn sets requests only while metadata routing is enabled, so it is enabled here for a moment.
     with sklearn.config_context(enable_metadata_routing=True):
         for name, requests in header["requests"].items():

@@ -1,9 +1,10 @@
-"""Compiles functions if numba is installed, and stores their machine code."""
+"""Compiles functions if numba can be used, and stores their machine code."""
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,11 +12,12 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from rplvq.exceptions import interrupts_deferred
 from rplvq.lanes import _eigenvalues as eigenvalues
 from rplvq.lanes import _inverses as inverses
 from rplvq.lanes import _logs as logs
 from rplvq.lanes import _rotations as rotations
-from rplvq.lanes._stored import note_call, note_place
+from rplvq.lanes._stored import has_run, note_call, note_place
 
 FOLDER = Path(__file__).parent
 
@@ -45,23 +47,25 @@ def source_hash(*folders: Path) -> str:
 
 
 def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
-    """Return the kernels that ``build(source, cache=...)`` returns, a named tuple, or None if numba is not installed.
+    """Return the kernels that ``build(source, cache=...)`` returns, a named tuple, or None if numba cannot be used.
 
     ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
     matrices, and the last one is ``like``. A kernel is compiled when it is first called with arguments of new types.
+    Ctrl-C waits meanwhile, because numba could not be used again in the process if it were interrupted there.
 
     numba stores the machine code in the folder of this package or, if that is not writable, in its own cache folder. If
     neither is writable, every process compiles again, which takes a few seconds. The names of the stored files contain
     a hash of the source of all kernels: machine code of another source is not loaded, and is removed. Code that cannot
     be loaded or stored is compiled in memory.
     """
-    if find_spec("numba") is None:
+    if not can_compile():
         return None
     source = source_hash(FOLDER, *folders)
-    try:
-        built = [build(source, cache=True)]
-    except RuntimeError:  # no folder is writable
-        built = [build(source, cache=False)]
+    with interrupts_deferred():
+        try:
+            built = [build(source, cache=True)]
+        except RuntimeError:  # no folder is writable
+            built = [build(source, cache=False)]
     first = built[0]
     stored = first[0].stats.cache_path
     folder = Path(stored or os.devnull)
@@ -76,18 +80,40 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
     def surviving(name: str) -> Callable[..., Any]:
         def kernel(*arguments: Any) -> Any:
             try:
-                result = getattr(built[-1], name)(*arguments)
-                note_call((name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1])))
+                kind = (name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1]))
+                with nullcontext() if has_run(kind) else interrupts_deferred():
+                    result = getattr(built[-1], name)(*arguments)
+                    note_call(kind)
                 return result
             except Exception:  # numba raises any exception for damaged code, before the kernel has changed anything
                 remove_stored(ours=True)
-                built.append(build(source, cache=False))
-                return getattr(built[-1], name)(*arguments)
+                with interrupts_deferred():
+                    built.append(build(source, cache=False))
+                    return getattr(built[-1], name)(*arguments)
 
         return kernel
 
     remove_stored(ours=False)
     return type(first)(*map(surviving, first._fields))
+
+
+@lru_cache(maxsize=1)
+def can_compile() -> bool:
+    """Whether numba is installed, compiles (NUMBA_DISABLE_JIT is not set), and can be imported with what is used of it.
+
+    It often refuses a newer NumPy by an exception of any type; a warning then repeats its words.
+    """
+    if find_spec("numba") is None:
+        return False
+    try:
+        with interrupts_deferred():
+            is_disabled = bool(import_module("numba").config.DISABLE_JIT)
+            is_disabled or import_module("rplvq.lanes._registers")
+    except Exception as error:  # whatever the cause, the plain steps do the same
+        why = f"numba is installed but cannot be used, so steps are not compiled: {type(error).__name__}: {error}"
+        warnings.warn(why, RuntimeWarning, stacklevel=2)
+        return False
+    return not is_disabled
 
 
 def compiler(source: str) -> Callable[..., Any]:
@@ -127,7 +153,7 @@ def compiled_rotations(compiled: Callable[..., Any]) -> Any:
 
 @lru_cache(maxsize=1)
 def lane_kernels() -> LaneKernels | None:
-    """Return the compiled kernels of this package, or None if numba is not installed."""
+    """Return the compiled kernels of this package, or None if numba cannot be used."""
     found: LaneKernels | None = load_kernels(_build)
     return found
 

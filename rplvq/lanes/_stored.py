@@ -45,6 +45,11 @@ def note_call(kind: Kind) -> None:
             mark_of(kind).touch()
 
 
+def has_run(kind: Kind) -> bool:
+    """Whether a kernel has run in this process."""
+    return kind in _called
+
+
 def mark_of(kind: Kind) -> Path:
     """Return the path of the empty file whose existence says that this version of numba has stored a kernel."""
     folder, source = _places[kind[0]]
@@ -53,7 +58,7 @@ def mark_of(kind: Kind) -> Path:
 
 def can_run_at_once(kind: Kind) -> bool:
     """Whether a kernel has run in this process, or its code is stored, so that nothing has to be compiled."""
-    return kind in _called or (kind[0] in _places and mark_of(kind).exists())
+    return has_run(kind) or (kind[0] in _places and mark_of(kind).exists())
 
 
 def pays(kind: Kind, seconds: float) -> bool:

@@ -73,7 +73,9 @@ def inverse_factors(prototypes: Prototypes) -> Array:
 
 
 def whiten(factors: Array, samples: Array) -> Array:
-    """Return ``G_k X_b G_k^H`` (B, K, n, n) for factors (K, n, n) and samples (B, n, n)."""
+    """Return ``G_k X_b G_k^H`` (B, K, n, n) for factors (K, n, n), or (B, K, n, n), and samples (B, n, n)."""
+    if factors.ndim == 4:
+        return np.asarray(factors @ samples[:, None] @ adjoint(factors))
     n_prototypes, n = factors.shape[:2]
     left: Array = factors.reshape(n_prototypes * n, n) @ samples
     whitened: Array = left.reshape(len(samples), n_prototypes, n, n) @ adjoint(factors)
@@ -98,7 +100,8 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
 def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tuple[Array, Array]:
     """Decompose ``G X G^H = U diag(exp(l)) U^H`` for all pairs of K factors G and B samples X, both (..., n, n).
 
-    Return l (B, K, n), which is not sorted, and U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
+    Each sample may have factors of its own, shape (B, K, n, n). Return l (B, K, n), which is not sorted, and the
+    matrices U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
     """
     if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
         return found
@@ -153,14 +156,15 @@ def sharpen(
     rows, columns = pairs
     if not len(rows):
         return
+    own = factors[columns] if factors.ndim == 3 else factors[rows, columns]
     try:
         roots = np.linalg.cholesky(samples[rows])
     except np.linalg.LinAlgError:  # codes that encode would refuse
         return
     if eigenvectors is None:
-        singular = np.linalg.svd(factors[columns] @ roots, compute_uv=False)
+        singular = np.linalg.svd(own @ roots, compute_uv=False)
     else:
-        vectors, singular, _ = np.linalg.svd(factors[columns] @ roots)
+        vectors, singular, _ = np.linalg.svd(own @ roots)
         eigenvectors[rows, columns] = vectors[..., ::-1]
     logs[rows, columns] = 2 * log_spectrum(singular[:, ::-1])
 
@@ -327,6 +331,15 @@ class AffineInvariant:
         """Follow whitened tangents (K, n, n) of :meth:`pull`, with one eigendecomposition per prototype."""
         lengths, basis = np.linalg.eigh(tangents)
         return follow(inverse_factors(prototypes), -0.5 * lengths, basis)
+
+    def logarithms(self, prototypes: Prototypes, samples: Array, owners: Array) -> tuple[Array, Array]:
+        """Return the squared distance (B,) of each sample to one prototype, and its whitened logarithm (B, n, n).
+
+        ``owners`` (B,) are the indices of these prototypes, and the coordinates are those of :meth:`pull`.
+        """
+        factors = inverse_factors(prototypes)[owners, None]
+        logs, vectors = (found[:, 0] for found in decompose(factors, samples, self.rotations(factors[0], samples)))
+        return np.vecdot(logs, logs), (vectors * logs[:, None]) @ adjoint(vectors)
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
         """Split each squared distance into the n squared logarithms of its generalised eigenvalues, shape (B, K, n).

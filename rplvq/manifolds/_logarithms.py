@@ -164,15 +164,15 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
 def whitened_spectra(kernels: LaneKernels, factors: Array, samples: Array) -> tuple[Array, Array] | None:
     """Return the logarithms (B, K, n) of the eigenvalues of ``G X G^H``, unsorted, and eigenvectors (B, K, n, n).
 
-    All pairs of K factors G and B samples X, both (..., n, n), are decomposed. Return None if a sample has no Cholesky
-    factor.
+    All pairs of K factors G and B samples X, both (..., n, n), are decomposed. Each sample may have factors of its own,
+    shape (B, K, n, n). Return None if a sample has no Cholesky factor.
     """
-    count, n = factors.shape[:2]
+    count, n = factors.shape[-3:-1]
     try:
         roots = np.linalg.cholesky(samples)
     except np.linalg.LinAlgError:
         return None
-    pairs = (factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
+    pairs = (factors @ roots[:, None] if factors.ndim == 4 else factors.reshape(count * n, n) @ roots).reshape(-1, n, n)
     squares, lanes = rotated(kernels, pairs)
     columns = from_lanes(lanes, len(pairs), n, WIDTH)
     columns /= np.sqrt(squares)[..., None]

@@ -237,10 +237,11 @@ def descend(
             step = 0.5 * step
     if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
         return Mean(best.code[0], n_iter, best.gradient, True)
+    more = "" if n_iter < max_iter else " or raise max_iter"
     warnings.warn(
         f"the Riemannian mean of {n_points} points did not converge in {n_iter} passes: its mean logarithm "
         f"is {best.gradient:.2g} of the root mean squared distance (tol={tol:g}). The data are ill-conditioned "
-        "or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink) or raise max_iter",
+        f"or heavy-tailed: regularise them (shrinkage, rplvq.features.shrink){more}",
         ConvergenceWarning,
         stacklevel=3,
     )
@@ -288,8 +289,13 @@ def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float)
     way, further = _between(manifold, old.prototype, new.code, new.ahead)
     back = 0.5 * (new.length**2 + way - further)
     with np.errstate(all="ignore"):
-        curvature = 1 / step + np.divide(back, way)
-    return float(1 / max(curvature, 1 / LONGEST)) if 0 < curvature < np.inf else 1.0
+        return float(step_of(1 / step + np.divide(back, way)))
+
+
+def step_of(curvature: Array) -> Array:
+    """Return the steps, in mean logarithms, for curvatures (...): their inverses within limits, and 1 for no use."""
+    is_curved = (curvature > 0) & (curvature < np.inf)
+    return np.asarray(np.where(is_curved, 1 / np.maximum(curvature, 1 / LONGEST), 1.0))
 
 
 def _better(new: _Point, old: _Point) -> bool:

@@ -109,7 +109,7 @@ class Product:
     (80, 2, 10, 10)
     >>> model = RiemannianLVQ(product, sigma2=1.0, max_epochs=20, random_state=0).fit(both, y)
     >>> product.relevances_of(model.state_.prototypes).round(1)
-    array([1.5, 0.5])
+    array([1.2, 0.8])
 
     A covariance matrix and a mean, packed:
 

@@ -11,6 +11,13 @@ from rplvq.manifolds._flat import FlatGeodesics, FlatMethods, flat_exp, flat_mov
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
+EPS = float(np.finfo(float).eps)
+
+
+def _is_floor(part: Any, attribute: Any, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        number_in(finite=True)(part, attribute, value)
+
 
 def mean_eigenvalue(matrices: Array) -> Array:
     """Return the trace divided by n of Hermitian matrices (..., n, n)."""
@@ -28,11 +35,13 @@ class ProjectedEuclidean(FlatMethods):
 
     Parameters
     ----------
-    tau : float, default=1e-4
-        The floor, in the units of the matrices (the paper's data have mean eigenvalue 1).
+    tau : float or "auto", default="auto"
+        The floor, in the units of the matrices. "auto" is 1e-4, the paper's, whose data have mean eigenvalue 1. If
+        ``relative``, "auto" is the smallest share that float64 resolves, ``40 n^2 eps``: 1e-12 for n = 10. It is below
+        the eigenvalues of samples with condition numbers up to 1e10, so that their mean is the arithmetic one.
     relative : bool, default=False
-        Whether tau is multiplied by the mean eigenvalue (trace / n) of the prototype before its step. This makes no
-        difference on the paper's data, and is necessary for data in other units.
+        Whether tau is multiplied by the mean eigenvalue (trace / n) of the prototype before its step, which is
+        necessary for data in other units. The metric "euclidean" does so.
 
     Examples
     --------
@@ -45,8 +54,13 @@ class ProjectedEuclidean(FlatMethods):
            [0. , 1. ]])
     """
 
-    tau: float = attrs.field(default=1e-4, validator=number_in(finite=True))
+    tau: float | str = attrs.field(default="auto", validator=_is_floor)
     relative: bool = False
+
+    def floor(self, n: int) -> float:
+        """Return the floor for n x n matrices, or its share of the mean eigenvalue if ``relative``."""
+        smallest = 40 * n**2 * EPS if self.relative else 1e-4
+        return smallest if self.tau == "auto" else float(self.tau)
 
     def encode(self, points: Any) -> Array:
         """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite.
@@ -54,11 +68,11 @@ class ProjectedEuclidean(FlatMethods):
         If tau is absolute, it must also be below the mean eigenvalue of every matrix, or it would replace the data.
         """
         matrices = check_positive_definite(points)
-        size = mean_eigenvalue(matrices)
-        if not self.relative and (index := first_bad(size <= self.tau)) is not None:
+        size, floor = mean_eigenvalue(matrices), self.floor(matrices.shape[-1])
+        if not self.relative and (index := first_bad(size <= floor)) is not None:
             raise PointError(
                 index,
-                f"has mean eigenvalue {size[index]:.3g}, not above tau={self.tau:g}, to which eigenvalues "
+                f"has mean eigenvalue {size[index]:.3g}, not above tau={floor:g}, to which eigenvalues "
                 "are raised. Rescale the data or use ProjectedEuclidean(relative=True)",
             )
         return matrices
@@ -79,7 +93,7 @@ class ProjectedEuclidean(FlatMethods):
     def _raised(self, moved: Array, before: Array) -> Array:
         """Raise, in place, the eigenvalues below the floor of ``moved``, which were at ``before`` (K, n, n)."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
-        floor = self.tau * (mean_eigenvalue(before) if self.relative else np.ones(len(moved)))
+        floor = self.floor(moved.shape[-1]) * (mean_eigenvalue(before) if self.relative else np.ones(len(moved)))
         low = eigenvalues[:, 0] < floor
         if low.any():
             moved[low] = from_spectrum(np.maximum(eigenvalues[low], floor[low, None]), eigenvectors[low])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from rplvq.arrays import block_slices, distinct
 from rplvq.manifolds._coordinates import coordinates
+from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.protocols import Array
 
 CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -25,12 +26,14 @@ LEAST = 1e-6
 """Smallest shrinkage that the rule of Ledoit and Wolf may give. It keeps the covariance of a few samples invertible."""
 COINCIDENT = 1e-24
 """Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
+MOST_DENSE = 2080
+"""Number of coordinates above which few samples have a covariance of low rank; real 64 x 64 matrices have so many."""
 
 
 class Shrunk(NamedTuple):
     """A covariance (m, m), how far it was shrunk towards a multiple of the identity, and the means of the groups."""
 
-    covariance: Array
+    covariance: Array | LowRankCovariance
     shrinkage: float
     means: Array  # (G, m), of the groups in ascending order
 
@@ -58,14 +61,19 @@ def within_covariance(
     shrinkage : float, optional
         The value of s, if it is known.
 
+    Returns
+    -------
+    Shrunk
+        The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
+
     Raises
     ------
     ValueError
         If all samples of each group are equal.
     """
     data = _Within.of(codes, m, groups, weights)
-    covariance = data.scatter / data.weights.sum()
-    variance = float(np.trace(covariance)) / m
+    total = float(data.weights.sum())
+    variance = data.trace / total / m
     if not variance > COINCIDENT:
         raise ValueError(
             f"whiten=True needs a class with at least two different samples, but the {len(codes)} samples have none: "
@@ -73,19 +81,32 @@ def within_covariance(
         )
     if shrinkage is None:
         shrinkage = _ledoit_wolf(data) if len(data.means) < 2 else _best_for_classification(data)
-    return Shrunk((1.0 - shrinkage) * covariance + shrinkage * variance * np.eye(m), shrinkage, data.means)
+    rest = shrinkage * variance
+    if data.spectrum is None:
+        return Shrunk((1.0 - shrinkage) * (data.scatter / total) + rest * np.eye(m), shrinkage, data.means)
+    eigenvalues, basis = data.spectrum
+    return Shrunk(LowRankCovariance(basis, (1.0 - shrinkage) * eigenvalues / total + rest, rest), shrinkage, data.means)
+
+
+def is_low_rank(n_samples: int, m: int) -> bool:
+    """Whether the covariance of samples on m coordinates is stored by the directions in which they vary."""
+    return m > MOST_DENSE and 2 * n_samples < m
 
 
 @attrs.frozen(eq=False)
 class _Within:
-    """Distinct samples, the means of their groups, and the scatter within the groups."""
+    """Distinct samples, the means of their groups, and the scatter within the groups: as a matrix or as its spectrum.
+
+    The spectrum are the eigenvalues (M,) and the orthonormal eigenvectors (M, m) whose eigenvalues can differ from 0.
+    """
 
     codes: Array  # (N, n, n)
     rows: Array  # (M,), the distinct samples
     groups: Array  # (M,), indices 0..G-1
     weights: Array  # (M,), positive
     means: Array  # (G, m)
-    scatter: Array  # (m, m), weighted sum of r r^T over the deviations r from the means
+    scatter: Any = None  # (m, m), weighted sum of r r^T over the deviations r from the means
+    spectrum: tuple[Array, Array] | None = None
 
     @classmethod
     def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None) -> _Within:
@@ -94,15 +115,25 @@ class _Within:
         rows, counts = distinct(codes, names, weights)
         mine = np.unique(names[rows], return_inverse=True)[1]  # samples of weight 0 are not among the rows
         counts = np.ones(len(rows)) if counts is None else counts
-        empty = cls(codes, rows, mine, counts, np.zeros((mine.max() + 1, m)), np.zeros((m, m)))
-        means, scatter = np.zeros_like(empty.means), np.zeros((m, m))
+        empty = cls(codes, rows, mine, counts, np.zeros((mine.max() + 1, m)))
+        means = np.zeros_like(empty.means)
         for part, vectors in empty.deviations():
             means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors
         centred = attrs.evolve(empty, means=means / np.bincount(mine, counts)[:, None])
+        if is_low_rank(len(rows), m):
+            everything = np.sqrt(counts)[:, None] * centred.deviations_of(np.arange(len(rows)))
+            _, singular, basis = np.linalg.svd(everything, full_matrices=False)
+            return attrs.evolve(centred, spectrum=(singular**2, basis))
+        scatter = np.zeros((m, m))
         for part, deviations in centred.deviations():
             weighted = np.sqrt(counts[part])[:, None] * deviations
             scatter += weighted.T @ weighted
         return attrs.evolve(centred, scatter=scatter)
+
+    @property
+    def trace(self) -> float:
+        """The trace of the scatter."""
+        return float(np.trace(self.scatter) if self.spectrum is None else self.spectrum[0].sum())
 
     def deviations(self) -> Iterator[tuple[slice, Array]]:
         """Yield slices of the samples, and their deviations (B, m) from the means of their groups."""
@@ -117,9 +148,9 @@ class _Within:
 
 def _ledoit_wolf(data: _Within) -> float:
     """Return the shrinkage of :func:`sklearn.covariance.ledoit_wolf`, which does not support weights."""
-    total, m = float(data.weights.sum()), len(data.scatter)
-    scatter = data.scatter / total
-    square, variance = float(np.vdot(scatter, scatter)), float(np.trace(scatter)) / m
+    total, m = float(data.weights.sum()), data.means.shape[1]
+    entries = (data.scatter if data.spectrum is None else data.spectrum[0]) / total
+    square, variance = float(np.vdot(entries, entries)), data.trace / total / m
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
     spread, error = square - m * variance**2, (fourth - square) / total
     return 1.0 if error >= spread else float(max(error / spread, LEAST))
@@ -130,7 +161,9 @@ def _best_for_classification(data: _Within) -> float:
     totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
     places = places[np.linspace(0, len(places) - 1, min(len(places), MOST_LEFT_OUT)).astype(int)]
-    if len(everything) < len(data.scatter):  # then the products of the samples are a smaller matrix
+    if data.spectrum is not None:
+        spectrum = data.spectrum[0], data.spectrum[1].T
+    elif len(everything) < data.means.shape[1]:  # then the products of the samples are a smaller matrix
         weighted = np.sqrt(data.weights)[:, None] * data.deviations_of(everything)
         eigenvalues, vectors = np.linalg.eigh(weighted @ weighted.T)
         kept = eigenvalues > DEPENDENT * eigenvalues[-1]

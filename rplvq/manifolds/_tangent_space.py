@@ -22,8 +22,9 @@ from rplvq.arrays import (
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
 from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatMethods
+from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import riemannian_mean
-from rplvq.manifolds._shrinkage import within_covariance
+from rplvq.manifolds._shrinkage import is_low_rank, within_covariance
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array
 
@@ -33,8 +34,8 @@ class Frame(NamedTuple):
 
     root: Array  # (n, n), M^1/2
     inverse: Array  # (n, n), M^-1/2
-    color: Array | None  # (m, m), lower triangular C with C C^T the covariance
-    whitener: Array | None  # (m, m), C^-1
+    color: Array | LowRankCovariance | None  # (m, m), C with C C^T the covariance; if it is an array, lower triangular
+    whitener: Array | LowRankCovariance | None  # (m, m), C^-1
 
 
 def _as_matrix(name: str, value: Any) -> Array | None:
@@ -57,8 +58,8 @@ def _as_reference(value: Any) -> Array | None:
     return _as_matrix("reference", value)
 
 
-def _as_covariance(value: Any) -> Array | None:
-    return _as_matrix("covariance", value)
+def _as_covariance(value: Any) -> Any:
+    return value if hasattr(value, "power") else _as_matrix("covariance", value)
 
 
 def _as_shrinkage(value: Any) -> float | None:
@@ -69,12 +70,21 @@ def _as_shrinkage(value: Any) -> float | None:
     return float(value)
 
 
-def _shown(value: Array | None) -> str:
+def _shown(value: Any) -> str:
     """Return the size and trace of a matrix as text, which is short and differs between fits."""
-    return "None" if value is None else f"<{len(value)} x {len(value)}, trace {np.trace(value).real:.8g}>"
+    if value is None:
+        return "None"
+    trace = value.trace if hasattr(value, "power") else np.trace(value).real
+    return f"<{len(value)} x {len(value)}, trace {trace:.8g}>"
 
 
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
+def _equal(one: Any, other: Any) -> bool:
+    if hasattr(one, "power") or hasattr(other, "power"):
+        return bool(one == other)
+    return np.array_equal(one, other)
+
+
+SAME: Any = attrs.cmp_using(eq=_equal)
 
 
 @library_part
@@ -98,8 +108,9 @@ class TangentSpace(FlatMethods):
         Whether codes are whitened by the covariance S of the tangent vectors within classes, which is shrunk towards a
         multiple of the identity. The squared distance is then that of Mahalanobis, ``v^T S^-1 v`` for a difference v of
         tangent vectors. With class means as prototypes (``max_epochs=0``) this is a linear discriminant analysis with
-        equal priors. S has (n (n + 1) / 2)^2 entries for real matrices and n^4 for complex ones.
-    covariance : array-like of shape (m, m), optional
+        equal priors. S is a matrix (m, m), with m = n (n + 1) / 2 for real matrices and n^2 for complex ones. If m is
+        above 2080 and there are fewer than m / 2 samples, only the directions in which these vary are stored.
+    covariance : array-like of shape (m, m) or LowRankCovariance, optional
         The covariance S. If ``whiten`` is True and S is not given, ``fit`` learns it. Pass S only together with the
         reference at which it was learned.
     shrinkage : float, optional
@@ -144,7 +155,9 @@ class TangentSpace(FlatMethods):
 
     reference: Array | None = attrs.field(default=None, converter=_as_reference, repr=_shown, eq=SAME, hash=False)
     whiten: bool = attrs.field(default=False, validator=one_of(True, False))
-    covariance: Array | None = attrs.field(default=None, converter=_as_covariance, repr=_shown, eq=SAME, hash=False)
+    covariance: Array | LowRankCovariance | None = attrs.field(
+        default=None, converter=_as_covariance, repr=_shown, eq=SAME, hash=False
+    )
     shrinkage: float | None = attrs.field(default=None, converter=_as_shrinkage)
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
     _frame: Frame | None = attrs.field(init=False, repr=False, eq=False)
@@ -162,23 +175,28 @@ class TangentSpace(FlatMethods):
         root, inverse = from_spectrum(singular, basis), from_spectrum(1.0 / singular, basis)
         if self.covariance is None:
             return Frame(root, inverse, None, None)
+        if hasattr(self.covariance, "power"):
+            return Frame(root, inverse, self.covariance.power(0.5), self.covariance.power(-0.5))
         try:
             color = np.linalg.cholesky(self.covariance)
         except np.linalg.LinAlgError as error:
             raise ValueError("covariance is not positive definite") from error
         return Frame(root, inverse, color, solve_triangular(color, np.eye(len(color)), lower=True))
 
-    def _check_covariance(self, covariance: Array) -> None:
+    def _check_covariance(self, covariance: Any) -> None:
         if not self.whiten or self.reference is None:
             lacking = "reference=None" if self.whiten else "whiten=False"
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
         n = len(self.reference)
         real, whole = n_coordinates(n, False), n_coordinates(n, True)
-        if len(covariance) not in (real, whole) or np.iscomplexobj(covariance):
+        entries = getattr(covariance, "basis", covariance)
+        if len(covariance) not in (real, whole) or np.iscomplexobj(entries):
             raise ValueError(
                 f"covariance must be real and have {real} rows (real matrices) or {whole} (complex ones) "
-                f"for a reference of size {n}, got {len(covariance)} of type {covariance.dtype}"
+                f"for a reference of size {n}, got {len(covariance)} of type {entries.dtype}"
             )
+        if entries is not covariance and not np.allclose(entries @ entries.T, np.eye(len(entries)), atol=1e-8):
+            raise ValueError("covariance has a basis whose rows are not orthonormal")
 
     @property
     def ambient(self) -> AffineInvariant:
@@ -278,9 +296,11 @@ class TangentSpace(FlatMethods):
         n = int(matrices.shape[-1])
         is_complex = any(np.iscomplexobj(found) for found in (matrices, self.reference) if found is not None)
         m = n_coordinates(n, is_complex)
-        if self.whiten and 8 * m * m > LARGEST:
+        n_rows = len(matrices) if is_low_rank(len(matrices), m) else m
+        if self.whiten and self.covariance is None and 8 * m * n_rows > LARGEST:
+            size = f"{8 * m * n_rows / 2**30:.2g} GiB"
             raise ValueError(
-                f"X holds matrices of size {n}, whose covariance on {m} coordinates takes {8 * m * m / 2**30:.2g} GiB: "
+                f"X holds {len(matrices)} matrices of size {n}, whose covariance on {m} coordinates takes {size}: "
                 "set whiten=False, or project the matrices first (SPDProjection)"
             )
         return m
@@ -315,7 +335,7 @@ class TangentSpace(FlatMethods):
         return codes if self._frame is None else _mapped(self._frame.color, codes)
 
 
-def _mapped(matrix: Array | None, codes: Array) -> Array:
+def _mapped(matrix: Array | LowRankCovariance | None, codes: Array) -> Array:
     """Apply a matrix (m, m) to the coordinates of Hermitian matrices (N, n, n)."""
     if matrix is None:
         return codes

@@ -7,7 +7,8 @@ from pathlib import PurePath
 
 import numpy as np
 
-from rplvq.evaluation import AccuracyReject, Comparison, mean_and_deviation
+from rplvq.evaluation import Comparison, mean_and_deviation
+from rplvq.inspection import AccuracyReject
 from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
@@ -160,7 +161,7 @@ def plot_accuracy_reject(
     Parameters
     ----------
     curve : AccuracyReject
-        From :func:`rplvq.evaluation.accuracy_reject_curve`.
+        From :func:`rplvq.inspection.accuracy_reject_curve`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     label : str, optional
@@ -175,7 +176,7 @@ def plot_accuracy_reject(
     Examples
     --------
     >>> from rplvq.plotting import plot_accuracy_reject
-    >>> from rplvq.evaluation import accuracy_reject_curve
+    >>> from rplvq.inspection import accuracy_reject_curve
     >>> curve = accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.7])
     >>> plot_accuracy_reject(curve).get_xlabel()
     'share of samples answered'

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rplvq.evaluation import Explanation
+from rplvq.inspection import Explanation
 from rplvq.parts import require_count
 from rplvq.plotting._style import BLUE, ORANGE, Axes, part_of_matplotlib
 from rplvq.protocols import Array
@@ -164,7 +164,9 @@ def _component(ax: Axes, column: Array, positions: Any, names: list[str], named:
         try:
             viz = import_module("mne.viz")
         except ImportError as error:
-            raise ImportError('positions in an Info need MNE-Python: pip install "rplvq[eeg]"') from error
+            raise ImportError(
+                'positions in an Info need MNE-Python: pip install ".[eeg]" in the folder of rplvq'
+            ) from error
         viz.plot_topomap(values, positions, axes=ax, show=False, vlim=(-limit, limit), extrapolate="local")
     elif positions is not None:
         x, y = np.asarray(positions, dtype=float).T

@@ -26,7 +26,7 @@ def part_of_matplotlib(name: str) -> Any:
     try:
         return import_module(f"matplotlib.{name}")
     except ImportError as error:
-        raise ImportError('plotting needs matplotlib: pip install "rplvq[plot]"') from error
+        raise ImportError('plotting needs matplotlib: pip install ".[plot]" in the folder of rplvq') from error
 
 
 def new_figure(width: float, height: float, n_rows: int = 1) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from rplvq.arrays import check_groups, encoded
+from rplvq.arrays import check_groups, encoded, one_type, same_type, stacked
 from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array
 
@@ -27,6 +27,7 @@ def read(estimator: Any, X: Any, groups: Any, *, reset: bool = False) -> tuple[A
 
     ``reset`` is True in fit, which sets ``n_features_in_``; otherwise the size of X is compared with it.
     """
+    X = stacked(X)
     codes = encoded(AffineInvariant(), X)
     found = _groups_of(groups, len(codes))
     validate_data(estimator, X, skip_check_array=True, reset=reset)
@@ -44,9 +45,15 @@ def _groups_of(groups: Any, n_samples: int) -> Groups:
 
 
 def require_groups(groups: Any, known: Array) -> None:
-    """Raise ValueError if fit was given groups, (G,), and transform is not."""
-    if groups is None and known.tolist() != [None]:
+    """Raise ValueError if fit was given groups, (G,), and transform is given none, or those of another type."""
+    if known.tolist() == [None]:
+        return
+    if groups is None:
         raise ValueError(
             f"groups is None, but fit was given groups, {known.tolist()}: pass groups, "
             "with a new name for a new session"
+        )
+    if not same_type(names := one_type(groups, "groups", "group"), known):
+        raise ValueError(
+            f"groups[0] is {names.ravel().tolist()[0]!r}, but fit was given groups of another type, {known.tolist()}"
         )

@@ -21,6 +21,7 @@ from rplvq.arrays import (
     matrix_size,
     single_blas_thread,
     sqrtm,
+    stacked,
 )
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
@@ -166,7 +167,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
             target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
             basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
             components, prototypes = _canonical(whitening @ basis, center), congruence(target.prototypes, coloring)
-            validate_data(self, X, skip_check_array=True)
+            validate_data(self, stacked(X), skip_check_array=True)
             self.components_, self.prototypes_ = components, prototypes
             self.prototype_labels_ = classes[target.labels]
             self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
@@ -188,7 +189,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         with single_blas_thread(matrix_size(X)):
             check_is_fitted(self)
             codes = encoded(AffineInvariant(), X)
-            validate_data(self, X, skip_check_array=True, reset=False)
+            validate_data(self, stacked(X), skip_check_array=True, reset=False)
             return by_block(lambda part: congruence(part, self.components_), codes)
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -4,7 +4,16 @@ Everything here works on numbers and distances. What has to train in order to ch
 """
 
 from rplvq.schedules._adaptive import AdaptiveStep, DoGState
-from rplvq.schedules._schedules import Annealed, Constant, GeometricDecay, StepDecay, is_auto, resolve, wants_default
+from rplvq.schedules._schedules import (
+    Annealed,
+    Constant,
+    GeometricDecay,
+    InverseTime,
+    StepDecay,
+    is_auto,
+    resolve,
+    wants_default,
+)
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
     blended_sigma2,
@@ -26,7 +35,8 @@ from rplvq.schedules._steps import (
 )
 
 __all__ = [
-    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "Share",
+    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "InverseTime",
+    "Share",
     "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "free_numbers", "half_median",
     "initial_evidence", "is_auto", "is_share", "likeliest_sigma2", "paper_start", "resolve",
     "resolve_sigma2", "resolve_step_size", "step_of_share", "wants_default",

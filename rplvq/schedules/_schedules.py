@@ -167,6 +167,30 @@ class Annealed:
         return max(value, min(self.floor, start))
 
 
+@library_part
+@attrs.frozen
+class InverseTime:
+    """``start / t`` in epoch t, and ``start`` in epoch 0: sigma2 of GLRSQ, whose steepness is the number of the epoch.
+
+    Parameters
+    ----------
+    start : float, optional
+        Value in the first epoch; None uses the default of the parameter that takes the schedule.
+
+    Examples
+    --------
+    >>> from rplvq.schedules import InverseTime
+    >>> [InverseTime(1.0)(t, 10) for t in (0, 1, 2, 10)]
+    [1.0, 1.0, 0.5, 0.1]
+    """
+
+    start: float | None = attrs.field(default=None, converter=number, validator=positive_or_none)
+
+    def __call__(self, epoch: int, n_epochs: int) -> float:
+        """Value in ``epoch`` 0..n_epochs."""
+        return started(self) / max(epoch, 1)
+
+
 def _start_field(schedule: Any) -> str | None:
     """Return the name of the field with which a schedule of an attrs class starts, or None if it has no such field."""
     if not attrs.has(type(schedule)):
@@ -213,7 +237,7 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
             raise ValueError(f"{name} must be positive and finite, got {value!r}")
         return Constant(float(value))
     if isinstance(value, (str, type)) or not callable(value):
-        names = ", 'auto', 'paper' or 'adaptive'" if name == "step_size" else " or 'auto'"
-        hint = f": pass an instance, {value.__name__}()" if isinstance(value, type) else ""
-        raise ValueError(f"{name} must be a positive number, a Schedule, None{names}, got {value!r}{hint}")
+        why = ": it is a class, pass an instance" if isinstance(value, type) else ""
+        why += "; an estimator also takes 'adaptive' and 'paper'" if name == "step_size" else ""
+        raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
     return with_start(value, default(0, 1)) if wants_default(value) else value  # type: ignore[no-any-return]

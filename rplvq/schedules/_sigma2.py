@@ -18,6 +18,8 @@ from rplvq.schedules._schedules import Constant, resolve, wants_default
 
 SMALLEST = 2.0**-60
 """Share of the half-median below which the search for the likeliest value ends."""
+PAIRS = 1 << 18
+"""Number of distances between samples and prototypes from which sigma2 is chosen at most."""
 SAME_POINT = 1e-28
 """Squared distance, in units of the data, that rounding errors can put between equal points."""
 
@@ -65,7 +67,13 @@ class InitialEvidence(NamedTuple):
 def initial_evidence(
     manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
 ) -> InitialEvidence:
-    """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer."""
+    """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer.
+
+    If there are more than :data:`PAIRS` distances, evenly spaced samples stand for all of them.
+    """
+    if len(samples) * len(labels) > PAIRS:
+        rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
+        samples = samples.subset(np.unique(rows))
     sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
     priors, rounding = getattr(cost, "priors", None), SAME_POINT * unit_of(manifold, samples)
     return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)

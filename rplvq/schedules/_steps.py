@@ -21,6 +21,10 @@ from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    if hasattr(value, "update") and not isinstance(value, type):
+        raise ValueError(
+            f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
+        )
     if value is None or (callable(value) and not isinstance(value, type)):
         return
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -36,8 +40,8 @@ class Share:
     A step with the share s moves a prototype at most the fraction s of the way to the sample. In epoch t of T the share
     is ``start * ratio^(t / T)``, and for the mixture costs the step size is ``share(t) * sigma2(t)``, because their
     slope is at most ``1 / (2 sigma2)``. It uses the sigma2 of the same epoch, so that no schedule of sigma2 can make
-    steps too long. For other costs the largest slope takes the place of ``1 / (2 sigma2)``, see
-    :class:`rplvq.capabilities.SlopeBounded`.
+    steps too long. For other costs the largest slope takes the place of ``1 / (2 sigma2)``: a cost
+    states it by a method ``largest_slope(sigma2)``, or it is measured at the initial prototypes.
 
     Parameters
     ----------
@@ -181,7 +185,8 @@ def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samp
 
 def is_share(value: Any) -> bool:
     """Whether a value for the step size is a :class:`Share`, or leaves the choice to the library."""
-    return is_auto(value) or getattr(value, "of_sigma2", False) is True
+    is_part = getattr(value, "of_sigma2", False) is True and not isinstance(value, type)
+    return is_auto(value) or is_part
 
 
 def resolve_step_size(
@@ -190,8 +195,9 @@ def resolve_step_size(
     """Turn a user's value into a schedule of step sizes.
 
     ``of_share`` turns shares into step sizes, and ``paper`` gives the first step of the paper; each is called only if
-    it is needed. A schedule without a start starts at the share of the default and is a schedule of shares. A step rule
-    without a start begins with the first step of the default.
+    it is needed. A schedule without a start is a schedule of shares, which add up over all epochs to what those of the
+    default add up to: a schedule that does not fall starts lower. A step rule without a start begins with the first
+    step of the default.
     """
     if is_auto(value):
         return of_share(Share())
@@ -201,11 +207,13 @@ def resolve_step_size(
         return GeometricDecay(paper())
     if not wants_default(value):
         return resolve(value, Share(), "step_size")
-    first = Share().first(n_epochs)
+    epochs = range(1, max(n_epochs, 1) + 1)
     if hasattr(value, "update"):
-        begun: Schedule = with_start(value, of_share(Share())(0, max(n_epochs, 1)))
+        begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
         return begun
-    return of_share(Share(with_start(value, first)))
+    shape = with_start(value, 1.0)
+    wanted, total = (sum(schedule(epoch, len(epochs)) for epoch in epochs) for schedule in (Share(), shape))
+    return of_share(Share(with_start(value, min(wanted / total, 1.0) if total > 0 else 1.0)))
 
 
 def stated_or_measured_slope(cost: Cost, sigma2: float, evidence: Callable[[], InitialEvidence]) -> float:
@@ -229,6 +237,8 @@ def step_of_share(
 ) -> ShareStep:
     """Return the step sizes of a share, with the largest slopes of the cost at the first sigma2 and at half of it."""
     at = sigma2(0, max(n_epochs, 1))
+    if not 0 < at < math.inf:
+        raise ValueError(f"sigma2 must be positive and finite, got {at} in epoch 0 from {sigma2!r}")
     first, later = (stated_or_measured_slope(cost, value, evidence) for value in (at, at / 2))
     if not (0 < first < math.inf and 0 < later < math.inf):  # no sample would move any prototype
         return ShareStep(share, sigma2, 0.5 / at, at)

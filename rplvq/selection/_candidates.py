@@ -12,7 +12,7 @@ import numpy as np
 from rplvq.arrays import Samples, distances
 from rplvq.capabilities import Supervised
 from rplvq.initializers import Discriminant
-from rplvq.manifolds import means_of_parts
+from rplvq.manifolds import means_of_folds
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import InitialEvidence, Share, resolve_sigma2
 from rplvq.selection._held_out import HeldOut, is_untrained
@@ -138,6 +138,8 @@ def make_folds(
     if not learns and len(labels) == n_classes and getattr(trainer.initializer, "takes_means", False):
         means = _class_means(trainer, samples, prototypes, [kept for kept, _ in dealt])
     for (rows, held_out), found in zip(dealt, means, strict=True):
+        if not len(held_out):
+            continue
         kept, held, pilot = samples.subset(rows), samples.subset(held_out), trainer
         try:
             if learns:
@@ -153,17 +155,12 @@ def _class_means(
     trainer: Trainer, samples: Samples, means: Prototypes, kept: list[Array]
 ) -> Iterator[tuple[Array, Array]]:
     """Yield the class means of the samples that each fold keeps, and their labels; ``means`` are those of all."""
-    codes, weights, classes = np.asarray(samples.codes), samples.filled_weights, samples.classes
     trains = np.zeros((len(kept), len(samples)))
     for fold, rows in enumerate(kept):
-        trains[fold, rows] = weights[rows]
-    own = [np.flatnonzero(classes == label) for label in range(len(means))]
-    by_class = (
-        means_of_parts(trainer.manifold, codes[rows], mean, trains[:, rows])
-        for rows, mean in zip(own, np.asarray(means), strict=True)
-    )
-    for found in zip(*by_class, strict=True):
-        yield np.stack(found), np.arange(len(own))
+        trains[fold, rows] = samples.filled_weights[rows]
+    codes, labels = np.asarray(samples.codes), np.arange(len(means))
+    for found in means_of_folds(trainer.manifold, codes, samples.classes, np.asarray(means), trains):
+        yield found, labels
 
 
 def _relearned(trainer: Trainer, kept: Samples, held: Samples) -> tuple[Trainer, Samples, Samples]:

@@ -45,7 +45,7 @@ class HeldOut:
     """Choose sigma2, the amount of training, and whether to train at all, by cross-validation.
 
     The default fit, ``sigma2="auto"``, chooses between the class means ("untrained"), the prototypes of a discriminant
-    analysis ("discriminant"), and two amounts of training with the rule for sigma2 ("auto"). The page Background
+    analysis ("discriminant"), and training with the rule for sigma2 ("auto"). The page Background
     describes the race between them. With a step size of your own, each sigma2 is tried with that step size.
 
     Parameters

@@ -53,10 +53,10 @@ class State(NamedTuple):
             Unless sigma2 is positive and finite, and the step size is finite and at least 0.
         """
         sigma2 = float(self.sigma2_schedule(epoch, max(n_epochs, 1)))
-        step_size = float(self.step_schedule(epoch, max(n_epochs, 1)))
         if not 0 < sigma2 < np.inf:
             given = f"{sigma2} in epoch {epoch} from {self.sigma2_schedule!r}"
             raise ValueError(f"sigma2 must be positive and finite, got {given}")
+        step_size = float(self.step_schedule(epoch, max(n_epochs, 1)))  # may divide by sigma2
         if not 0 <= step_size < np.inf:
             given = f"{step_size} in epoch {epoch} from {self.step_schedule!r}"
             raise ValueError(f"step_size must be finite and not negative, got {given}")

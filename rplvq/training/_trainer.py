@@ -16,7 +16,7 @@ import numpy as np
 from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, single_blas_thread, subset, visits
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
-from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, require_jobs
+from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
     ShareStep,
@@ -84,14 +84,16 @@ class Trainer:
     initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
     sigma2: float | Schedule | str | None = "auto"
     step_size: Any = attrs.field(default="auto", converter=as_step_rule)
-    max_epochs: int = attrs.field(default=10, kw_only=True, validator=count_from(0))
-    batch_size: int | None = attrs.field(default=1, kw_only=True, validator=count_from(1, or_none=True))
+    max_epochs: int = attrs.field(default=10, kw_only=True, converter=plain, validator=count_from(0))
+    batch_size: int | None = attrs.field(
+        default=1, kw_only=True, converter=plain, validator=count_from(1, or_none=True)
+    )
     early_stopping: EarlyStopping | None = attrs.field(
         default=None, kw_only=True, validator=offers("an EarlyStopping", "__call__", or_none=True)
     )
     growth: Sequence[Growth] = attrs.field(default=(), kw_only=True, validator=by_name(callables))
     callbacks: Sequence[Callback] = attrs.field(default=(), kw_only=True, validator=by_name(callables))
-    n_jobs: int | None = attrs.field(default=None, kw_only=True, validator=by_name(require_jobs))
+    n_jobs: int | None = attrs.field(default=None, kw_only=True, converter=plain, validator=by_name(require_jobs))
     verbose: int = attrs.field(default=0, kw_only=True)
 
     def init(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> State:
@@ -191,7 +193,18 @@ class Trainer:
         return getattr(self.step_size, "schedule", self.step_size)
 
     def max_weight(self, state: State) -> float | None:
-        """Return the cap on weights: the share if the step is a share, else ``max_weight`` of the step size, or 1."""
+        """Return the cap on weights in a state: the share if the step is a share, else that of the step size.
+
+        Parameters
+        ----------
+        state : State
+            The state before the step.
+
+        Returns
+        -------
+        float or None
+            None does not cap weights.
+        """
         of_share = getattr(state.step_schedule, "largest_weight", None)
         if of_share is not None:
             return float(of_share(state.step_size, state.sigma2))

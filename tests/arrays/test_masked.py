@@ -7,8 +7,10 @@ import pytest
 
 from rplvq import Recenter, RejectOption, RiemannianLVQ
 from rplvq.arrays import check_labels, check_weights, encoded, one_type, unmasked
-from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, compare, reliability
-from rplvq.preprocessing import SPDProjection, region_covariances, trial_covariances
+from rplvq.evaluation import compare
+from rplvq.features import region_covariances, trial_covariances
+from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
+from rplvq.preprocessing import SPDProjection
 from tests.cases import CASES
 from tests.problems import refuse, spd_classes
 

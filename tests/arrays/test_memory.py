@@ -21,7 +21,7 @@ from rplvq import (
     RiemannianLVQ,
     StepSize,
 )
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from rplvq.training import EpochScore
 from tests.problems import spd_classes

@@ -160,7 +160,7 @@ def test_baselines_stand_beside(data, capsys):
 def test_baselines_without_pyriemann_take_one_line(data, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyriemann.classification", None)
     line = fails(capsys, ["compare", "--data", data, *FAST, "--baselines", "mdm"])
-    assert line.endswith("the baselines 'mdm' need pyRiemann: pip install \"rplvq[paper]\"")
+    assert line.endswith("the baselines 'mdm' need pyRiemann: pip install \".[paper]\" in the folder of rplvq")
 
 
 def test_seeds_repeat_a_run(data, tmp_path, capsys):
@@ -179,7 +179,10 @@ def test_without_matplotlib_only_the_picture_is_missing(data, tmp_path, capsys, 
     out = tmp_path / "report"
     assert main(["compare", "--data", data, *FAST, "--metrics", "euclid", "--out", str(out), "--quiet"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == 'rplvq: no comparison.png: plotting needs matplotlib: pip install "rplvq[plot]"\n'
+    assert (
+        captured.err
+        == 'rplvq: no comparison.png: plotting needs matplotlib: pip install ".[plot]" in the folder of rplvq\n'
+    )
     written = ["comparison.csv", "comparison.md", "comparison.tex", "comparison.txt", "differences.csv", "folds.csv"]
     assert sorted(path.name for path in out.iterdir()) == written
 

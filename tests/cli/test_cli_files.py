@@ -134,3 +134,12 @@ def test_complex_matrices_string_labels_and_soft_labels_are_welcome(capsys, tmp_
         arguments = ["compare", "--data", str(tmp_path / f"{name}.npz"), *FAST, "--costs", "plvq", "--quiet"]
         assert main([*arguments, "--metrics", "riemann,logeuclid"]) == 0
         assert "riemann plvq" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("suffix", "loader"), [(".mat", "scipy.io.loadmat"), (".csv", "numpy.loadtxt")])
+def test_files_of_other_programs_are_refused_with_the_line_that_reads_them(tmp_path, capsys, suffix, loader):
+    path = tmp_path / f"data{suffix}"
+    path.write_bytes(b"1,2,3")
+    line = fails(capsys, ["fit", "--data", str(path), "--model", str(tmp_path / "m.npz")])
+    assert loader in line
+    assert "numpy.savez(path, X=X, y=y)" in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pathlib
 import signal
@@ -190,3 +191,33 @@ def test_ctrl_c_ends_the_process_with_status_130(folder):
     assert len(errors.splitlines()) == 1
     assert (folder / "old.npz").read_bytes() == before
     assert checkpoint.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C in another way")
+@pytest.mark.parametrize("module", ["rplvq.costs", "sklearn.base", "rplvq.cli._options"])
+def test_ctrl_c_during_the_imports_says_one_line_and_leaves_the_old_model(folder, module):
+    (folder / "sitecustomize.py").write_text(
+        "import signal, sys\nclass Interrupt:\n    def find_spec(self, name, *others):\n"
+        f"        if name == {module!r}:\n            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+    )
+    before = (folder / "old.npz").read_bytes()
+    command = [sys.executable, "-m", "rplvq", "fit", "--data", str(folder / "data.npz"), "--quiet", "--model"]
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}"}
+    heed = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    ran = subprocess.run(
+        [*command, "old.npz"], cwd=folder, env=environment, capture_output=True, check=False, preexec_fn=heed
+    )
+    assert (ran.returncode, len(ran.stderr.splitlines())) == (130, 1), ran.stderr
+    assert (folder / "old.npz").read_bytes() == before
+
+
+def test_ctrl_c_after_the_model_is_written_comes_too_late(folder, monkeypatch, capsys):
+    def describe(model):
+        signal.raise_signal(signal.SIGINT)
+        return {"epochs": model.n_epochs_}
+
+    monkeypatch.setattr("rplvq.cli._models.describe", describe)
+    assert main(["fit", "--data", str(folder / "data.npz"), "--model", str(folder / "new.npz"), *FIT]) == 0
+    assert json.loads(capsys.readouterr().out)["epochs"] == 5
+    assert load_model(folder / "new.npz").n_epochs_ == 5

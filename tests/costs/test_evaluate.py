@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from rplvq import GLVQ, RSLVQ, AffineInvariant, Grow, HeldOut, Prune, Representability, RiemannianLVQ, SPDProjection
 from rplvq.costs import Combinable, SummedCost, evaluate
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.protocols import Evaluation
 from rplvq.testing import check_cost
 from tests.problems import spd_classes
@@ -29,6 +29,9 @@ class Plain(Combinable):
 
     def log_proba(self, sqdist, labels, sigma2):
         return RSLVQ().log_proba(sqdist, labels, sigma2)
+
+    def largest_slope(self, sigma2):
+        return RSLVQ().largest_slope(sigma2)
 
 
 @attrs.frozen

@@ -116,48 +116,6 @@ def test_caps_are_those_of_the_whole_batch():
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
 
 
-@pytest.mark.parametrize("batch_size", [None, 16])
-@pytest.mark.parametrize("rule", ["auto", HeldOut([0.2, 0.5, "untrained"])], ids=repr)
-def test_the_trials_run_in_this_process_and_choose_what_they_choose_for_the_estimator(batch_size, rule):
-    """All samples are few enough to be collected. No weight of the default step is cut, in the first epoch or later."""
-    X, y = data()
-    model = RiemannianLVQ("log_euclidean", sigma2=rule, batch_size=batch_size, max_epochs=24, random_state=0)
-    found = DistributedLVQ(model).fit(cut(X, 30), y)
-    trials = found.trials_
-    # There is no larger step for full batches.
-    shares = 1 if batch_size is None else 2
-    assert len(trials["loss"]) == (shares + 2 if rule == "auto" else 2 * shares + 1)  # "auto" tries a discriminant
-    assert trials["chosen"].sum() == 1
-    assert (found.n_epochs_ > 0) == (trials["n_epochs"][trials["chosen"]] > 0).item()
-    assert (found.history_["n_capped"] == 0).all()
-    assert found.history_["epoch"].tolist() == ([*range(1, 1 + found.n_epochs_)] or [0])
-    assert found.step_size_ == pytest.approx(found.estimator_.state_.step_schedule(0, 24))
-    assert found.sigma2_ == found.estimator_.state_.sigma2 * trials["calibration"][trials["chosen"]][0]
-    for name, column in found.trials_.items():
-        np.testing.assert_array_equal(found.estimator_.trials_[name], column)
-
-
-def test_a_number_for_sigma2_runs_no_trials_and_its_default_step_is_that_of_full_batches():
-    X, y = data()
-    model = RiemannianLVQ(sigma2=0.5, batch_size=None, max_epochs=3, random_state=0)
-    found, wanted = DistributedLVQ(model).fit(cut(X, 30), y), clone(model).fit(X, y)
-    assert found.trials_ == wanted.trials_ == {}
-    assert found.sigma2_ == 0.5
-    assert found.step_size_ == wanted.step_size_ == pytest.approx(0.5 * 4)  # N sigma2 K / N
-    assert (found.history_["n_capped"] == 0).all()
-
-
-def test_the_step_is_that_of_all_samples_where_only_a_part_of_them_is_collected(monkeypatch):
-    monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", 60)
-    X, y = data()
-    model = RiemannianLVQ("log_euclidean", batch_size=16, max_epochs=100, random_state=0)
-    found = DistributedLVQ(model).fit(cut(X, 30), y)
-    sigma2 = found.estimator_.state_.sigma2
-    assert found.trials_["n_visits"].max() <= 0.35 * 100 * 60  # the trials see these samples only
-    np.testing.assert_allclose(found.trials_["step_size"], sigma2 * 16 * np.array([4 / 100, 0.1, 0, 0]))
-    assert found.step_size_ in found.trials_["step_size"]
-
-
 def test_soft_labels_and_complex_matrices():
     X, y = data()
     phase = np.exp(1j * np.random.default_rng(0).uniform(0, 6, X.shape[-1]))
@@ -373,22 +331,6 @@ def test_a_worker_killed_during_fit_changes_nothing():
     assert len(killed) == 1
     np.testing.assert_array_equal(found.prototypes_, wanted.prototypes_)
     np.testing.assert_array_equal(found.history_["cost"], wanted.history_["cost"])
-
-
-def test_trials_hold_out_whole_groups():
-    """Views of objects: held-out views of objects that train say that training helps, other objects do not."""
-    rng = np.random.default_rng(0)
-    y, group = np.repeat([0, 1], 64), np.repeat(np.arange(16), 8)
-    centers = rng.normal(size=(16, 10)) + np.where(np.arange(16) < 8, -1.0, 1.0)[:, None] * np.eye(10)[0]
-    X = centers[group] + 0.3 * rng.normal(size=(128, 10))
-    model = RiemannianLVQ("euclidean_vectors", batch_size=None, random_state=0)
-    samples = da.from_array(X, chunks=(30, 10))
-    plain, grouped = (DistributedLVQ(model).fit(samples, y, groups=own) for own in (None, da.from_array(group)))
-    assert grouped.trials_["loss"].min() > 2 * plain.trials_["loss"].min()
-    names = [f"object {one:02}" for one in group]
-    assert_same_trials(DistributedLVQ(model).fit(samples, y, groups=names), grouped)
-    with pytest.raises(ValueError, match=r"groups must have shape \(128,\)"):
-        DistributedLVQ(model).fit(samples, y, groups=group[:5])
 
 
 def assert_same_trials(model, other):

@@ -27,7 +27,7 @@ def test_python_blocks_run_in_order(name, capsys, monkeypatch):
         stated = re.search(r"# about (0\.\d+);", (ROOT / name).read_text())
         assert stated
         assert abs(float(score) - float(stated[1])) < 0.015  # training amplifies rounding
-        assert shape == "(20, 5, 5)"
+        assert shape == "(10, 5, 5)"
 
 
 def test_readme_has_exactly_two_commands_that_set_themselves_up():

@@ -321,3 +321,12 @@ def test_vectors_train_and_predict():
     model = RiemannianLVQ(EuclideanVectors(), sigma2=RULE, max_epochs=5, random_state=0).fit(X, y)
     assert model.prototypes_.shape == (3, 3)
     assert_allclose(model.transform(X), np.linalg.norm(X[:, None] - model.prototypes_, axis=2))
+
+
+def test_euclidean_class_means_are_arithmetic_where_one_direction_dominates():
+    y, rng = np.arange(40) % 2, np.random.default_rng(0)
+    X = np.array([np.diag([1e6, 1 + 0.2 * rng.random() + 0.5 * k, 1 + 0.2 * rng.random()]) for k in y])
+    model = RiemannianLVQ("euclid", max_epochs=0).fit(X, y)
+    for k in (0, 1):
+        np.testing.assert_allclose(model.prototypes_[k], X[y == k].mean(axis=0), rtol=1e-9, atol=1e-9)
+    assert model.score(X, y) == 1.0

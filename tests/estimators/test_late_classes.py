@@ -19,6 +19,7 @@ from rplvq import (
     ClassKMeans,
     ClassMeans,
     Grow,
+    HeldOut,
     LearnedLogEuclidean,
     Prune,
     Representability,
@@ -28,7 +29,7 @@ from rplvq import (
 )
 from rplvq.costs import FlatGaussian, SpreadRSLVQ, restrict_to_classes
 from rplvq.estimators._online import SETTLED
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.manifolds import riemannian_mean
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 
@@ -235,6 +236,8 @@ def test_calibration_knows_the_classes_met():
         calibrate_sigma2(model, X, Y)
 
 
+# GLVQ has larger slopes later than where its step was measured; the default then cuts them to the share, and says so.
+@pytest.mark.filterwarnings("ignore:.* steps of epoch .* were cut:rplvq.exceptions.DivergenceWarning")
 @pytest.mark.parametrize("cost", ["glvq", "plvq", RSLVQ() + 0.1 * Representability()], ids=str)
 @pytest.mark.parametrize("case", ["complex", "sphere", "wasserstein", "volts"])
 def test_every_geometry_and_cost_follows_a_stream(case, cost):
@@ -246,8 +249,7 @@ def test_every_geometry_and_cost_follows_a_stream(case, cost):
     samples = samples * (1e-12 if case == "volts" else 1.0)
     manifold = {"sphere": Sphere(3), "wasserstein": "wasserstein", "volts": "euclidean"}.get(case, "affine_invariant")
     growth = [Prune(every=5), Grow(every=5, at_most=2)]
-    step_size = StepSize(horizon=50)
-    model = RiemannianLVQ(manifold, cost, step_size=step_size, max_epochs=2, growth=growth, random_state=0)
+    model = RiemannianLVQ(manifold, cost, max_epochs=2, growth=growth, random_state=0)
     model.fit(samples[labels > 0], labels[labels > 0])
     for sample, label in zip(samples, labels, strict=True):
         model.partial_fit(sample[None], [label], classes=[0, 1, 2])
@@ -258,44 +260,40 @@ def test_every_geometry_and_cost_follows_a_stream(case, cost):
 # --- the step in a stream
 
 
-@pytest.mark.parametrize("step_size", [None, "auto"])
+@pytest.mark.parametrize("step_size", ["auto", StepSize()], ids=["auto", "StepSize"])
 def test_default_steps_do_not_end_in_a_stream(step_size):
-    settings = {"sigma2": 2.0, "max_epochs": 3, "random_state": 0}
-    model = RiemannianLVQ(step_size=StepSize(step_size, horizon=50), **settings).fit(X, Y)
-    decayed = model.history_["step_size"][-1]
-    for _ in range(2):
+    """After a fit, whose own steps ended far below, a call has a tenth of sigma2 as its step."""
+    model = RiemannianLVQ(sigma2=2.0, step_size=step_size, max_epochs=3, random_state=0).fit(X, Y)
+    assert model.history_["step_size"][-1] < 0.1 * 2.0
+    for _ in range(5):
         model.partial_fit(X, Y)
-    assert_allclose(model.history_["step_size"][-2:], 3 * 2.0 / 50)
-    assert decayed < 3 * 2.0 / 50
-    model.set_params(step_size__horizon=10**9).fit(X, Y).partial_fit(X, Y)
-    assert model.history_["step_size"][-1] == decayed
+    assert_allclose(model.history_["step_size"][-5:], 0.1 * 2.0)
 
 
-@pytest.mark.parametrize("step_size", [None, "auto"])
-def test_the_default_horizon_is_a_thousand_samples(step_size):
-    models = [RiemannianLVQ(sigma2=2.0, step_size=given, max_epochs=1) for given in (step_size, StepSize(step_size))]
-    for model in models:
-        model.fit(X, Y).partial_fit(X, Y)
-        assert_allclose(model.history_["step_size"][-1], max(model.history_["step_size"][0], 3 * 2.0 / 1000))
+def test_default_steps_of_a_stream_are_the_share_of_one_sample_in_the_means_so_far():
+    """K / n of sigma2 for K prototypes after n samples, and at least a tenth; a late class raises K."""
+    model, rows = RiemannianLVQ(sigma2=2.0, random_state=0), np.concatenate([*np.flatnonzero(EARLY).reshape(2, -1).T])
+    wanted = []
+    for start in range(0, len(rows), 6):
+        part = rows[start : start + 6]
+        model.partial_fit(X[part], Y[part])
+        wanted.append(max(2 / (start + 6), 0.1) * 2.0)
+    model.partial_fit(X[LATE], Y[LATE])
+    wanted.append(max(3 / len(X), 0.1) * 2.0)
+    assert_allclose(model.history_["step_size"], wanted)
+    assert wanted[0] > wanted[1] > wanted[-1] == 0.1 * 2.0  # both parts of the rule are met
 
 
-def test_later_calls_keep_the_horizon_that_the_model_began_with():
-    model = RiemannianLVQ(sigma2=2.0, step_size=StepSize(horizon=50), max_epochs=3, random_state=0).fit(X, Y)
-    model.set_params(step_size__horizon=10**9).partial_fit(X, Y)
-    assert_allclose(model.history_["step_size"][-1], 3 * 2.0 / 50)
+def test_steps_of_a_stream_are_the_default_after_a_fit_that_chose_its_amount_of_training():
+    model = RiemannianLVQ(sigma2=HeldOut([0.5, 1.0]), max_epochs=4, random_state=0).fit(X, Y)
+    model.partial_fit(X, Y)
+    assert_allclose(model.history_["step_size"][-1], 0.1 * model.state_.sigma2)
 
 
-def test_steps_that_the_user_gave_stay_at_their_end():
-    model = RiemannianLVQ(step_size=StepSize(0.01, horizon=5), max_epochs=1).fit(X, Y).partial_fit(X, Y)
-    assert model.history_["step_size"][-1] == 0.01
-
-
-@pytest.mark.parametrize("horizon", [0, 2.5, None, True])
-def test_a_bad_horizon_is_refused(horizon):
-    message = "horizon must be an integer of at least 1"
-    with pytest.raises(ValueError, match=message):
-        StepSize(horizon=horizon)
-    refuse(RiemannianLVQ(step_size=StepSize()), "set_params", step_size__horizon=horizon, match=message)
+@pytest.mark.parametrize("step_size", [0.01, StepSize(0.01)], ids=["number", "StepSize"])
+def test_steps_that_the_user_gave_stay_at_their_end(step_size):
+    model = RiemannianLVQ(step_size=step_size, max_epochs=1).fit(X, Y).partial_fit(X, Y).partial_fit(X, Y)
+    assert_array_equal(model.history_["step_size"], 0.01)
 
 
 # --- a drifting stream with a late class
@@ -314,8 +312,7 @@ def drifting_stream(seed=0, length=600):
 def test_learning_on_beats_the_frozen_model_on_a_drifting_stream(seed):
     """By 0.3 and more of all answers in the second half, test-then-train; with the late class among the right ones."""
     samples, labels = drifting_stream(seed)
-    step_size = StepSize(horizon=50)
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=step_size, max_epochs=5, random_state=0)
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=5, random_state=0)
     frozen = copy.deepcopy(model).fit(samples[:100], labels[:100])
     model.partial_fit(samples[:100], labels[:100])
     answers = []

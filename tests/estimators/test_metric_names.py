@@ -15,7 +15,8 @@ from sklearn.utils import get_tags
 from rplvq import AffineInvariant, Checkpoint, LogEuclidean, RejectOption, RiemannianLVQ, load_model
 from rplvq.costs import COSTS, CostName
 from rplvq.estimators._names import INITIALIZERS, InitName
-from rplvq.evaluation import BASELINES, CRITERIA, TESTS, BaselineName, CriterionName, TestName, calibrate_sigma2
+from rplvq.evaluation import BASELINES, TESTS, BaselineName, TestName
+from rplvq.inspection import CRITERIA, CriterionName, calibrate_sigma2
 from rplvq.io._archive import open_archive, seal_archive
 from rplvq.manifolds import MANIFOLDS, MetricName
 from tests.problems import spd_classes, sphere_classes

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rplvq import AffineInvariant, EuclideanVectors, RiemannianLVQ, load_model
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from tests.problems import snapshot, spd_classes, vector_classes
 
 CALLS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform")

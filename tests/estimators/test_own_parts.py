@@ -132,15 +132,6 @@ def test_own_parts_compose_with_all_others(manifold, cost, settings):
     assert (np.linalg.eigvalsh(model.prototypes_) > 0).all()
 
 
-def test_an_own_schedule_starts_where_the_default_does():
-    X, y = spd_classes()
-    model = RiemannianLVQ(sigma2=Cosine(), step_size=Cosine(), max_epochs=4).fit(X, y)
-    auto = RiemannianLVQ(sigma2=HeldOut(["auto"]), max_epochs=1).fit(X, y).state_.sigma2
-    waves = 0.51 + 0.49 * np.cos(np.pi * np.arange(1, 5) / 4)
-    assert_allclose(model.history_["sigma2"], auto * waves)
-    assert_allclose(model.history_["step_size"], auto * 0.5 * waves)  # half of sigma2: there are few epochs
-
-
 def test_an_own_initializer_starts_training():
     X, y = spd_classes()
     model = RiemannianLVQ(init=FirstSamples(), prototypes_per_class=2, max_epochs=0).fit(X, y)

@@ -35,6 +35,7 @@ from rplvq import (
     ProjectedEuclidean,
     Prune,
     RiemannianLVQ,
+    Share,
     StepDecay,
     StepSize,
 )
@@ -60,13 +61,7 @@ OTHER = {
     "step_size": [
         *(0.1, GeometricDecay(), GeometricDecay(0.1), StepDecay(0.1, every=5), None, "paper", "adaptive"),
         AdaptiveStep(0.1),
-        *(
-            StepSize(),
-            StepSize("paper"),
-            StepSize(0.1, max_weight=None),
-            StepSize(max_weight=0.5),
-            StepSize(horizon=50),
-        ),
+        *(StepSize(), StepSize("paper"), StepSize(0.1, max_weight=None), StepSize(max_weight=0.5), Share(0.2)),
         AdaptiveStep(0.1, max_weight=None),
     ],
     "prototypes_per_class": [2, {0: 1, 1: 2}],
@@ -104,7 +99,7 @@ NAMES = [
 ]
 DEFAULTS = {name: parameter.default for name, parameter in inspect.signature(RiemannianLVQ).parameters.items()}
 ELSEWHERE = [
-    *("max_weight", "horizon", "max_step_length", "compiled", "monitor", "validation_fraction", "n_iter_no_change"),
+    *("max_weight", "max_step_length", "compiled", "monitor", "validation_fraction", "n_iter_no_change"),
     *("tol", "average", "solver"),
 ]
 
@@ -188,14 +183,13 @@ def test_the_fields_of_steps_and_of_early_stopping_are_parameters():
     assert nested == {
         "step_size__schedule": 0.1,
         "step_size__max_weight": 0.5,
-        "step_size__horizon": 1000,
         "early_stopping__fraction": 0.1,
         "early_stopping__patience": 3,
         "early_stopping__tol": 1e-4,
     }
     assert clone(model).get_params() == model.get_params()
-    copied = clone(model).set_params(step_size__max_weight=None, step_size__horizon=50, early_stopping__fraction=0.25)
-    assert copied.step_size == StepSize(0.1, max_weight=None, horizon=50)
+    copied = clone(model).set_params(step_size__max_weight=None, early_stopping__fraction=0.25)
+    assert copied.step_size == StepSize(0.1, max_weight=None)
     assert copied.early_stopping == EarlyStopping(fraction=0.25, patience=3)
     assert model.step_size == StepSize(0.1, max_weight=0.5)
     assert model.early_stopping == EarlyStopping(patience=3)
@@ -211,9 +205,9 @@ def test_parts_in_parts_have_parameters_too():
     model.set_params(step_size__schedule__start=0.3, step_size__max_weight=0.5)
     assert model.step_size == StepSize(GeometricDecay(0.3), max_weight=0.5)
     # A part and its field in one call: the new part gets the field, in whatever order they come.
-    changes = {"step_size__schedule__every": 7, "step_size__schedule": StepDecay(0.2), "step_size__horizon": 9}
+    changes = {"step_size__schedule__every": 7, "step_size__schedule": StepDecay(0.2)}
     model.set_params(**changes)
-    assert model.step_size == StepSize(StepDecay(0.2, every=7), max_weight=0.5, horizon=9)
+    assert model.step_size == StepSize(StepDecay(0.2, every=7), max_weight=0.5)
     model.set_params(cost=2.0 * PLVQ(), cost__cost__priors=(0.5, 0.5))
     assert model.cost == 2.0 * PLVQ(priors=(0.5, 0.5))
 
@@ -225,8 +219,8 @@ def test_parts_in_parts_have_parameters_too():
         {"step_size": StepSize(GeometricDecay(0.1)), "step_size__schedule__typo": 1},
         {"step_size": StepSize(GeometricDecay(0.1)), "step_size__schedule__start": -1.0},
         {"step_size": StepSize(0.1), "step_size__schedule__start": 1.0},  # a number has no fields
-        {"step_size": StepSize(0.1), "step_size__horizon": 0},
-        {"step_size": StepSize(0.1), "step_size__horizon__": 5},
+        {"step_size": StepSize(0.1), "step_size__max_weight": 0},
+        {"step_size": StepSize(0.1), "step_size__max_weight__": 5},
         {"early_stopping": EarlyStopping(), "early_stopping__typo": 1},
         {"early_stopping": True, "early_stopping__patience": 3},  # True has no fields
         {"sigma2__typo": 1},
@@ -298,7 +292,7 @@ def test_grid_search_chooses_among_parts(problem, grid):
 @pytest.mark.parametrize(
     "grid",
     [
-        {"step_size__max_weight": [None, 0.5], "step_size__horizon": [50], "step_size__schedule__start": [0.02, 0.2]},
+        {"step_size__max_weight": [None, 0.5], "step_size__schedule__start": [0.02, 0.2]},
         [{"early_stopping__patience": [1, 2], "early_stopping__tol": [0.0, 0.1]}, {"early_stopping": [False]}],
         {"early_stopping": np.array([False, True])},
     ],

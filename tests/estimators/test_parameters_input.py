@@ -44,7 +44,7 @@ BAD_PARAMETERS: list[tuple[str, Any, str]] = [
     ("prototypes_per_class", 7, r"class 0 has 6 sample\(s\) of positive weight, fewer than its 7 prototype"),
     ("prototypes_per_class", {0: 1, 1: 7, 2: 1}, "class 1 has 6 sample.*fewer than its 7"),
     ("prototypes_per_class", {0: 1, 1: 1}, "prototypes_per_class has no entry for class 2"),
-    ("prototypes_per_class", {0: 1, 1: 1, 2: 1, 9: 1}, "prototypes_per_class.*9, which is not among the classes"),
+    ("prototypes_per_class", {0: 1, 1: 1, 9: 1}, "prototypes_per_class.*9, which is not among the classes"),
     *[("prototypes_per_class", value, "prototypes_per_class must be an integer") for value in (0, 1.5, True, "2", [1])],
     ("metric", "hyperbolic", "metric='hyperbolic' is not known; choose from .*affine_invariant.*or pass an object"),
     ("metric", AffineInvariant, "metric=.*AffineInvariant.* is a class, pass an instance"),
@@ -135,7 +135,7 @@ BAD_FIELDS: list[tuple[str, type, str, Any, str]] = [
     *[
         (name, part, field, value, f"{field} must be {wanted}, got {re.escape(repr(value))}")
         for name, part, field, wanted in (
-            ("cost", GLVQ, "steepness", "a positive finite number"),
+            ("cost", GLVQ, "steepness", "a positive finite number or None"),
             ("init", ClassMeans, "perturbation", "a finite number of at least 0"),
             ("init", ClassKMeans, "max_iter", "an integer of at least 1"),
             ("sigma2", Annealed, "start", "a positive finite number or None"),

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 
-from rplvq import Annealed, EarlyStopping, GeometricDecay, RiemannianLVQ, StepSize
+from rplvq import Annealed, EarlyStopping, GeometricDecay, RiemannianLVQ, Share, StepSize
 from tests.problems import refuse, spd_classes, vector_classes
 
 
@@ -25,7 +25,8 @@ def problem():
 @pytest.mark.parametrize("settings", [{}, {"batch_size": 7, "prototypes_per_class": 2}])
 def test_calls_on_all_data_are_the_sweeps_of_fit(problem, manifold, settings):
     X, y = problem
-    settings = {"max_epochs": 3, "sigma2": Annealed(2.0), "random_state": 5} | settings
+    # The default step of a stream is another one than that of a fit, so that the share is given.
+    settings = {"max_epochs": 3, "sigma2": Annealed(2.0), "step_size": Share(0.3), "random_state": 5} | settings
     whole = RiemannianLVQ(manifold, **settings).fit(X, y)
     rng, parts = np.random.default_rng(0), RiemannianLVQ(manifold, **settings)
     for _ in range(3):
@@ -169,7 +170,7 @@ def test_weights_are_taken(problem):
 def test_soft_labels_are_taken():
     X, y = spd_classes()
     soft = np.stack([0.9 - 0.8 * y, 0.1 + 0.8 * y], axis=1)
-    model = RiemannianLVQ(cost="plvq", sigma2=1.0, max_epochs=3, random_state=0)
+    model = RiemannianLVQ(cost="plvq", sigma2=1.0, step_size=Share(0.3), max_epochs=3, random_state=0)
     for _ in range(3):
         model.partial_fit(X, soft)
     assert_array_equal(model.prototypes_, RiemannianLVQ(**model.get_params(deep=False)).fit(X, soft).prototypes_)

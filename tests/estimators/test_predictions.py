@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import logm
 from scipy.special import logsumexp, softmax
 
-from rplvq import RiemannianLVQ
-from tests.problems import distances, spd_classes
+from rplvq import LogEuclidean, RiemannianLVQ
+from tests.problems import distances, spd, spd_classes
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +109,19 @@ def test_transform_names_its_columns_and_fills_frames(model, problem):
     assert frame.columns.tolist() == names[::2]
     fitted = RiemannianLVQ(max_epochs=1, random_state=0)
     assert_allclose(fitted.fit_transform(*problem), fitted.transform(X))
+
+
+def test_class_means_of_many_classes_need_few_more_distances_than_their_history():
+    count = []
+
+    class Counting(LogEuclidean):
+        @staticmethod
+        def sqdist(prototypes, samples):
+            count.append(len(prototypes) * len(samples))
+            return LogEuclidean.sqdist(prototypes, samples)
+
+    n_classes = 600
+    y = np.arange(2 * n_classes) % n_classes
+    X = spd(np.random.default_rng(0), len(y), 2)
+    RiemannianLVQ(Counting(), max_epochs=0).fit(X, y)
+    assert sum(count) < 1.5 * len(y) * n_classes

@@ -231,7 +231,7 @@ def test_what_was_learned_ends_with_an_underscore(data):
         "prototype_labels_",
         "sigma2_",
         "step_size_",
-        "trials_",
+        "choice_",
         "n_epochs_",
         "history_",
         "n_features_in_",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -14,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from rplvq import Recenter, RiemannianLVQ, TransferClassifier
+from rplvq import Recenter, RejectOption, RiemannianLVQ, TransferClassifier
 from rplvq.datasets import make_syn1
 
 FITS = []
@@ -362,6 +364,38 @@ def test_an_estimator_without_weights_serves_where_none_are_needed(domains):
     assert TransferClassifier(KNeighborsClassifier()).fit(X, y, groups).weight_ == np.inf
     with pytest.raises(ValueError, match="takes no sample_weight in fit"):
         TransferClassifier(KNeighborsClassifier(), target="target").fit(X, y, groups)
+
+
+@pytest.mark.parametrize("kind", ["data frame", "sparse"])
+def test_the_estimator_gets_samples_of_the_type_that_was_given(domains, kind):
+    X, y, groups = domains
+    given = pd.DataFrame(X, columns=["a", "b"]) if kind == "data frame" else scipy.sparse.csr_matrix(X)
+    model = TransferClassifier(LogisticRegression(), target="target").fit(given, y, groups)
+    plain = TransferClassifier(LogisticRegression(), target="target").fit(X, y, groups)
+    assert_allclose(model.predict_proba(given), plain.predict_proba(X), rtol=1e-6)
+    if kind == "data frame":
+        assert model.estimator_.feature_names_in_.tolist() == ["a", "b"]
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(given[["b", "a"]])
+
+
+@pytest.mark.parametrize("settings", [{"prototypes_per_class": 3, "init": "kmeans"}, {"early_stopping": True}], ids=str)
+def test_a_source_that_is_too_small_for_the_estimator_takes_the_weight_of_the_others(subjects, settings):
+    X, y, subject, first = subjects
+    fit = ((subject != "carla") | first) & ~((subject == "ben") & (np.arange(len(X)) % 30 > 1))
+    model = TransferClassifier(lvq(**settings), target="carla").fit(X[fit], y[fit], subject[fit])
+    assert model.source_weights_ == pytest.approx({"anna": 1.0, "ben": 1.0})
+    with pytest.raises(ValueError, match="fewer than its 99 prototype"):
+        TransferClassifier(lvq(prototypes_per_class=99, init="kmeans"), target="carla").fit(
+            X[fit], y[fit], subject[fit]
+        )
+
+
+def test_an_estimator_that_passes_weights_on_is_accepted(subjects):
+    X, y, subject, first = subjects
+    fit = (subject != "carla") | first
+    model = TransferClassifier(RejectOption(lvq(), threshold=0.5), target="carla")
+    assert model.fit(X[fit], y[fit], subject[fit]).weight_ == 15.0
 
 
 # --- errors

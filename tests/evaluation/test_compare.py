@@ -266,7 +266,9 @@ def test_baselines_score_as_pyriemann_itself(matrices):
 
 def test_baselines_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyriemann.classification", None)
-    with pytest.raises(ImportError, match=r"the baselines 'mdm' need pyRiemann: pip install \"rplvq\[paper\]\""):
+    with pytest.raises(
+        ImportError, match=r"the baselines 'mdm' need pyRiemann: pip install \"\.\[paper\]\" in the folder"
+    ):
         baseline_estimators(["mdm"])
     with pytest.raises(ValueError, match="baselines must be of mdm, tangent_space, got 'lda'"):
         baseline_estimators(["mdm", "lda"])

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import RejectOption, RiemannianLVQ, SPDProjection, compare, load_model
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
+from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.preprocessing import Recenter
 
 X, Y = make_syn1(n_per_class=8, n=3, random_state=0)
@@ -187,9 +187,9 @@ def test_labels_of_another_type_are_not_wrong_predictions(name, y):
         (["a", 1] * 12, r"mixed types: groups\[0\] is 'a', groups\[1\] is 1"),
         (np.array(["2024-01-01", "NaT"] * 12, "M8[D]"), r"groups\[1\] is NaT"),
         ([0, 1], r"groups must have shape \(24,\)"),
-        (np.zeros((24, 1)), r"groups must have shape \(24,\)"),
+        (np.zeros((24, 2)), r"groups must have shape \(24,\)"),
     ],
-    ids=["NaN", "None", "mixed", "NaT", "too few", "column"],
+    ids=["NaN", "None", "mixed", "NaT", "too few", "two columns"],
 )
 @pytest.mark.parametrize(
     "door",

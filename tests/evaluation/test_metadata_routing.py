@@ -10,12 +10,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import LeaveOneGroupOut, StratifiedKFold, cross_val_score
+from sklearn.model_selection import LeaveOneGroupOut, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from rplvq import RejectOption, RiemannianLVQ, SPDProjection, compare
 from rplvq.datasets import make_syn1
-from rplvq.evaluation import calibrate_sigma2
+from rplvq.inspection import calibrate_sigma2
 from rplvq.preprocessing import Recenter
 
 PLAIN, Y = make_syn1(n_per_class=15, random_state=0)
@@ -68,20 +68,30 @@ class PrototypesOfLast(Pipeline):
 
 @pytest.mark.parametrize("as_given", [np.asarray, list], ids=["array", "list"])
 def test_folds_take_their_part_of_the_groups(routing, as_given):
-    option = RejectOption(pipeline(), coverage=0.7).fit(X, Y, groups=as_given(SESSIONS))
+    option = RejectOption(pipeline(), coverage=0.7, criterion="posterior").fit(X, Y, groups=as_given(SESSIONS))
     centered = Recenter().fit_transform(X, groups=SESSIONS)
     labels = option.predict(X, groups=as_given(SESSIONS))
     assert_array_equal(option.predict_proba(X, groups=SESSIONS).max(axis=1), option.certainty(X, groups=SESSIONS))
     assert_allclose(option.predict_proba(X, groups=SESSIONS), model().fit(centered, Y).predict_proba(centered))
-    held_out = []
-    for train, test in StratifiedKFold(5).split(Y, Y):
+    typical, held_out = typical_odds(option.predict_proba(X, groups=SESSIONS)), []
+    for session in range(3):  # fewer groups than folds
+        test = session == SESSIONS
+        train = ~test
         recenter = Recenter().fit(X[train], groups=SESSIONS[train])
-        fitted = model().fit(recenter.transform(X[train], groups=SESSIONS[train]), Y[train])
-        held_out.append(fitted.predict_proba(recenter.transform(X[test], groups=SESSIONS[test])).max(axis=1))
-    assert_allclose(option.threshold_, np.quantile(np.concatenate(held_out), 0.3, method="lower"))
+        fitted = model().fit(seen := recenter.transform(X[train], groups=SESSIONS[train]), Y[train])
+        factor = (typical / typical_odds(fitted.predict_proba(seen))) ** 0.7
+        shares = fitted.predict_proba(recenter.transform(X[test], groups=SESSIONS[test])).max(axis=1)
+        held_out.append(1 / (1 + 3 * ((1 - shares) / shares / 3) ** factor))
+    assert_allclose(option.threshold_, np.sort(np.concatenate(held_out))[17])
     assert option.score(X, Y, groups=SESSIONS) == np.mean(labels == Y)
     with pytest.raises(ValueError, match="groups is None, but fit was given groups"):
         option.predict(X)
+
+
+def typical_odds(proba):
+    """The 0.2 quantile of the log-odds above those of a guess among four classes."""
+    shares = proba.max(axis=1)
+    return np.sort(np.log(3 * shares / (1 - shares)))[int(np.ceil(0.2 * len(shares))) - 1]
 
 
 def test_what_nobody_requests_is_refused(routing):

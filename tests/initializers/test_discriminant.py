@@ -18,8 +18,9 @@ from rplvq import (
     TangentSpace,
     load_model,
 )
-from rplvq.datasets import load_digits_covariances, make_syn2
-from rplvq.initializers import discriminant_points
+from rplvq.datasets import load_digits_covariances
+from rplvq.initializers import discriminant_beside, discriminant_points
+from rplvq.manifolds import _shrinkage, riemannian_mean
 from rplvq.testing import check_initializer
 from tests.problems import refuse, vector_classes
 
@@ -77,6 +78,42 @@ def test_in_the_tangent_space_it_decides_as_the_lda_of_scikit_learn(dtype, n_cla
     if n_classes > 2:
         lost, gained = (sqdist[:, :1] - sqdist[:, 1:]).ravel(), (scores[:, 1:] - scores[:, :1]).ravel()
         assert_allclose(lost, gained * (lost @ gained) / (gained @ gained), atol=1e-8 * np.abs(lost).max())
+
+
+def scattered(seed, n_classes, m):
+    """Random class means (C, m) and a covariance (m, m) within classes."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(m, m))
+    return rng.normal(size=(n_classes, m)), 0.3 * (root @ root.T / m + 0.05 * np.eye(m))
+
+
+@pytest.mark.parametrize(("n_classes", "least"), [(3, 1), (4, 0.9999), (5, 0.98), (10, 0.8), (30, 0.55)])
+def test_with_more_classes_than_coordinates_the_nearest_points_come_close_to_lda(n_classes, least):
+    m, agreement, longest = 3, [], []
+    for seed in range(40):
+        means, covariance = scattered(seed, n_classes, m)
+        noise = np.random.default_rng(seed).multivariate_normal(np.zeros(m), covariance, 100 * n_classes)
+        x = means.repeat(100, axis=0) + noise
+        precision = np.linalg.inv(covariance)
+        scores = x @ precision @ means.T - 0.5 * np.einsum("ki,ij,kj->k", means, precision, means)
+        points = discriminant_points(means, covariance)
+        nearest = ((x[:, None] - points) ** 2).sum(axis=2).argmin(axis=1)
+        agreement.append((nearest == scores.argmax(axis=1)).mean())
+        radius = np.sqrt(np.trace(covariance) + means.var(axis=0).sum())
+        longest.append(np.linalg.norm(points.mean(axis=0) - means.mean(axis=0)) / radius)
+    assert np.mean(agreement) >= least
+    assert max(longest) < 3.6 + 1e-9
+
+
+@pytest.mark.parametrize("manifold", ["tangent", "affine_invariant", "log_euclidean", "bures_wasserstein"])
+def test_as_many_classes_as_a_matrix_has_entries_and_one_more_have_prototypes(manifold):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(np.arange(4), 8)
+        values = rng.normal(size=(4, 3))[y] + rng.normal(size=(32, 3)) * [1.0, 0.2, 0.5]
+        X = expm(np.array([[[a, c], [c, b]] for a, b, c in values]))
+        model = discriminant(X, y, manifold)
+        assert np.abs(np.log(np.linalg.eigvalsh(model.prototypes_))).max() < 15
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
@@ -174,7 +211,8 @@ def test_held_out_samples_take_it_where_it_is_better():
     X, y = stretched(per_class=15)
     fresh, labels = stretched(seed=1, per_class=200)
     model = RiemannianLVQ(random_state=0).fit(X, y)
-    assert model.trials_["chosen"].tolist() == [False, False, True, False]
+    assert model.choice_.chosen == "discriminant"
+    assert [one.name for one in model.choice_.tried] == ["auto", "discriminant", "untrained"]
     assert model.n_epochs_ == 0
     assert_array_equal(model.prototypes_, discriminant(X, y).prototypes_)
     assert model.score(fresh, labels) > RiemannianLVQ(max_epochs=0).fit(X, y).score(fresh, labels) + 0.1
@@ -187,12 +225,13 @@ def test_without_the_candidate_the_default_is_as_before():
     X, y = stretched()
     model = RiemannianLVQ(sigma2=HeldOut(["auto", "untrained"]), random_state=0).fit(X, y)
     whole = RiemannianLVQ(random_state=0).fit(X, y)
-    assert len(model.trials_["loss"]) == 3
-    untried = np.array([0, 1, 3])
-    n_folds = whole.trials_["n_folds"][untried]
-    same = n_folds == model.trials_["n_folds"]
-    assert same.any()
-    assert_allclose(whole.trials_["loss"][untried][same], model.trials_["loss"][same], rtol=1e-12)
+    alone = {one.name: one for one in model.choice_.tried}
+    beside = {one.name: one for one in whole.choice_.tried}
+    assert set(alone) == {"auto", "untrained"}
+    same = [name for name in alone if alone[name].n_folds == beside[name].n_folds]
+    assert same
+    for name in same:
+        assert alone[name].loss == pytest.approx(beside[name].loss, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -209,19 +248,14 @@ def test_without_the_candidate_the_default_is_as_before():
 def test_it_is_tried_only_beside_one_class_mean_per_class(settings):
     X, y = stretched()
     model = RiemannianLVQ(**settings, max_epochs=20, random_state=0).fit(X, y)
-    assert len(model.trials_["loss"]) == (4 if settings == {"growth": []} else 3)
-
-
-def test_it_is_not_tried_with_many_samples_per_free_number():
-    X, y = stretched(per_class=31)  # three prototypes have 30 free numbers
-    for n_samples, n_trials in ((90, 4), (91, 3)):
-        assert len(RiemannianLVQ(random_state=0).fit(X[-n_samples:], y[-n_samples:]).trials_["loss"]) == n_trials
+    is_tried = "discriminant" in [one.name for one in model.choice_.tried]
+    assert is_tried == (settings == {"growth": []})
 
 
 def test_a_stream_does_not_take_it():
     X, y = stretched()
     model = RiemannianLVQ(sigma2=HeldOut(), random_state=0).partial_fit(X, y)
-    assert len(model.trials_["loss"]) == 2
+    assert model.choice_.chosen == "auto"
     assert model.n_epochs_ == 1
 
 
@@ -233,8 +267,8 @@ def test_it_works_with_weights_early_stopping_groups_and_storage(tmp_path, weigh
     groups = np.arange(len(y)) // 4
     model = RiemannianLVQ(early_stopping=EarlyStopping(fraction=0.2), max_epochs=30, random_state=0)
     model.fit(X, y, weights, groups=groups)
-    assert len(model.trials_["loss"]) == 4
-    assert np.isfinite(model.trials_["loss"]).all()
+    assert len(model.choice_.tried) == 3
+    assert all(np.isfinite(one.loss) for one in model.choice_.tried)
     model.save(tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
@@ -254,10 +288,10 @@ def test_soft_labels_count_for_their_largest_class():
 
 
 def test_the_candidate_has_the_bits_of_the_initializer():
-    X, y = make_syn2(40, random_state=0)
+    X, y = stretched(per_class=15)
     direct = discriminant(X, y, "log_euclidean")
     chosen = RiemannianLVQ("log_euclidean", random_state=0).fit(X, y)
-    assert chosen.trials_["chosen"][-2]
+    assert chosen.choice_.chosen == "discriminant"
     assert_array_equal(chosen.prototypes_, direct.prototypes_)
 
 
@@ -270,3 +304,25 @@ def test_few_digits_are_classified_better_than_by_class_means():
         means = RiemannianLVQ(max_epochs=0).fit(X[kept], y[kept])
         gains.append(discriminant(X[kept], y[kept]).score(X[held], y[held]) - means.score(X[held], y[held]))
     assert min(gains) > 0.02
+
+
+@DTYPES
+def test_the_discriminant_of_few_samples_is_that_of_the_dense_covariance(dtype, monkeypatch):
+    X, y = stretched(per_class=5, n=6, dtype=dtype)
+    wanted = discriminant(X[::2], y[::2]).prototypes_
+    monkeypatch.setattr(_shrinkage, "MOST_DENSE", 2)
+    assert_allclose(discriminant(X[::2], y[::2]).prototypes_, wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["affine_invariant", "log_euclidean", "tangent"])
+def test_hundreds_of_channels_have_a_discriminant_if_the_samples_are_few(metric):
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(24, 70, 140))
+    X, y = A @ A.swapaxes(1, 2), np.arange(24) % 2
+    found = discriminant(X, y, metric)
+    manifold, codes = found.trainer_.manifold, found.trainer_.manifold.encode(X)
+    means = np.stack([riemannian_mean(manifold, codes[y == k]).code for k in range(2)])
+    beside = discriminant_beside(manifold, codes, y, None, means)
+    assert_allclose(manifold.decode(beside.prototypes()), found.prototypes_, rtol=1e-5, atol=1e-7)
+    many = discriminant_beside(manifold, np.repeat(codes[:1], 3000, axis=0), y, None, means)
+    assert many is None

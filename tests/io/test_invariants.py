@@ -23,8 +23,12 @@ from rplvq import (
     TangentSpace,
     load_model,
 )
+from rplvq.arrays import Samples
+from rplvq.estimators._online import PendingClasses, Stream
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
+from rplvq.selection import Choice
+from rplvq.training._resize import new_codes
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 
 X, Y = spd_classes(per_class=12)
@@ -135,8 +139,7 @@ FORGED = {
     "step size infinite": of_state(step_size=np.inf),
     "no schedule": of_state(sigma2_schedule=1.0),
     "first step size NaN": lambda model: {"step_size_": np.nan},
-    "trials of different lengths": lambda model: {"trials_": {"loss": np.zeros(2), "chosen": np.zeros(1, bool)}},
-    "trials of which two were chosen": lambda model: {"trials_": {"chosen": np.ones(2, bool)}},
+    "a choice of no candidate": lambda model: {"choice_": Choice("auto", winner=3)},
     "epochs negative": lambda model: {"n_epochs_": -1},
     "columns of different lengths": lambda model: {"history_": model.history_ | {"cost": np.zeros(1)}},
     "features": lambda model: {"n_features_in_": 7},
@@ -147,6 +150,15 @@ FORGED = {
     "points that are not symmetric": moved(lambda points: points + np.triu(np.ones((3, 3)), 1)),
     "points that are NaN": moved(lambda points: points * np.nan),
     "points that are vectors": moved(lambda points: points[:, 0]),
+    "a history without a column": lambda model: {"history_": {"epoch": np.ones(1)}},
+    "a calibration of 1e308": lambda model: {"choice_": Choice("auto", calibration=1e308)},
+    "sigma2 of another schedule": of_state(sigma2=7.0, sigma2_schedule=Constant(8.0)),
+    "samples of another shape": lambda model: {"_stream": Stream(recent=Samples(np.ones((2, 2, 2)), WORDS[:2]))},
+    "samples of other classes": lambda model: {"_stream": Stream(recent=Samples(X[:2], np.array(["a", "no"])))},
+    "samples that are NaN": lambda model: {"_stream": Stream(alone=Samples(X[:2] * np.nan, WORDS[:2]))},
+    "late classes that are none": lambda model: {
+        "_stream": Stream(pending=PendingClasses(np.array(["a"]), Samples(X[:2], WORDS[:2])))
+    },
     "no trainer": lambda model: {"trainer_": None},
     "no state": lambda model: {"state_": None},
     "no generator": lambda model: {"_rng": None},
@@ -164,7 +176,21 @@ def test_a_model_that_no_fit_leaves_behind_is_refused(fault, tmp_path):
         load_model(tmp_path / "forged.npz")
 
 
-@pytest.mark.parametrize("name", sorted(vars(MODEL).keys() - MODEL.get_params().keys() - {"_stream"}))
+@pytest.mark.parametrize("place", [(0, 0, 2), (0, 2, 0), (1, 0, 1)])
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_change_of_a_single_entry_of_the_internal_prototypes_is_refused(metric, place, tmp_path):
+    model = RiemannianLVQ(metric, **SETTINGS).fit(X, WORDS)
+    codes = np.array(model.state_.prototypes)
+    codes[place] += 50 * np.abs(codes).max()
+    model.state_ = model.state_._replace(prototypes=new_codes(model.state_.prototypes, codes))
+    save_model(model, tmp_path / "forged.npz")
+    with pytest.raises(ModelFileError, match=r"forged\.npz: "):
+        load_model(tmp_path / "forged.npz")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(vars(MODEL).keys() - MODEL.get_params().keys() - {"_stream", "choice_"})
+)  # older files have no choice_
 def test_a_model_without_an_attribute_is_refused(name, tmp_path):
     model = copy.deepcopy(MODEL)
     del vars(model)[name]
@@ -198,6 +224,13 @@ FORGED_RUNS = {
     "cost": of_progress(best_cost=np.nan),
     "no random state": of_progress(rng=None),
     "another random state": of_progress(rng={"bit_generator": "MT19937"}),
+    "the random state of another seed": of_progress(rng=np.random.default_rng(1).bit_generator.state),
+    "another sigma2": of_both(sigma2=2.0),
+    "another schedule": of_both(sigma2_schedule=Constant(2.0)),
+    "another step size": of_both(step_size=2.0),
+    "another schedule of the step size": of_both(step_schedule=Constant(2.0)),
+    "a row without a column": lambda progress: progress._replace(rows=({"epoch": 1}, {"epoch": 2, "sigma2": 1.0})),
+    "a calibration of 1e308": of_progress(choice=Choice("auto", calibration=1e308)),
 }
 
 

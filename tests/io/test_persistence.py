@@ -100,7 +100,7 @@ CASES: dict[str, tuple[dict[str, Any], Array, Array]] = {
     "step-decay": ({"sigma2": np.float32(1.5), "step_size": StepDecay(0.2, every=1)}, SPD, CLASS),
     "uncapped": ({"metric": AffineInvariant(max_step_length=5.0), "step_size": StepSize(max_weight=None)}, SPD,
                  CLASS),
-    "step-size": ({"step_size": StepSize(GeometricDecay(0.2), max_weight=0.5, horizon=40)}, SPD, CLASS),
+    "step-size": ({"step_size": StepSize(GeometricDecay(0.2), max_weight=0.5)}, SPD, CLASS),
     "adaptive": ({"step_size": AdaptiveStep(0.1, max_weight=0.8), "max_epochs": 3}, SPD, CLASS),
     "adaptive-hermitian": ({"step_size": "adaptive"}, HERMITIAN, CLASS),
     "held-out": ({"sigma2": HeldOut(["auto", 2.0, Annealed(1.5)])}, SPD, CLASS),
@@ -179,7 +179,7 @@ def test_the_memory_of_adaptive_steps_comes_back(path: pathlib.Path) -> None:
 
 def test_parts_of_parts_come_back_equal(path: pathlib.Path) -> None:
     parts = {
-        "step_size": StepSize(StepDecay(0.2, every=3), max_weight=None, horizon=7),
+        "step_size": StepSize(StepDecay(0.2, every=3), max_weight=None),
         "early_stopping": EarlyStopping(fraction=0.2, patience=4, tol=0.5),
         "sigma2": HeldOut(["half_median", 0.5, Constant(2.0), Annealed(power=1.0), "untrained"]),
     }

@@ -54,7 +54,7 @@ MODELS = st.builds(
     sigma2=SCHEDULES | st.just("auto") | st.builds(rplvq.HeldOut, st.lists(SCHEDULES, min_size=1, max_size=2)),
     step_size=st.one_of(
         STEPS,
-        st.builds(rplvq.StepSize, STEPS, max_weight=st.none() | st.floats(0.01, 1), horizon=st.integers(1, 99)),
+        st.builds(rplvq.StepSize, STEPS, max_weight=st.none() | st.floats(0.01, 1)),
         st.builds(rplvq.AdaptiveStep, st.none() | st.floats(1e-3, 0.1), max_weight=st.none() | st.floats(0.01, 1)),
         st.sampled_from(["auto", "adaptive"]),
     ),

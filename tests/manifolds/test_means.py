@@ -184,6 +184,19 @@ def test_the_projected_mean_is_the_arithmetic_one():
     assert_allclose(mean.code, points.mean(axis=0), rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("condition", [1e6, 1e8, 1e10])
+@pytest.mark.parametrize("manifold", [ProjectedEuclidean(relative=True), ProjectedEuclidean(tau=1e-12)], ids=repr)
+def test_one_dominant_direction_leaves_the_projected_mean_the_arithmetic_one(manifold, condition):
+    rng = np.random.default_rng(0)
+    points = np.array([np.diag([condition, *(1 + rng.random(7))]) for _ in range(600)])  # read in several parts
+    rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    points = rotation @ points @ rotation.T
+    points = 0.5 * (points + points.swapaxes(1, 2))
+    mean = riemannian_mean(manifold, points)
+    assert mean.converged
+    assert_allclose(mean.code, points.mean(axis=0), atol=1e-14 * condition)
+
+
 def test_three_points_around_the_pole_of_a_sphere_have_it_as_mean():
     angles = 2 * np.pi / 3 * np.arange(3)
     ring = np.stack([0.6 * np.cos(angles), 0.6 * np.sin(angles), np.full(3, 0.8)], axis=1)

@@ -315,7 +315,7 @@ def test_the_metric_learns_what_tells_the_classes_apart():
 
 def test_the_learned_metric_survives_files_and_pickle(tmp_path):
     X, y = two_classes(np.random.default_rng(17))
-    model = RiemannianLVQ("learned_log_euclidean", max_epochs=3, random_state=0).fit(X, y)
+    model = RiemannianLVQ("learned_log_euclidean", sigma2=1.0, max_epochs=3, random_state=0).fit(X, y)
     model.save(tmp_path / "model.npz")
     for again in (load_model(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert np.array_equal(again.transform(X), model.transform(X))

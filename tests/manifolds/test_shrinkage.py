@@ -10,8 +10,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import log_loss
 from sklearn.model_selection import LeaveOneOut
 
+from rplvq.manifolds import LowRankCovariance, from_coordinates, within_covariance
 from rplvq.manifolds import _shrinkage as shrinking
-from rplvq.manifolds import from_coordinates, within_covariance
 
 UNEVEN = np.array([3.0, 3.0, 1.0, 1.0, 1.0, 0.3, 0.3, 0.1, 0.1, 0.1])
 """Standard deviations of the ten real coordinates of symmetric 4 x 4 matrices."""
@@ -171,3 +171,65 @@ def test_samples_without_any_deviation_are_refused():
     vectors, _ = problem(n_samples=3)
     with pytest.raises(ValueError, match="needs a class with at least two different samples, but the 6 samples"):
         within(vectors.repeat(2, axis=0), np.arange(6) // 2)
+
+
+# --- few samples on many coordinates
+
+
+def large_problem(is_complex=False, n=6, n_samples=14):
+    """Return tangent vectors (N, n, n) with more coordinates than samples, their classes, weights and coordinates."""
+    rng = np.random.default_rng(5)
+    m = n * n if is_complex else n * (n + 1) // 2
+    y = np.arange(n_samples) % 3
+    vectors = rng.normal(size=(3, m))[y] + rng.normal(size=(n_samples, m)) * np.geomspace(3.0, 0.1, m)
+    weights = rng.integers(1, 4, n_samples).astype(float)
+    weights[2] = 0.0
+    return from_coordinates(vectors, n), y, weights, vectors
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Let covariances of few samples be of low rank whatever the size of the matrices."""
+    monkeypatch.setattr(shrinking, "MOST_DENSE", 2)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_covariance_of_few_samples_is_that_of_the_dense_formula(few, is_complex, weighted):
+    codes, y, weights, vectors = large_problem(is_complex, n_samples=9)
+    w, m = weights if weighted else np.ones(9), vectors.shape[1]
+    rests = vectors - np.array([np.average(vectors[y == k], axis=0, weights=w[y == k]) for k in range(3)])[y]
+    plain = (rests.T * w) @ rests / w.sum()
+    for shrinkage in (0.01, 0.3, 1.0):
+        found = within_covariance(codes, m, y, weights if weighted else None, shrinkage).covariance
+        wanted = (1 - shrinkage) * plain + shrinkage * np.trace(plain) / m * np.eye(m)
+        assert len(found.variances) < 10
+        assert_allclose(np.asarray(found), wanted, atol=1e-12)
+        assert_allclose(found.trace, np.trace(wanted))
+        assert_allclose(np.asarray(found.power(-1.0)), np.linalg.inv(wanted), rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("is_complex", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_few_samples_choose_the_shrinkage_of_the_dense_formula(is_complex, grouped, monkeypatch):
+    codes, y, weights, vectors = large_problem(is_complex, n_samples=10)
+    groups = y if grouped else None
+    wanted = within_covariance(codes, vectors.shape[1], groups, weights)
+    monkeypatch.setattr(shrinking, "MOST_DENSE", 2)
+    found = within_covariance(codes, vectors.shape[1], groups, weights)
+    assert found.shrinkage == pytest.approx(wanted.shrinkage, rel=1e-9)
+    assert_allclose(np.asarray(found.covariance), wanted.covariance, atol=1e-12)
+    assert_allclose(found.means, wanted.means)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((np.eye(2, 3), np.ones(3), 1.0), r"shapes \(r, m\) and \(r,\), got \(2, 3\) and \(3,\)"),
+        ((np.eye(2, 3), np.array([1.0, 0.0]), 1.0), "must be positive"),
+        ((np.eye(2, 3), np.ones(2), -1.0), "must be positive"),
+    ],
+)
+def test_a_covariance_of_low_rank_refuses_what_does_not_fit(fields, message):
+    with pytest.raises(ValueError, match=message):
+        LowRankCovariance(*fields)

@@ -13,9 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 from sklearn.covariance import shrunk_covariance
 
-from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ, TangentSpace
+from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ, TangentSpace, load_model
 from rplvq.arrays import subset
-from rplvq.manifolds import MANIFOLDS, riemannian_mean
+from rplvq.manifolds import MANIFOLDS, LowRankCovariance, _shrinkage, _tangent_space, riemannian_mean
 from rplvq.testing import check_manifold
 from tests.cases import hpd, real_coordinates, relative_gap, spd
 from tests.problems import spd_classes
@@ -229,13 +229,16 @@ def test_points_are_refused_by_index():
             method(X)
 
 
-def test_whitening_is_refused_where_nothing_varies_or_the_covariance_is_too_large():
+def test_whitening_is_refused_where_nothing_varies_or_the_covariance_is_too_large(monkeypatch):
     X = spd(np.random.default_rng(14), 2, 3)
     with pytest.raises(ValueError, match="needs a class with at least two different samples, but the 2 samples"):
         TangentSpace(whiten=True).referenced(X, np.arange(2))
-    with pytest.raises(ValueError, match=r"size 120, whose covariance on 7260 coordinates takes 0\.39 GiB: set"):
-        TangentSpace(whiten=True).referenced(np.array([np.eye(120)]))
-    TangentSpace().referenced(np.array([np.eye(120)]))
+    monkeypatch.setattr(_tangent_space, "LARGEST", 8 * 7260 * 2)
+    X = np.array([np.eye(120), np.diag(np.linspace(1, 2, 120)), np.diag(np.linspace(1, 3, 120))])
+    with pytest.raises(ValueError, match=r"3 matrices of size 120, whose covariance on 7260 .* takes 0\.00016"):
+        TangentSpace(whiten=True).referenced(X)
+    TangentSpace(whiten=True).referenced(X[:2])
+    TangentSpace().referenced(X)
 
 
 def test_the_text_of_a_metric_is_short_and_differs_between_references():
@@ -273,3 +276,39 @@ def test_mixed_units_cost_no_digits():
             for P in (X, X * np.outer(scale, scale))
         ]
     assert_allclose(models[1].transform(X * np.outer(scale, scale)), models[0].transform(X), rtol=1e-6)
+
+
+@MAKE
+def test_few_large_matrices_are_whitened_as_by_the_dense_covariance(make, monkeypatch, tmp_path):
+    X, y = make(np.random.default_rng(18), 12, 5), np.arange(12) % 2
+    dense, _ = TangentSpace(whiten=True).referenced(X, y)
+    monkeypatch.setattr(_shrinkage, "MOST_DENSE", 2)
+    X, y = X[:7], y[:7]
+    manifold, codes = TangentSpace(whiten=True).referenced(X, y)
+    plain = TangentSpace(manifold.reference, whiten=True, covariance=np.asarray(manifold.covariance))
+    assert isinstance(dense.covariance, np.ndarray)
+    assert_allclose(manifold.sqdist(codes[:3], codes), plain.sqdist(plain.encode(X[:3]), plain.encode(X)), rtol=1e-8)
+    assert relative_gap(manifold.decode(codes), X) < 1e-8
+    fold, kept, held = manifold.relearned(codes[:5].copy(), codes[5:], y[:5])
+    again = TangentSpace(fold.reference, whiten=True, covariance=np.asarray(fold.covariance))
+    assert_allclose(fold.sqdist(kept, held), again.sqdist(again.encode(X[:5]), again.encode(X[5:])), rtol=1e-7)
+    assert attrs.evolve(manifold) == manifold
+    assert manifold not in (fold, plain)
+    assert len(repr(manifold)) < 200
+    model = RiemannianLVQ(manifold, max_epochs=0).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    assert_array_equal(load_model(tmp_path / "model.npz").transform(X), model.transform(X))
+
+
+def test_a_basis_that_is_not_orthonormal_is_refused():
+    covariance = LowRankCovariance(np.array([[1.0, 1.0, 0.0]]), np.ones(1), 1.0)
+    with pytest.raises(ValueError, match="whose rows are not orthonormal"):
+        TangentSpace(np.eye(2), whiten=True, covariance=covariance)
+
+
+def test_hundreds_of_channels_need_no_matrix_on_all_coordinates():
+    rng = np.random.default_rng(19)
+    X, y = spd(rng, 10, 110), np.arange(10) % 2
+    manifold, codes = TangentSpace(whiten=True).referenced(X, y)
+    assert manifold.covariance.basis.shape == (10, 6105)
+    assert relative_gap(manifold.decode(codes[:2]), X[:2]) < 1e-8

@@ -218,5 +218,5 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, tmp_pa
         lambda: plot_history(fitted),
         lambda: save_comparison(result, tmp_path / "a.png"),
     ):
-        with pytest.raises(ImportError, match=r'pip install "rplvq\[plot\]"'):
+        with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
             draw()

@@ -106,7 +106,7 @@ def test_without_mne_the_message_says_what_to_install(monkeypatch):
         ch_names = NAMES
 
     monkeypatch.setitem(sys.modules, "mne.viz", None)
-    with pytest.raises(ImportError, match=r"rplvq\[eeg\]"):
+    with pytest.raises(ImportError, match=r"\.\[eeg\]"):
         plot_explanation(explained(), positions=Info())
 
 

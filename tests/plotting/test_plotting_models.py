@@ -153,5 +153,5 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, data, 
         lambda: plot_sigma2(fitted, X, y),
     )
     for draw in draws:
-        with pytest.raises(ImportError, match=r'pip install "rplvq\[plot\]"'):
+        with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
             draw()

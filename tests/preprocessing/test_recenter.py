@@ -131,7 +131,7 @@ def test_dates_name_groups_whatever_their_unit() -> None:
     [
         ([0, 1], r"groups must have shape \(4,\).*got shape \(2,\).*np.full"),
         ("session", r"got shape \(\)"),
-        ([[0], [1], [0], [1]], r"got shape \(4, 1\)"),
+        ([[0, 0], [1, 1], [0, 0], [1, 1]], r"got shape \(4, 2\)"),
         ([0.0, np.nan, 1.0, np.nan], r"groups\[1\] is .*nan.*every sample needs a group"),
         (np.array(["a", "b", None, "a"], dtype=object), r"groups\[2\] is None"),
         (np.array(["2024-01-01", "NaT", "2024-01-01", "NaT"], "M8[D]"), r"groups\[1\] is .*NaT"),

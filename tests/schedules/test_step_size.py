@@ -1,28 +1,180 @@
-"""StepSize: which schedule it means, where weights are capped, and the step sizes of a stream after its last epoch."""
+"""The law of the step: it is a share of the sigma2 of its epoch. Also StepSize, its cap on weights, and bad values."""
 
 from __future__ import annotations
 
+import math
+
+import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq import (
+    GLVQ,
+    PLVQ,
+    RSLVQ,
     AdaptiveStep,
     Annealed,
     Constant,
     EuclideanVectors,
     GeometricDecay,
+    Grow,
     HeldOut,
+    Representability,
     RiemannianLVQ,
+    Share,
     StepDecay,
     StepSize,
     Trainer,
 )
 from rplvq.arrays import Samples
-from rplvq.schedules import as_step_rule, default_shares, default_step, resolve
+from rplvq.costs import FlatGaussian, SpreadRSLVQ
+from rplvq.schedules import as_step_rule
 from tests.problems import refuse, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
+V, W = vector_classes(per_class=20, n_classes=3, shift=1.0)
+ERRORS_RISE = pytest.mark.filterwarnings("ignore:training raised:rplvq.exceptions.DivergenceWarning")
+
+
+def cosine(epoch, n_epochs):
+    """A schedule of the user's own, from 1.05 to 0.05."""
+    return 0.55 + 0.5 * math.cos(math.pi * epoch / n_epochs)
+
+
+def margins(sqdist, targets, labels, sigma2):
+    """A cost of the user's own, whose slope grows with the distances and has no bound."""
+    own = labels == targets[:, None]
+    return ((2 * own - 1) * sqdist**2).sum(axis=1), (2 * own - 1) * 2.0 * sqdist
+
+
+SCHEDULES = [
+    0.7, Constant(0.3), GeometricDecay(1.0), GeometricDecay(), StepDecay(2.0, every=2), StepDecay(every=3),
+    Annealed(1.2, power=1.5), cosine,
+]  # fmt: skip
+MIXTURES = [RSLVQ(), PLVQ(), RSLVQ(priors=(0.2, 0.3, 0.5)), RSLVQ() + 0.5 * Representability(), 3.0 * PLVQ()]
+OTHERS = [GLVQ(), GLVQ(steepness=None), GLVQ(20.0), RSLVQ() + GLVQ(), SpreadRSLVQ([1.0, 0.5, 2.0], FlatGaussian(3))]
+
+
+# --- the law
+
+
+def epochs(n_epochs):
+    """The epochs of a fit."""
+    return range(1, n_epochs + 1)
+
+
+def total(n_epochs):
+    """The default's shares, added up over all epochs."""
+    return sum(0.01 ** (epoch / n_epochs) for epoch in epochs(n_epochs)) / n_epochs
+
+
+@attrs.frozen
+class Scale(EuclideanVectors):
+    """Vectors whose weights (B, K) are noted before they move prototypes."""
+
+    noted: list[float] = attrs.field(factory=list, eq=False)
+
+    def move(self, geodesics, weights):
+        self.noted.append(float(np.abs(weights).max()))
+        return super().move(geodesics, weights)
+
+
+@ERRORS_RISE
+@pytest.mark.parametrize("sigma2", SCHEDULES, ids=[*map(str, SCHEDULES[:-1]), "own"])
+@pytest.mark.parametrize(
+    ("step_size", "share"),
+    [
+        ("auto", lambda t, T: min(1 / T, 1) * 0.01 ** (t / T)),
+        (None, lambda t, T: 0.01 ** (t / T) / T),
+        (Share(amount=3.0), lambda t, T: min(3 / T, 1) * 0.01 ** (t / T)),
+        (Share(0.1, ratio=1.0), lambda t, T: 0.1),
+        (StepSize(Share(0.2)), lambda t, T: 0.2 * 0.01 ** (t / T)),
+        (Share(lambda t, T: 0.3 / (1 + t)), lambda t, T: 0.3 / (1 + t)),
+        # Schedules without a start are schedules of shares with the default's sum over all epochs.
+        (Constant(), lambda t, T: total(T) / T),
+        (GeometricDecay(ratio=0.5), lambda t, T: total(T) * 0.5 ** (t / T) / sum(0.5 ** (e / T) for e in epochs(T))),
+        (
+            StepSize(StepDecay(every=2)),
+            lambda t, T: total(T) * 0.5 ** (t // 2) / sum(0.5 ** (e // 2) for e in epochs(T)),
+        ),
+    ],
+    ids=["auto", "None", "amount", "constant", "StepSize", "own", "Constant()", "GeometricDecay()", "StepDecay()"],
+)
+def test_the_step_is_a_share_of_the_sigma2_of_the_same_epoch(sigma2, step_size, share):
+    for max_epochs in (1, 7):
+        model = RiemannianLVQ("euclidean_vectors", sigma2=sigma2, step_size=step_size, max_epochs=max_epochs)
+        history = model.fit(V, W).history_
+        shares = [share(t, max_epochs) for t in history["epoch"]]
+        assert_allclose(history["step_size"], shares * history["sigma2"], rtol=1e-12)
+        assert len(set(history["sigma2"])) == 1 or not isinstance(sigma2, (float, Constant))
+        assert (history["n_capped"] == 0).all()
+
+
+@ERRORS_RISE
+@pytest.mark.filterwarnings("ignore:.*steps of epoch:rplvq.exceptions.DivergenceWarning")  # cuts keep the law
+@pytest.mark.parametrize("cost", [*MIXTURES, *OTHERS, margins], ids=[*map(str, MIXTURES), *map(str, OTHERS), "own"])
+@pytest.mark.parametrize("batch_size", [1, 7, None])
+@pytest.mark.parametrize("sigma2", [GeometricDecay(2.0), StepDecay(5.0, every=2)], ids=str)
+def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
+    """A sample moves no prototype further, and a batch of B samples none beyond their mean: K / B at most."""
+    manifold, n = Scale(), len(V)
+    size = n if batch_size is None else batch_size
+    seen: list[int] = []
+    model = RiemannianLVQ(
+        manifold, cost, sigma2=sigma2, step_size=Share(0.2), batch_size=batch_size, max_epochs=5, random_state=0,
+        callbacks=[lambda report: seen.append(len(manifold.noted))],
+    ).fit(V, W)  # fmt: skip
+    first = len(manifold.noted) - 5 * math.ceil(n / size)  # the class means move, too
+    steps = np.split(manifold.noted[first:], np.array(seen[:-1]) - first)
+    for epoch, weights in enumerate(steps, start=1):
+        share = 0.2 * 0.01 ** (epoch / 5)
+        # A step follows the mean over its batch, so that in a shorter last batch each sample weighs more.
+        last = size / (n - size * (len(weights) - 1))
+        assert weights[:-1].max(initial=0) <= min(share, 3 / size) * (1 + 1e-8)
+        assert weights[-1] <= min(share, 3 / size) * last * (1 + 1e-8)
+        assert weights.max() > (0 if batch_size is None else 1e-4) * share  # something moves
+    if cost in MIXTURES:  # their largest slope is known, so that nothing needs to be cut
+        assert (model.history_["n_capped"] == 0).all()
+
+
+def test_a_sample_of_no_doubt_moves_a_prototype_by_the_share():
+    """A sample on the far side of the other class's prototype has the slope 1 / (2 sigma2) for both."""
+    samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
+    for cost in (RSLVQ(), PLVQ(), 2.5 * RSLVQ()):
+        for sigma2 in (0.01, 0.02):
+            trainer = Trainer(EuclideanVectors(), cost, sigma2=sigma2, step_size=Share(0.3, ratio=1.0))
+            state = trainer.init(samples, 2, np.random.default_rng(0))
+            step = trainer.step(state, Samples(np.array([[9.0]]), np.array([0])))
+            moved = np.asarray(step.prototypes).ravel()
+            assert_allclose(moved, [0.3 * 9.0, 1.0 - 0.3 * 8.0], rtol=1e-9)
+
+
+@ERRORS_RISE
+@pytest.mark.parametrize("step_size", ["auto", Share(0.2), StepDecay(every=2)], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_the_law_holds_with_weights_groups_complex_matrices_growth_and_costs_together(dtype, weighted, step_size):
+    """A weight counts visits, and the number of prototypes changes; the step stays the share of sigma2."""
+    S, y = spd_classes(per_class=20, n_classes=3, dtype=dtype)
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0, 3, len(y)) if weighted else None
+    for cost in (RSLVQ() + 0.1 * Representability(), GLVQ(steepness=None)):
+        model = RiemannianLVQ(
+            "log_euclidean", cost, sigma2=HeldOut([GeometricDecay(0.5, 0.1), Annealed(0.4)]), step_size=step_size,
+            growth=[Grow(every=1, gain=None)], max_epochs=4, random_state=0,
+        )  # fmt: skip
+        model.fit(S, y, weights, groups=rng.integers(8, size=len(y)))
+        history, t = model.history_, np.arange(1, 5)
+        halves = 0.5 ** (t // 2)
+        first = {"auto": 3 / 4, Share(0.2): 0.2}.get(step_size, total(4) / halves.sum())  # the choice takes amount 3
+        share = first * (halves if isinstance(step_size, StepDecay) else 0.01 ** (t / 4))
+        schedule = model.trainer_.sigma2
+        assert_allclose(history["sigma2"], [schedule(epoch, 4) for epoch in t])
+        assert len(set(history["n_prototypes"])) > 1
+        if isinstance(cost, type(RSLVQ() + RSLVQ())):
+            assert_allclose(history["step_size"], share * history["sigma2"] / 1.1)
+        assert np.isfinite(model.predict_log_proba(S)).all()
 
 
 # --- what may stand for a step size
@@ -35,6 +187,7 @@ X, Y = spd_classes(per_class=10)
         ("auto", StepSize()),
         ("paper", StepSize("paper")),
         (0.1, StepSize(0.1)),
+        (Share(0.1), StepSize(Share(0.1))),
         (GeometricDecay(0.1), StepSize(GeometricDecay(0.1))),
         (StepSize(0.1, max_weight=None), StepSize(0.1, max_weight=None)),
         (AdaptiveStep(0.1), AdaptiveStep(0.1)),
@@ -49,173 +202,132 @@ def test_anything_but_a_step_rule_is_the_schedule_of_a_step_size(value, wanted):
 @pytest.mark.parametrize(
     ("step_size", "start"),
     [
-        (StepSize(), 4 * 0.5 / 80),  # K sigma2 / N
-        (StepSize(None), 4 * 0.5 / 80),
-        (StepSize(GeometricDecay()), 4 * 0.5 / 80),
-        (StepSize(StepDecay(every=2)), 4 * 0.5 / 80),
-        (AdaptiveStep(), 4 * 0.5 / 80),
-        (StepSize("paper"), 0.3),
-        (StepSize(GeometricDecay(0.7)), 0.7),
-        (StepSize(Constant(0.2)), 0.2),
-        (StepSize(0.2), 0.2),
+        (AdaptiveStep(), 0.5 / 10),  # begins as the default does in 10 epochs
+        ("paper", 0.3),  # n xi / 100
+        (GeometricDecay(0.7), 0.7),
+        (Constant(0.2), 0.2),
         (StepSize(np.float32(0.25)), 0.25),
-        (StepSize("auto", horizon=3), 4 * 0.5 / 80),
+        (2, 2.0),
     ],
     ids=repr,
 )
-def test_the_schedule_of_a_step_size_is_resolved_for_the_data(step_size, start):
+def test_other_values_are_squared_distances_whatever_sigma2_is(step_size, start):
     class Plain(EuclideanVectors):
         unit = None
 
     samples = Samples(np.random.default_rng(0).normal(size=(80, 30)), np.arange(80) % 4)
-    trainer = Trainer(Plain(), sigma2=0.5, step_size=step_size)
-    state = trainer.init(samples, 4, np.random.default_rng(0))
+    state = Trainer(Plain(), sigma2=0.5, step_size=step_size).init(samples, 4, np.random.default_rng(0))
     assert state.step_size == pytest.approx(start, rel=1e-12)
 
 
-def test_the_default_decays_as_the_papers_and_a_given_schedule_as_it_does():
-    settings = {"sigma2": 1.0, "max_epochs": 4, "random_state": 0}
-    default = RiemannianLVQ(step_size=StepSize(), **settings).fit(X, Y).history_["step_size"]
-    assert_allclose(default, 0.5 * 0.01 ** (np.arange(1, 5) / 4))  # half of sigma2: there are few epochs
-    paper = RiemannianLVQ(step_size=StepSize("paper"), **settings).fit(X, Y).history_["step_size"]
-    assert_allclose(paper, 0.03 * 0.01 ** (np.arange(1, 5) / 4))
-    given = RiemannianLVQ(step_size=StepSize(StepDecay(0.1, every=2)), **settings).fit(X, Y).history_["step_size"]
-    assert_allclose(given, [0.1, 0.05, 0.05, 0.025])
+def test_a_given_schedule_decays_as_it_does_whatever_sigma2_does():
+    for sigma2 in (1.0, GeometricDecay(1.0)):
+        settings = {"sigma2": sigma2, "max_epochs": 4, "random_state": 0}
+        paper = RiemannianLVQ(step_size="paper", **settings).fit(X, Y).history_["step_size"]
+        assert_allclose(paper, 0.03 * 0.01 ** (np.arange(1, 5) / 4))
+        given = RiemannianLVQ(step_size=StepSize(StepDecay(0.1, every=2)), **settings).fit(X, Y).history_["step_size"]
+        assert_allclose(given, [0.1, 0.05, 0.05, 0.025])
 
 
-def test_the_schedule_of_a_step_size_is_resolved_with_the_default():
-    default = GeometricDecay(0.4)
-    for schedule, resolved in (
-        (None, default),
-        ("auto", default),
-        (2, Constant(2.0)),
-        (Annealed(power=1.0), Annealed(0.4, power=1.0)),
-    ):
-        assert resolve(StepSize(schedule).schedule, default, "step_size") == resolved
-    with pytest.raises(ValueError, match="step_size must be a positive number, a Schedule, None or 'auto', got 'x'"):
-        resolve(StepSize("x").schedule, default, "step_size")
+# --- the cap on weights of a step size in squared distances
 
 
-# --- the cap on weights
-
-
-@pytest.mark.parametrize("step_size", [5.0, StepSize(5.0)], ids=repr)
-def test_weights_are_capped_at_one_unless_something_else_is_said(step_size):
+@pytest.mark.parametrize(
+    ("step_size", "wanted", "n_capped"),
+    [
+        (5.0, [[4.0], [-2.0]], 2),  # onto the sample, and as far away from it
+        (StepSize(5.0), [[4.0], [-2.0]], 2),
+        (StepSize(5.0, max_weight=0.5), [[2.0], [-0.5]], 2),
+        (StepSize(5.0, max_weight=None), None, 0),
+        (AdaptiveStep(5.0, max_weight=0.25), [[1.0], [0.25]], 2),
+        (AdaptiveStep(5.0, max_weight=None), None, 0),
+    ],
+    ids=repr,
+)
+def test_weights_are_cut_to_max_weight(step_size, wanted, n_capped):
     samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
-    sample = Samples(np.array([[4.0]]), np.array([0]))  # nearer to the prototype of the other class
     trainer = Trainer(EuclideanVectors(), sigma2=1.0, step_size=step_size)
     state = trainer.init(samples, 2, np.random.default_rng(0))
-    step = trainer.step(state, sample)
-    assert step.n_capped == 2
-    assert_allclose(step.prototypes, [[4.0], [-2.0]])  # onto the sample, and as far away from it
-
-
-@pytest.mark.parametrize(("max_weight", "wanted", "n_capped"), [(0.5, [[2.0], [-0.5]], 2), (None, None, 0)])
-def test_max_weight_is_that_of_the_step_size(max_weight, wanted, n_capped):
-    samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
-    trainer = Trainer(EuclideanVectors(), sigma2=1.0, step_size=StepSize(5.0, max_weight=max_weight))
-    step = trainer.step(trainer.init(samples, 2, np.random.default_rng(0)), Samples(np.array([[4.0]]), np.array([0])))
-    share = 1 / (1 + np.exp((9 - 16) / 2))  # of the prototype at 1 in the posterior of the sample at 4
-    pull = 10.0 * share / 2
+    step = trainer.step(state, Samples(np.array([[4.0]]), np.array([0])))  # nearer to the other class's prototype
+    pull = state.step_size / (1 + np.exp((9 - 16) / 2))
     assert step.n_capped == n_capped
     assert_allclose(step.prototypes, [[4 * pull], [1 - 3 * pull]] if wanted is None else wanted)
 
 
-def test_an_adaptive_step_has_a_cap_of_its_own():
-    samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
-    sample = Samples(np.array([[4.0]]), np.array([0]))
-    for max_weight, n_capped in ((1.0, 2), (0.25, 2), (None, 0)):
-        rule = AdaptiveStep(5.0, max_weight=max_weight)
-        trainer = Trainer(EuclideanVectors(), sigma2=1.0, step_size=rule)
-        step = trainer.step(trainer.init(samples, 2, np.random.default_rng(0)), sample)
-        assert step.n_capped == n_capped
-        if max_weight is not None:
-            assert_allclose(step.prototypes, [[4 * max_weight], [1 - 3 * max_weight]])
-
-
 def test_the_parameters_of_a_step_size_are_parameters_of_the_estimator():
-    model = RiemannianLVQ(step_size=StepSize(0.1))
-    model.set_params(step_size__max_weight=None, step_size__horizon=7)
-    assert model.step_size == StepSize(0.1, max_weight=None, horizon=7)
+    model = RiemannianLVQ(step_size=StepSize(Share(0.1)))
+    model.set_params(step_size__max_weight=None, step_size__schedule__ratio=0.5)
+    assert model.step_size == StepSize(Share(0.1, ratio=0.5), max_weight=None)
+
+
+# --- what is refused
+
+
+def rising(epoch, n_epochs):
+    """A schedule that leaves [0, 1] in epoch 3."""
+    return 0.5 * epoch
+
+
+def nothing(epoch, n_epochs):
+    """A schedule that gives no number."""
+    return np.nan
+
+
+def to_zero(epoch, n_epochs):
+    """A sigma2 that reaches 0 in the last epoch."""
+    return 1 - epoch / n_epochs
+
+
+def from_zero(epoch, n_epochs):
+    """A sigma2 that begins at 0."""
+    return epoch / n_epochs
+
+
+@pytest.mark.parametrize("start", [0, -0.1, 1.5, np.nan, np.inf, True, "x", [0.1], Share, AdaptiveStep(0.1)], ids=repr)
+def test_a_share_outside_of_0_to_1_or_a_step_rule_is_refused(start):
+    with pytest.raises(ValueError, match=r"start of Share must be in \(0, 1\], a Schedule or None, got"):
+        Share(start)
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("make", "message"),
     [
-        ("max_weight", 0),
-        ("max_weight", -1.0),
-        ("max_weight", np.nan),
-        ("max_weight", "1"),
-        ("max_weight", True),
-        ("horizon", 0),
-        ("horizon", 2.5),
-        ("horizon", None),
-        ("horizon", True),
+        (lambda: Share(ratio=0), "ratio must be a positive finite number, got 0"),
+        (lambda: Share(amount=np.inf), "amount must be a positive finite number, got inf"),
+        (lambda: AdaptiveStep(Share()), "start must be a positive finite number or None, got Share"),
+        *[
+            (lambda value=value: StepSize(max_weight=value), f"max_weight must be .*{value!r}")
+            for value in (0, -1.0, np.nan, "1", True)
+        ],
     ],
 )
-def test_bad_fields_are_refused_by_name_and_value(field, value):
-    with pytest.raises(ValueError, match=rf"{field} must be .*{value!r}"):
-        StepSize(**{field: value})
+def test_bad_fields_are_refused_by_name_and_value(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
-@pytest.mark.parametrize("schedule", ["slow", 0, -1.0, np.nan, True, [0.1], Constant, HeldOut(["auto"])], ids=repr)
-def test_a_bad_schedule_is_refused_by_fit(schedule):
-    model = RiemannianLVQ(sigma2=1.0, step_size=StepSize(schedule), max_epochs=1)
-    refuse(model, "fit", X, Y, match=r"step_size must be .*positive.*got")
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"step_size": Share(rising)}, r"step_size: the share must be in \[0, 1\], got 1.5 in epoch 3"),
+        ({"step_size": Share(Constant(2.0))}, r"step_size: the share must be in \[0, 1\], got 2.0 in epoch 0"),
+        ({"step_size": Share(nothing)}, r"step_size: the share must be in \[0, 1\], got nan in epoch 0"),
+        ({"sigma2": to_zero}, "sigma2 must be positive and finite, got 0.0 in epoch 4 from"),
+        ({"sigma2": from_zero}, "sigma2 must be positive and finite, got 0.0 in epoch 0 from"),
+        ({"sigma2": to_zero, "step_size": 0.1}, "sigma2 must be positive .* got 0.0 in epoch 4 from"),
+        *[
+            ({"step_size": StepSize(schedule)}, r"step_size must be .*positive.*got")
+            for schedule in ("slow", 0, -1.0, np.nan, True, [0.1], Constant, HeldOut(["auto"]), Share, StepSize(0.1))
+        ],
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_schedules_are_refused_by_argument_and_epoch(settings, message):
+    model = RiemannianLVQ("euclidean_vectors", max_epochs=4, **({"sigma2": 1.0} | settings))
+    refuse(model, "fit", V, W, match=message)
 
 
-# --- streams
-
-
-@pytest.mark.parametrize("schedule", [None, "auto"])
-def test_after_the_last_epoch_steps_of_a_default_schedule_follow_the_horizon(schedule):
-    rule = StepSize(schedule, horizon=200)
-    assert rule.in_stream(1e-6, sigma2=2.0, n_prototypes=5) == 5 * 2.0 / 200
-    assert rule.in_stream(0.3, sigma2=2.0, n_prototypes=5) == 0.3  # a longer last step stays
-    assert StepSize(schedule, horizon=3).in_stream(1e-6, sigma2=2.0, n_prototypes=5) == 1.0  # half of sigma2 at most
-
-
-@pytest.mark.parametrize("schedule", [0.1, Constant(0.1), GeometricDecay(), GeometricDecay(0.1)], ids=repr)
-def test_a_schedule_that_is_given_stays_at_its_last_value_in_a_stream(schedule):
-    assert StepSize(schedule, horizon=2).in_stream(1e-6, sigma2=2.0, n_prototypes=5) == 1e-6
-
-
-def test_the_default_step_is_that_of_a_mean():
-    assert default_step(2.0, 4 / 80, 4, 80) == 0.1
-    assert default_step(2.0, 4 / 5, 4, 5) == 1.0  # half of sigma2 at most
-    for batch_size, times in ((1, 1), (8, 8), (80, 80), (200, 80), (None, 80)):
-        assert default_step(2.0, 4 / 80, 4, 80, batch_size) == pytest.approx(0.1 * times)
-
-
-def test_the_default_step_goes_as_far_with_any_number_of_epochs():
-    for n_epochs in (20, 50, 100, 1000):
-        assert n_epochs * default_step(2.0, 0.01, 4, 400, n_epochs=n_epochs) == pytest.approx(100 * 2.0 * 0.01)
-    assert default_step(2.0, 0.01, 4, 400, n_epochs=1) == 1.0  # half of sigma2 at most
-    assert default_step(2.0, 0.01, 4, 400, None, 1) == 2.0 * 4  # the sum over a batch stays that of a mean
-
-
-def test_the_larger_default_step_is_a_tenth_of_sigma2_where_that_is_larger_and_fits_a_batch():
-    assert default_shares(4, 80) == [0.05, 0.1]
-    assert default_shares(4, 40) == [0.1]
-    assert default_shares(4, 30.0) == [4 / 30.0]
-    assert default_shares(4, 80, 40) == [0.05, 0.1]
-    assert default_shares(4, 80, 50) == [0.05, 0.08]
-    assert default_shares(4, 80, 80) == default_shares(4, 80, None) == default_shares(4, 80, 100) == [0.05]
-
-
-@pytest.mark.parametrize("horizon", [50, 1000])
-def test_partial_fit_takes_the_steps_of_the_horizon_after_its_last_epoch(horizon):
-    V, y = vector_classes(per_class=20)
-    step_size = StepSize(horizon=horizon)
-    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=step_size, max_epochs=3, random_state=0)
-    for _ in range(5):
-        model.partial_fit(V, y)
-    steps = model.history_["step_size"]
-    start = model.state_.step_schedule.start
-    assert_allclose(steps[:3], start * 0.01 ** (np.arange(1, 4) / 3))
-    assert_allclose(steps[3:], max(2 * 1.0 / horizon, start * 0.01))
-    given = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=StepSize(GeometricDecay(0.5), horizon=horizon))
-    given.set_params(max_epochs=2)
-    for _ in range(4):
-        given.partial_fit(V, y)
-    assert_array_equal(given.history_["step_size"][2:], given.history_["step_size"][1])
+def test_a_share_of_0_rests():
+    model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=Share(lambda t, T: 0.0), max_epochs=2).fit(V, W)
+    means = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=0).fit(V, W)
+    assert_array_equal(model.prototypes_, means.prototypes_)

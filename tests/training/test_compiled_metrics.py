@@ -51,6 +51,7 @@ METRICS = {
     "tangent, whitened": TangentSpace(REFERENCE, whiten=True, covariance=COVARIANCE),
     "projected": ProjectedEuclidean(tau=0.3),
     "projected, relative": ProjectedEuclidean(tau=0.3, relative=True),
+    "projected, smallest floor": ProjectedEuclidean(relative=True),
     "Bures-Wasserstein": BuresWasserstein(),
     "learned": LearnedLogEuclidean(rate=0.1),
     "learned, rank 2": LearnedLogEuclidean(rate=0.1, rank=2),
@@ -281,7 +282,7 @@ class Renamed(LogEuclidean):
 def test_the_kernel_of_a_manifold_is_that_of_its_methods():
     kernels = {name: kernel_of(manifold, "connect", "move") for name, manifold in METRICS.items()}
     assert list(kernels.values()) == [
-        *("affine_invariant", *["flat"] * 5, *["projected_euclidean"] * 2),
+        *("affine_invariant", *["flat"] * 5, *["projected_euclidean"] * 3),
         *("bures_wasserstein", *["learned_log_euclidean"] * 3),
     ]
     assert kernel_of(Renamed(), "connect", "move") == "flat"
@@ -327,6 +328,7 @@ def test_terms_of_a_spread_are_its_logits():
 def test_a_fit_with_a_part_of_ones_own_is_the_plain_fit(monkeypatch):
     points, y = spd(np.random.default_rng(0), 20, 3, 0.7), np.arange(20) % 2
     settings = {"sigma2": 1.0, "max_epochs": 2, "random_state": 0}
+    settings["step_size"] = 0.1  # the largest slope of a cost of one's own is measured
     wrapped = RiemannianLVQ("log_euclidean", own, **settings).fit(points, y)
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
     assert_array_equal(wrapped.prototypes_, RiemannianLVQ("log_euclidean", **settings).fit(points, y).prototypes_)

@@ -73,15 +73,6 @@ def test_training_is_invariant_under_congruences():
     assert_allclose(there.history["cost"], here.history["cost"], rtol=1e-7)
 
 
-@pytest.mark.parametrize(("batch_size", "times"), [(1, 1), (4, 4), (None, 16), (100, 16)])
-def test_the_default_step_size_is_the_share_of_a_sample_in_the_mean_of_its_prototype(batch_size, times):
-    X, y = spd_classes(n=5, n_classes=2)
-    settings = {"sigma2": 3.0, "prototypes_per_class": 3, "max_epochs": 100, "batch_size": batch_size}
-    model = RiemannianLVQ(**settings, random_state=0).fit(X, y)
-    assert model.step_size_ == pytest.approx(3.0 * 6 / 16 * times)
-    assert_allclose(model.history_["step_size"], model.step_size_ * 0.01 ** (np.arange(1, 1 + model.n_epochs_) / 100))
-
-
 def test_the_step_size_of_the_paper_is_a_word():
     X, y = spd_classes(n=5, n_classes=2)
     history = RiemannianLVQ(sigma2=3.0, step_size="paper", prototypes_per_class=3, max_epochs=4).fit(X, y).history_

@@ -1,4 +1,4 @@
-"""Compiles the kernels if numba is installed."""
+"""Compiles the kernels if numba can be used."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -33,7 +33,7 @@ PLAIN = Kernels(
 
 @lru_cache(maxsize=1)
 def compiled_kernels() -> Kernels | None:
-    """Return the compiled kernels, or None if numba is not installed; :func:`rplvq.lanes.load_kernels` stores them."""
+    """Return the compiled kernels, or None if numba cannot be used; :func:`rplvq.lanes.load_kernels` stores them."""
     found: Kernels | None = load_kernels(_build, Path(__file__).parent)
     return found
 

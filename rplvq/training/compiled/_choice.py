@@ -83,7 +83,8 @@ def compiled_steps(
     known = rules is not None or (want is not False and decomposes(manifold, size))
     kernels = compiled_kernels() if known else None
     if want is True and kernels is None:
-        why = "numba is not installed: pip install 'rplvq[fast]'" if known else "no kernel knows these parts"
+        unusable = "numba is not installed: pip install '.[fast]' in the folder of rplvq, or cannot be used"
+        why = unusable if known else "no kernel knows these parts"
         raise ValueError(
             f"compiled=True, but {why} ({manifold!r}, {cost!r}, {state.step_schedule!r}, batches of {size})"
         )

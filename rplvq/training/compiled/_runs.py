@@ -184,7 +184,7 @@ def run_projected(
     """Move matrices (K, n, n) along straight lines, and raise eigenvalues below the floor."""
     at = laid(np.asarray(prototypes), block.codes)
     basis = into_lanes(np.broadcast_to(np.eye(at.n, dtype=at.codes.dtype), (at.n_matrices, at.n, at.n)), at.width)
-    floor = float(manifold.tau), float(manifold.relative)
+    floor = float(manifold.floor(at.n)), float(manifold.relative)
     work = at.empty(1), at.empty(1), at.work, at.like
     n_capped = kernels.run_projected(at.lanes, basis, at.codes, *block.data, rules, *floor, *block.filled, *work)
     return at.matrices().swapaxes(1, 2), n_capped

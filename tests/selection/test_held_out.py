@@ -1,4 +1,4 @@
-"""HeldOut: the list of candidates that fit may try for sigma2, and what is refused."""
+"""HeldOut: the list of candidates that fit may try, and what is refused."""
 
 from __future__ import annotations
 

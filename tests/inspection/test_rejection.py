@@ -23,7 +23,7 @@ from sklearn.svm import LinearSVC
 
 from rplvq import RejectOption, RiemannianLVQ, compare
 from rplvq.datasets import load_digits_covariances, make_syn1
-from rplvq.evaluation import accuracy_reject_curve, calibrate_sigma2, reliability
+from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.plotting import plot_accuracy_reject
 from rplvq.preprocessing import Recenter
 from tests.problems import vector_classes

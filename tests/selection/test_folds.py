@@ -1,22 +1,87 @@
-"""Folds of whole groups: what is held out together, how evenly, and what happens where no group can be held out."""
+"""Folds: what is held out of each class, how evenly, whole groups, and what happens where no group can be held out."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from rplvq.training._folds import FOLDS, deal_folds, deal_groups
-from rplvq.training._selection import Judge
 from sklearn.model_selection import StratifiedGroupKFold
 
-from rplvq import EuclideanVectors, Trainer
 from rplvq.arrays import Samples
-from rplvq.training import split_classes
+from rplvq.selection import split_classes
+from rplvq.selection._folds import FOLDS, deal_folds, deal_groups
 from tests.problems import vector_classes
 
 THREE = np.arange(3)
+X, Y = vector_classes(per_class=32, n_classes=3, shift=0.7)
+
+
+def parts_of(samples):
+    """The part for early stopping, and all folds."""
+    return [
+        split_classes(samples, THREE, np.random.default_rng(0), 0.25),
+        *deal_folds(samples, THREE, np.random.default_rng(0)),
+    ]
+
+
+# --- without groups
+
+
+def test_a_quarter_of_each_class_is_held_out_for_early_stopping():
+    targets, labels = np.repeat([0, 1, 2], [40, 12, 4]), np.array([0, 0, 1, 2])
+    samples = Samples(np.arange(56.0)[:, None], targets)
+    kept, held = split_classes(samples, labels, np.random.default_rng(0), 0.25)
+    assert_array_equal(np.bincount(targets[held]), [10, 3, 1])
+    assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(56))
+    assert not np.array_equal(held, split_classes(samples, labels, np.random.default_rng(1), 0.25)[1])
+
+
+def test_each_sample_of_large_classes_is_held_out_in_one_fold():
+    targets, labels = np.repeat([0, 1, 2], [41, 12, 5]), np.array([0, 0, 1, 2])
+    samples = Samples(np.arange(58.0)[:, None], targets)
+    folds = deal_folds(samples, labels, np.random.default_rng(0))
+    assert len(folds) == FOLDS
+    for kept, held in folds:
+        assert_array_equal(np.sort(np.concatenate([kept, held])), np.arange(58))
+        assert set(np.bincount(targets[held])) <= {10, 11, 3, 1, 2}
+    assert_array_equal(np.sort(np.concatenate([held for _, held in folds])), np.arange(58))
+    assert {len(held) for _, held in folds} == {14, 15}  # all folds have about the same size
+    others = deal_folds(samples, labels, np.random.default_rng(1))
+    assert not all(np.array_equal(fold[1], other[1]) for fold, other in zip(folds, others, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "labels"),
+    [
+        ((1, 2, 3, 4), (0, 1, 2, 3)),
+        ((4, 4, 5, 9), (0, 0, 0, 1, 2, 2, 3)),
+        ((8, 8, 9, 3), (0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 3)),
+    ],
+)
+def test_small_classes_keep_one_more_than_they_have_prototypes(sizes, labels):
+    targets = np.repeat(np.arange(4), sizes)
+    samples = Samples(np.arange(len(targets), dtype=float)[:, None], targets)
+    needed, sizes = np.bincount(labels) + 1, np.array(sizes)
+    folds = deal_folds(samples, np.array(labels), np.random.default_rng(0))
+    for kept, held in folds:
+        assert (np.bincount(targets[kept], minlength=4) >= np.minimum(needed, sizes)).all()
+        assert (np.bincount(targets[held], minlength=4) <= -(-sizes // FOLDS)).all()
+    ever = np.bincount(targets[np.concatenate([held for _, held in folds])], minlength=4)
+    assert_array_equal(ever > 0, sizes > needed)
+
+
+def test_samples_of_weight_zero_are_in_no_part_and_equal_samples_stay_together():
+    weights = np.where(np.arange(len(Y)) % 3 == 0, 0.0, 1.5)
+    for kept, held in parts_of(Samples(X, np.eye(3)[Y], weights)):
+        assert_array_equal(np.sort(np.concatenate([kept, held])), np.flatnonzero(weights))
+    order = np.random.default_rng(0).permutation(2 * len(X))
+    codes, targets = np.repeat(X, 2, axis=0)[order], np.repeat(Y, 2)[order]
+    for kept, held in parts_of(Samples(codes, targets)):
+        assert {*map(tuple, codes[kept])}.isdisjoint(map(tuple, codes[held]))
+        assert_array_equal(np.bincount(targets[held]), [16, 16, 16])  # 8 of 32, twice
+
+
+# --- with groups
 
 
 def grouped(per_class=40, n_groups=10, seed=0):
@@ -113,38 +178,3 @@ def test_random_samples_are_held_out_where_no_group_can_be(groups):
     with pytest.warns(UserWarning, match="no held-out part of whole groups has samples of each class"):
         part = split_classes(alone, THREE, np.random.default_rng(0), 0.25)
     assert_array_equal(part[1], split_classes(without, THREE, np.random.default_rng(0), 0.25)[1])
-
-
-# --- how much a difference of losses can be trusted
-
-
-class Held(NamedTuple):
-    """A fold of which only the held-out samples are looked at."""
-
-    held: Samples
-
-
-def test_losses_that_are_alike_within_a_group_give_a_larger_standard_error():
-    rng = np.random.default_rng(0)
-    wide, narrow, tried = [], [], []
-    for _ in range(400):
-        groups = np.repeat(np.arange(8), 20)
-        losses = 0.1 * rng.normal(size=len(groups)) + rng.normal(size=8)[groups]
-        samples = Samples(np.empty(len(groups)), groups % 2, None, groups)
-        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, len(samples), 1)
-        assert_array_equal(judge.held.groups, groups)
-        tried.append(losses.mean())
-        narrow.append(judge.standard_error(losses, np.zeros(len(groups))))
-        wide.append(judge.standard_error(losses, np.zeros(len(groups)), by_group=True))
-    assert np.mean(wide) == pytest.approx(np.std(tried), rel=0.1)
-    assert np.mean(narrow) < 0.4 * np.std(tried)
-
-
-def test_the_standard_error_of_groups_is_at_least_that_of_samples():
-    losses, zeros = np.array([0.0, 2.0, 0.0, 2.0]), np.zeros(4)
-    weights = np.array([1.0, 1.0, 2.0, 2.0])
-    for groups in (np.array([0, 0, 1, 1]), np.zeros(4, dtype=int)):  # groups with the same mean, and one group only
-        samples = Samples(zeros, np.array([0, 0, 1, 1]), weights, groups)
-        judge = Judge(Trainer(EuclideanVectors()), [Held(samples)], 1, samples, 6.0, 1)
-        plain = judge.standard_error(losses, zeros)
-        assert judge.standard_error(losses, zeros, by_group=True) == plain == pytest.approx(1 / np.sqrt(6))

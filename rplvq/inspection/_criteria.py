@@ -1,0 +1,120 @@
+"""How sure a classifier is of its labels, by several criteria, and how sure it is of samples that were held out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rplvq.arrays import by_block
+from rplvq.inspection._novelty import Limits, Seen, prototype_labels, quantile
+from rplvq.protocols import Array
+
+CriterionName = Literal["auto", "combined", "posterior", "relative_distance", "distance"]
+"""The keys of :data:`CRITERIA` as a type, so that editors complete them."""
+CRITERIA = {
+    "auto": ("predict_proba",),
+    "combined": ("predict_proba", "transform"),
+    "posterior": ("predict_proba",),
+    "relative_distance": ("transform",),
+    "distance": ("transform",),
+}
+"""Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
+FAR = ("combined", "distance")
+"""Criteria that need the limits of distances."""
+CERTAIN = 1e-12
+"""A probability counts as this far from 1, so that its odds are finite."""
+LEVEL = 0.2
+"""Quantile by which the certainties of two models are compared on the samples to which they were fitted."""
+FOLLOWED = 0.7
+"""Power of the ratio of the certainties of two models that is taken to be one of scale, and not of overfitting."""
+
+
+def see(model: Any, X: Any, criterion: CriterionName, routed: Any, weights: Array | None = None) -> Seen:
+    """Return what a model says of samples, whose weights (N,) the search for a threshold takes with it."""
+    needed, empty = CRITERIA[criterion], np.empty(0)
+    heavy = empty if weights is None else weights
+    sure = np.ones(1)
+    if "predict_proba" in needed:
+        sure = np.asarray(np.max(model.predict_proba(X, **routed["predict_proba"]), axis=-1))
+    if "transform" not in needed:
+        return Seen(sure, empty, empty, heavy)
+    labels = prototype_labels(model)
+    if labels is None:
+        raise ValueError(f"criterion={criterion!r} needs prototypes with labels, which {model!r} has not")
+    distances = np.asarray(model.transform(X, **routed["transform"]))
+    if criterion == "relative_distance":
+        rows = distances.reshape(-1, distances.shape[-1])
+        found = by_block(lambda part: _relative_distance(part, np.asarray(labels)), rows)
+        return Seen(found.reshape(distances.shape[:-1]), empty, empty, heavy)
+    nearest = np.asarray(labels)[distances.argmin(axis=-1)]
+    return Seen(np.broadcast_to(sure, nearest.shape), distances.min(axis=-1) ** 2, nearest, heavy)
+
+
+def _relative_distance(distances: Array, labels: Array) -> Array:
+    """Compute ``(d- - d+) / (d- + d+)`` (M,) from distances (M, K) to prototypes with labels (K,)."""
+    sqdist = distances**2
+    nearest = sqdist.argmin(axis=1)
+    first, other = sqdist.min(axis=1), np.where(labels == labels[nearest][:, None], np.inf, sqdist).min(axis=1)
+    total = first + other
+    return np.asarray(np.where(total > 0, (other - first) / np.where(total > 0, total, 1.0), 0.0))
+
+
+def held_out_certainty(
+    criterion: CriterionName, classes: Array, final: Seen, folds: Sequence[tuple[Seen, Seen]]
+) -> tuple[Array, Limits | None]:
+    """Return the certainty (M,) of held-out samples on the scale of the final model, and the limits of distances.
+
+    ``final`` are the samples to which the final model was fitted, and each fold has those to which its model was
+    fitted and those that were held out. :class:`rplvq.RejectOption` has the formulas.
+    """
+    n_classes = len(classes)
+    scale, found = _typical(criterion, final, n_classes), []
+    for inside, outside in folds:
+        own = _typical(criterion, inside, n_classes)
+        factor = (scale / own) ** FOLLOWED if min(scale, own) > 0 else 1.0
+        found.append(_sure(criterion, factor * _strength(criterion, outside.sure, n_classes), n_classes))
+    certainty = np.concatenate(found)
+    if criterion not in FAR:
+        return certainty, None
+    limits, relative = Limits.learn(classes, final, folds)
+    return -relative if criterion == "distance" else np.minimum(certainty, limits.familiarity(relative)), limits
+
+
+def _typical(criterion: CriterionName, seen: Seen, n_classes: int) -> float:
+    return quantile(_strength(criterion, seen.sure, n_classes), LEVEL, seen.weights)
+
+
+def _strength(criterion: CriterionName, sure: Array, n_classes: int) -> Array:
+    """Return certainties (N,) on a scale on which 0 is a guess, and a factor makes a model more or less certain.
+
+    For probabilities it is that of the log-odds above those of a guess among all classes.
+    """
+    if "predict_proba" not in CRITERIA[criterion]:
+        return sure
+    shares = np.clip(sure, 1.0 / n_classes, 1.0 - CERTAIN)
+    return np.asarray(np.log((n_classes - 1) * shares / (1.0 - shares)))
+
+
+def _sure(criterion: CriterionName, strength: Array, n_classes: int) -> Array:
+    """Return the certainties (N,) of strengths (N,), the inverse of :func:`_strength`."""
+    if "predict_proba" not in CRITERIA[criterion]:
+        return strength
+    return np.asarray(1.0 / (1.0 + (n_classes - 1) * np.exp(-strength)))
+
+
+def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -> list[tuple[Array, Array]]:
+    """Return pairs of rows (training, test) of the samples of positive weight, with groups held out as a whole."""
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # only here, because it takes long
+
+    kept = np.flatnonzero(weights > 0)
+    own, n_groups = hard[kept], 1 if groups is None else len(np.unique(groups[kept]))
+    if groups is not None and n_groups > 1:
+        folds = StratifiedGroupKFold(min(cv, n_groups)).split(own, own, groups[kept])
+        found = [(kept[train], kept[test]) for train, test in folds if len(test)]
+        if all(len(np.unique(hard[train])) == len(np.unique(own)) for train, _ in found):
+            return found
+        warnings.warn("a fold without whole groups would lack a class: random samples are held out", stacklevel=3)
+    return [(kept[train], kept[test]) for train, test in StratifiedKFold(cv).split(own, own)]

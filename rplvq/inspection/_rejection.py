@@ -1,0 +1,473 @@
+"""Classification with a reject option: samples whose label is too uncertain get none."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, Self
+
+import attrs
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.arrays import (
+    accuracy,
+    as_rows,
+    check_labels,
+    check_weights,
+    hard_targets,
+    number_groups,
+    same_type,
+    take_rows,
+)
+from rplvq.exceptions import interrupts_raised
+from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_certainty, held_out_folds, see
+from rplvq.inspection._novelty import Limits, Seen, prototype_labels, quantile
+from rplvq.io import load_model, save_model
+from rplvq.parts import library_part, require_count
+from rplvq.protocols import Array
+
+DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
+"""Label of rejected samples, by the kind of dtype of the classes."""
+
+
+@library_part
+@attrs.frozen
+class Rejection:
+    """What a model file holds of a :class:`RejectOption` beside its estimator, whose prototypes tell if it changed."""
+
+    parameters: dict[str, Any]
+    fitted: dict[str, Any]
+    prototypes: Array
+
+
+class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+    """A classifier that gives no label to samples whose certainty is below a threshold.
+
+    A sample may lie between classes, so that the classifier cannot tell them apart, or far from all that it knows, as
+    artefacts and new classes do. Far from all data, class probabilities are near 1 and say nothing. The certainty
+    depends on ``criterion``:
+
+    - "combined" is the smaller of the largest class probability and the familiarity of the sample. The familiarity is 1
+      up to the limit of the distance to the nearest prototype, 1 / C at twice this distance for C classes, and falls on
+      as ``(limit / d)^log2(C)``. Each class has its limit, within which 95 % of held-out samples are.
+    - "distance" is minus the squared distance to the nearest prototype in units of the limit, see
+      :meth:`score_samples`.
+    - "posterior" is the largest class probability (Chow 1970, "On optimum recognition error and reject tradeoff"), for
+      any classifier with ``predict_proba``.
+    - "relative_distance" is ``(d- - d+) / (d- + d+)`` for :class:`rplvq.RiemannianLVQ`, with d+ the squared distance to
+      the nearest prototype and d- that to the nearest prototype of another class. It is 0 on the border and 1 at a
+      prototype (Fischer, Hammer and Wersing 2015, "Efficient rejection strategies for prototype-based classification").
+    - "auto" is "combined" if ``coverage`` is given and the estimator is a :class:`rplvq.RiemannianLVQ`, or a pipeline
+      or a search that ends in one. Otherwise it is "posterior".
+
+    Parameters
+    ----------
+    estimator : classifier
+        It is not changed; a clone is fitted.
+    threshold : float, optional
+        A sample is rejected if its certainty is below this. Give this or ``coverage``.
+    coverage : float in (0, 1], optional
+        Share of samples that get a label. The threshold is then a quantile of the certainties of the training samples,
+        each held out in one of ``cv`` folds, so that it holds for new data. Samples count by their ``sample_weight``.
+        The estimator is fitted on all samples, too. If the data drift between training and use, the share drifts with
+        them.
+    criterion : {"auto", "combined", "posterior", "relative_distance", "distance"}, default="auto"
+        The measure of certainty.
+    reject_label : optional
+        Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
+        classes and be none of them.
+    cv : int, default=5
+        Number of folds for ``coverage`` and for limits, stratified by class and not shuffled. If ``groups`` are passed
+        to fit, whole groups are held out, in at most as many folds as there are groups.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        Fitted.
+    criterion_ : str
+        The criterion that "auto" stands for.
+    threshold_ : float
+        Samples whose certainty is below this are rejected.
+    limits_ : Limits or None
+        The limits of the squared distances, ``limits_.sqdist`` (C,), for "combined" and "distance".
+    reject_label_ : object
+        Label of rejected samples.
+    classes_ : ndarray of shape (C,)
+        Labels of the classes, without the reject label.
+
+    Notes
+    -----
+    Models that are fitted to different samples can be more or less certain of all samples: held-out samples may choose
+    another sigma2, or prototypes that training has moved further from the data. The certainties of a fold are therefore
+    put on the scale of the final model. With the certainty z (log-odds above those of a guess, or the relative
+    distance), they are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over the samples to
+    which the models were fitted. Distances are compared by class as ratios to the median of these samples.
+
+    The methods after fit raise NotFittedError before fit, and ValueError at samples that the estimator refuses. They
+    take
+
+    X : array-like of shape (N, ...)
+        Samples, as the estimator takes them. For an image (rows, columns, n, n) that :class:`rplvq.RiemannianLVQ`
+        takes, the results have the shape (rows, columns, ...).
+    **params
+        Metadata, such as ``groups``, for the methods of the estimator that request them in scikit-learn's metadata
+        routing. Without routing, fit passes all of them to the estimator's fit, such as ``sample_weight``.
+
+    Examples
+    --------
+    >>> from rplvq import RejectOption, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=30, random_state=0)
+    >>> model = RejectOption(RiemannianLVQ(max_epochs=5, random_state=0), coverage=0.8).fit(X[::2], y[::2])
+    >>> labels = model.predict(X[1::2])
+    >>> kept = labels != -1
+    >>> bool(kept.mean() < 1), bool((labels == y[1::2])[kept].mean() >= model.estimator_.score(X[1::2], y[1::2]))
+    (True, True)
+
+    Samples in another unit are far from all classes, although the probabilities are certain of them:
+
+    >>> model.predict(100 * X[1::2][:4]), model.reasons(100 * X[1::2][:2])
+    (array([-1, -1, -1, -1]), array(['far from all', 'far from all'], dtype='<U15'))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        threshold: float | None = None,
+        coverage: float | None = None,
+        criterion: CriterionName = "auto",
+        reject_label: Any = None,
+        cv: int = 5,
+    ) -> None:
+        self.estimator = estimator
+        self.threshold = threshold
+        self.coverage = coverage
+        self.criterion = criterion
+        self.reject_label = reject_label
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit the estimator, and find the limits of distances, and the threshold if ``coverage`` is given.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, ...)
+            Samples, as the estimator takes them.
+        y : array-like of shape (N,) or (N, C)
+            Labels, or soft labels if the estimator takes them.
+        **params
+            Metadata for the estimator; arrays with one entry per sample are split into folds, too.
+
+        Returns
+        -------
+        self : RejectOption
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if the reject label is one of the classes or has another type, or if a class has
+            fewer samples of positive weight than ``cv``.
+
+        Warns
+        -----
+        UserWarning
+            If groups are given and a fold without some of them would lack a class. Random samples are then held out.
+        """
+        self._check_parameters()
+        samples = as_rows(X)
+        classes, targets = check_labels(y, samples.shape[0])
+        hard = hard_targets(targets)
+        reject_label = _reject_label(self.reject_label, classes)
+        weights, groups = check_weights(params.get("sample_weight"), len(hard)), params.get("groups")
+        weights, groups = np.ones(len(hard)) if weights is None else weights, number_groups(groups, len(hard))
+        sizes = np.bincount(hard[weights > 0], minlength=len(classes))
+        if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
+            raise ValueError(
+                f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
+                "lower cv, give threshold instead of coverage, or drop the class"
+            )
+        labels, routed = classes[targets] if targets.ndim == 1 else targets, self._routed("fit", params)
+        with interrupts_raised():
+            # Before the folds, so that errors name the index of an invalid sample among all.
+            estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
+            criterion, limits, threshold = self._resolve_criterion(estimator), None, self.threshold
+            if threshold is None or criterion in FAR:
+                limits, found = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
+                threshold = found if threshold is None else threshold
+        self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
+        self.classes_, self.criterion_, self.limits_ = estimator.classes_, criterion, limits
+        return self
+
+    @available_if(  # type: ignore[untyped-decorator]
+        lambda self: hasattr(getattr(self, "estimator_", self.estimator), "partial_fit")
+    )
+    def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
+
+        A class that comes late has the limit of all other classes together.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Samples and labels, as the estimator takes them.
+        **params
+            Metadata for the estimator.
+
+        Returns
+        -------
+        self : RejectOption
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        ValueError
+            If a label is the reject label, or as the estimator does.
+        """
+        check_is_fitted(self)
+        if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():
+            raise ValueError(f"y holds {self.reject_label_!r}, which is the label of rejected samples")
+        self.estimator_.partial_fit(X, y, **self._routed("partial_fit", params)["partial_fit"])
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def certainty(self, X: Any, **params: Any) -> Array:
+        """Compute the certainty of the predictions.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            A larger value means more certain.
+        """
+        return self._judged(X, params)[0]
+
+    def score_samples(self, X: Any, **params: Any) -> Array:
+        """Compute minus the squared distance to the nearest prototype, in units of the limit of the prototype's class.
+
+        Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
+        scikit-learn's detectors of outliers.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+
+        Raises
+        ------
+        ValueError
+            If fit learned no limits, because the criterion needs none.
+        """
+        check_is_fitted(self)
+        if self.limits_ is None:
+            raise ValueError(f"criterion={self.criterion_!r} has no limits of distances: set criterion='combined'")
+        seen = see(self.estimator_, X, "distance", self._routed("predict", params))
+        return -self.limits_.relative(seen.sqdist, seen.labels)
+
+    def reasons(self, X: Any, **params: Any) -> Array:
+        """Say why samples are rejected.
+
+        Returns
+        -------
+        ndarray of str of shape (N,)
+            "between classes" or "far from all", and an empty text for samples that get a label.
+        """
+        certainty, is_far = self._judged(X, params)
+        found = np.where(is_far, "far from all", "between classes")
+        found[~(certainty < self.threshold_)] = ""
+        return found
+
+    def predict(self, X: Any, **params: Any) -> Array:
+        """Predict labels, and the reject label where the certainty is below the threshold.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+        """
+        certainty = self.certainty(X, **params)
+        labels = np.asarray(self.estimator_.predict(X, **self._routed("predict", params)["predict"]))
+        rejected = np.asarray([self.reject_label_])
+        result = labels.astype(np.result_type(labels, rejected) if labels.dtype != object else object)
+        result[certainty < self.threshold_] = self.reject_label_
+        return result
+
+    def predict_proba(self, X: Any, **params: Any) -> Array:
+        """Compute the class probabilities of the estimator, for rejected samples as well.
+
+        Returns
+        -------
+        ndarray of shape (N, C)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
+        """Return the accuracy, on labels ``y`` as in :meth:`fit`; a rejected sample is an error.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples.
+        """
+        return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted option to one model file; :meth:`load` reads it.
+
+        :func:`rplvq.load_model` reads the classifier alone from it.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write.
+
+        Raises
+        ------
+        NotFittedError
+            Before fit.
+        TypeError
+            If the estimator is not a :class:`rplvq.RiemannianLVQ`.
+        ValueError, OSError
+            As :func:`rplvq.io.save_model`.
+        """
+        check_is_fitted(self)
+        parameters = {key: value for key, value in self.get_params(deep=False).items() if key != "estimator"}
+        fitted = {key: getattr(self, key) for key in ("criterion_", "threshold_", "limits_", "reject_label_")}
+        model = copy.copy(self.estimator_)
+        model.rejection_ = Rejection(parameters, fitted, getattr(model, "prototypes_", np.empty(0)))
+        save_model(model, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], manifold: Any = None) -> Self:
+        """Read an option that :meth:`save` wrote; arguments and errors are those of :func:`rplvq.load_model`.
+
+        Raise ValueError, too, if the file holds a classifier without a reject option, or one that was trained again
+        without it.
+        """
+        model = load_model(path, manifold)
+        kept = vars(model).pop("rejection_", None)
+        if kept is None:
+            raise ValueError(f"{os.fspath(path)} holds no reject option, but a classifier only: save a RejectOption")
+        if not np.array_equal(kept.prototypes, model.prototypes_):
+            raise ValueError(f"{os.fspath(path)} holds a classifier that was trained again: its reject option is old")
+        option = cls(clone(model), **kept.parameters)
+        for name, value in (kept.fitted | {"estimator_": model, "classes_": model.classes_}).items():
+            setattr(option, name, value)
+        return option
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of scikit-learn's metadata routing: which methods call which ones of the estimator."""
+        mapping = MethodMapping().add(caller="predict_proba", callee="predict_proba")
+        mapping.add(caller="partial_fit", callee="partial_fit")
+        needed = CRITERIA.get(self.criterion, ("predict_proba",))
+        if self.criterion == "auto" and hasattr(self.estimator, "transform"):
+            needed = CRITERIA["combined"]
+        for caller, callee in (("fit", "fit"), ("predict", "predict"), ("score", "predict")):
+            for method in (callee, *needed):
+                mapping.add(caller=caller, callee=method)
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _routed(self, method: str, params: dict[str, Any]) -> Any:
+        """Return the metadata for each method of the estimator that ``method`` calls."""
+        if method == "fit" and not get_config()["enable_metadata_routing"]:
+            return {"fit": params, "predict_proba": {}, "transform": {}}
+        if method == "partial_fit" and not get_config()["enable_metadata_routing"]:
+            return {"partial_fit": params}
+        return process_routing(self, method, **params).estimator
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def _check_parameters(self) -> None:
+        if (self.threshold is None) == (self.coverage is None):
+            given = f"threshold={self.threshold}, coverage={self.coverage}"
+            raise ValueError(f"give threshold or coverage, not both or none: {given}")
+        if self.coverage is not None and (isinstance(self.coverage, bool) or not 0 < self.coverage <= 1):
+            raise ValueError(f"coverage must be above 0 and at most 1, got {self.coverage!r}")
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise ValueError(f"threshold must be finite, got {self.threshold!r}")
+        if self.criterion not in CRITERIA:
+            raise ValueError(f"criterion must be one of {tuple(CRITERIA)}, got {self.criterion!r}")
+        require_count("cv", self.cv, 2)
+        for needed in CRITERIA[self.criterion]:
+            if not hasattr(self.estimator, needed):
+                raise ValueError(f"criterion={self.criterion!r} needs {needed}, which {self.estimator!r} has not")
+
+    def _resolve_criterion(self, estimator: Any) -> CriterionName:
+        """Return the criterion for a fitted estimator."""
+        if self.criterion != "auto":
+            return self.criterion
+        has_distances = hasattr(estimator, "transform") and prototype_labels(estimator) is not None
+        return "combined" if self.coverage is not None and has_distances else "posterior"
+
+    def _held_out(
+        self,
+        final: Any,
+        criterion: CriterionName,
+        X: Any,
+        labels: Array,
+        weights: Array,
+        hard: Array,
+        groups: Array | None,
+        routed: Any,
+    ) -> tuple[Limits | None, float]:
+        """Return the limits of distances, if the criterion needs them, and the threshold for the wanted coverage."""
+
+        def seen(model: Any, rows: Array) -> Seen:
+            return see(model, take_rows(X, rows), criterion, _of_rows(routed, rows, len(labels)), weights[rows])
+
+        folds = []
+        for train, test in held_out_folds(hard, weights, groups, self.cv):
+            given = _of_rows(routed, train, len(labels))["fit"]
+            model = clone(self.estimator).fit(take_rows(X, train), labels[train], **given)
+            folds.append((seen(model, train), seen(model, test)))
+        everything = seen(final, np.flatnonzero(weights > 0))
+        certainty, limits = held_out_certainty(criterion, final.classes_, everything, folds)
+        # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
+        held_weights = np.concatenate([held.weights for _, held in folds])
+        return limits, quantile(certainty, 1 - float(self.coverage or 1.0), held_weights)
+
+    def _judged(self, X: Any, params: dict[str, Any]) -> tuple[Array, Array]:
+        """Return the certainty (N,) of samples, and whether (N,) it is their distance that limits it."""
+        check_is_fitted(self)
+        sure, sqdist, labels, _ = see(self.estimator_, X, self.criterion_, self._routed("predict", params))
+        if self.limits_ is None:
+            return sure, np.zeros(sure.shape, dtype=bool)
+        relative = self.limits_.relative(sqdist, labels)
+        if self.criterion_ == "distance":
+            return -relative, np.ones(sure.shape, dtype=bool)
+        known = self.limits_.familiarity(relative)
+        return np.minimum(sure, known), known < sure
+
+
+def _reject_label(wanted: Any, classes: Array) -> Any:
+    """Return the label of rejected samples, which has the type of the classes (C,)."""
+    kind = classes.dtype.kind
+    if wanted is None:
+        if kind not in DEFAULTS:
+            raise ValueError(f"labels of type {classes.dtype} have no default reject label: set reject_label")
+        wanted = DEFAULTS[kind]
+    if wanted in classes.tolist():
+        raise ValueError(f"reject_label={wanted!r} is one of the classes {classes.tolist()}: give it another value")
+    # An array of numbers and strings would turn every number into a string, which equals no class.
+    if kind in DEFAULTS and not same_type(np.asarray([wanted]), classes):
+        what = f"is of another kind than the classes {classes.tolist()}: give one like {DEFAULTS[kind]!r}"
+        raise ValueError(f"reject_label={wanted!r} {what}")
+    return wanted
+
+
+def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
+    """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
+
+    def part(value: Any) -> Any:
+        return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
+
+    return {method: {key: part(value) for key, value in given.items()} for method, given in routed.items()}

@@ -1,0 +1,24 @@
+"""What files of older versions hold that has another place today."""
+
+from typing import Any
+
+from rplvq.selection import Choice
+
+REMOVED_FIELDS = {"StepSize": ("horizon",)}
+"""Fields that parts no longer have; they acted on later calls of ``partial_fit`` only."""
+
+
+def with_choice(values: dict[str, Any], trials: str, choice: str) -> dict[str, Any]:
+    """Return the values of a file with a ``choice``, which takes the place of the ``trials`` of older versions.
+
+    The losses of older trials are left out, because they are of different folds. What was chosen, and the calibration
+    of sigma2, which later calls of ``partial_fit`` need, are kept.
+    """
+    values = dict(values)
+    found = values.pop(trials, None) or {}
+    values.setdefault(choice, None)
+    for row, is_chosen in enumerate(found.get("chosen", ())):
+        if is_chosen:
+            name, trains = str(found["candidate"][row]), bool(found["n_epochs"][row] > 0)
+            values[choice] = Choice(name, trains, calibration=float(found["calibration"][row]))
+    return values
