@@ -38,14 +38,15 @@ trials = mixing @ sources  # (240, 8, 256), microvolts
 # %% The covariances are part of the pipeline, so that training never sees a test trial
 to_covariance = FunctionTransformer(trial_covariances, kw_args={"shrinkage": "ledoit_wolf"})
 folds = StratifiedKFold(10, shuffle=True, random_state=0)
-for name, max_epochs in (("class means (MDM)", 0), ("100 epochs", 100)):
-    pipeline = make_pipeline(to_covariance, RiemannianLVQ(max_epochs=max_epochs, random_state=0))
+models = {"class means (MDM)": RiemannianLVQ(max_epochs=0), "default": RiemannianLVQ(random_state=0)}
+for name, model in models.items():
+    pipeline = make_pipeline(to_covariance, model)
     scores = cross_val_score(pipeline, trials, y, cv=folds)
     print(f"{name:17s}: accuracy {scores.mean():.3f} +- {scores.std(ddof=1):.3f} in 10 folds (chance is 0.5)")
 
 # %% What was learned, for the two electrodes over the motor areas, in microvolts
 X = trial_covariances(trials, shrinkage="ledoit_wolf")
-model = RiemannianLVQ(max_epochs=100, random_state=0).fit(X, y)
+model = RiemannianLVQ(random_state=0).fit(X, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 plot_ellipses(model, left, X=X, y=y, channels=(2, 3), names=("C3", "C4"), unit="uV")
 left.set_title("prototypes (thick) and trials (thin)")

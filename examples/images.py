@@ -23,10 +23,10 @@ print(f"{len(raw)} images of 8 x 8 pixels -> matrices of shape {raw.shape[1:]}")
 # %% Two prototypes per digit, which start at the centres of k-means within each class
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=800, stratify=y, random_state=0)
 before = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
-model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", max_epochs=30, random_state=0)
+model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", random_state=0)
 model.fit(X_train, y_train)
 print(f"accuracy of the class means (MDM)  {before.score(X_test, y_test):.3f}")
-print(f"accuracy after 30 epochs           {model.score(X_test, y_test):.3f}")
+print(f"accuracy after {model.n_epochs_} epochs           {model.score(X_test, y_test):.3f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
 ConfusionMatrixDisplay.from_estimator(model, X_test, y_test, ax=left, cmap="Blues", colorbar=False)

@@ -34,7 +34,7 @@ estimators = {
     "MDM": MDM(),
     "FgMDM": FgMDM(),
     "tangent space": TSClassifier(),
-    "RiemannianLVQ": RiemannianLVQ("riemann", prototypes_per_class=2, init="kmeans", max_epochs=30),
+    "RiemannianLVQ": RiemannianLVQ("riemann", prototypes_per_class=2, init="kmeans"),
 }
 result = compare(X, y, estimators, cv=5, scoring=("accuracy",), random_state=0)
 print(result)

@@ -48,9 +48,7 @@ is_training_block = (rows // 150 + columns // 128) % 2 == 0
 train = np.zeros(labels.shape, dtype=bool)
 for kind in range(1, 6):
     train.flat[rng.choice(np.flatnonzero(is_training_block & (labels == kind)), 400, replace=False)] = True
-model = RiemannianLVQ(
-    prototypes_per_class={1: 2, 2: 2, 3: 3, 4: 3, 5: 2}, init="kmeans", max_epochs=20, n_jobs=2, random_state=0
-)
+model = RiemannianLVQ(prototypes_per_class={1: 2, 2: 2, 3: 3, 4: 3, 5: 2}, init="kmeans", n_jobs=2, random_state=0)
 model.fit(scene[train], labels[train])
 means = RiemannianLVQ(max_epochs=0, n_jobs=2).fit(scene[train], labels[train])
 
@@ -60,7 +58,7 @@ far = (labels > 0) & ~maximum_filter(is_training_block, 17)
 titles = ["accuracy", *names]
 print(f"{np.count_nonzero(far)} labelled pixels: accuracy, and share of the pixels of each class that is found")
 print(" " * 18, *titles, sep="  ")
-for name, found in (("class means (MDM)", by_means), ("trained, 20 epochs", predicted)):
+for name, found in (("class means (MDM)", by_means), ("trained", predicted)):
     shares = [
         np.mean(found[far & chosen] == labels[far & chosen]) for chosen in (far, *(labels == k for k in range(1, 6)))
     ]

@@ -18,7 +18,7 @@ X, y = load_digits_covariances()
 known = y <= 4  # the digits 5 to 9 are never shown in training
 X_train, y_train = X[:600][known[:600]], y[:600][known[:600]]
 X_test, y_test = X[600:][known[600:]], y[600:][known[600:]]
-model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", max_epochs=20, random_state=0).fit(X_train, y_train)
+model = RiemannianLVQ(prototypes_per_class=2, init="kmeans", random_state=0).fit(X_train, y_train)
 means = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
 print(f"all cases answered: accuracy {model.score(X_test, y_test):.3f}")
 print(f"class means (MDM):  accuracy {means.score(X_test, y_test):.3f}")

@@ -31,9 +31,9 @@ for ax, name, (X, y), values in (
     plot_sigma2(model, X, y, values, ax, cv=folds)
     curve = {line.get_label(): line.get_ydata() for line in ax.lines}
     best, where = max(zip(curve["test"], values, strict=True))
-    auto = model.fit(X, y).sigma2_
+    auto = next(one.sigma2 for one in model.fit(X, y).choice_.tried if one.name == "auto")
     print(f"{name:6s} class means {curve['before training (test)'][0]:.3f}, best {best:.3f} at sigma2 = {where}")
-    print(f"       sigma2='auto' is {auto:.2f} here")
+    print(f"       sigma2='auto' tries {auto:.2g} here")
     ax.axvline(auto, color="0.5", ls=":", lw=1.2)
     ax.text(auto, 0.02, ' "auto"', transform=ax.get_xaxis_transform(), fontsize="small", color="0.3")
     ax.set_title(name)

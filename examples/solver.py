@@ -1,4 +1,4 @@
-"""Conjugate gradients on the cost of all samples.
+"""Conjugate gradients on the cost of all samples
 
 The library trains by stochastic descent. A solver of pymanopt needs no step size and ends at a minimum of the cost,
 which helps to compare costs or metrics without the noise of the steps. It needs three things: the manifold of K

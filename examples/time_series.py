@@ -50,12 +50,12 @@ def matrices(delays: int) -> np.ndarray:
     return np.stack(found)
 
 
-# %% The same classifier and folds for all; "auto" keeps steps small where the classes are close
+# %% The same classifier and folds for all
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained", width_ratios=[1, 3])
 names = ["plain", "1 step back", "2 steps back"]
 for delays, name in enumerate(names):
     X = matrices(delays)
-    model = RiemannianLVQ(step_size="auto", max_epochs=20, random_state=0)
+    model = RiemannianLVQ(random_state=0)
     scores = cross_validate(model, X, kinds, cv=5)["test_score"]
     means = cross_validate(RiemannianLVQ(max_epochs=0), X, kinds, cv=5)["test_score"]
     print(f"{name:12s} n = {X.shape[1]}: accuracy {scores.mean():.3f}, class means (MDM) {means.mean():.3f}")

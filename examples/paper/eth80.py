@@ -110,7 +110,7 @@ def _plrsq(method: str, seed: int, settings: Record) -> RiemannianLVQ:
     paper = {key: settings[key] for key in ("sigma2", "prototypes_per_class", "max_epochs")}
     init = ClassMeans(perturbation=settings.get("perturbation", 1e-3))
     manifold = settings.get("manifold", "affine_invariant")
-    return make(**paper).set_params(random_state=seed, init=init, manifold=manifold)
+    return make(**paper).set_params(random_state=seed, init=init, metric=manifold)
 
 
 def curve(
