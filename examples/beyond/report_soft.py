@@ -54,16 +54,22 @@ def scores(folder: pathlib.Path) -> str:
 
 
 def tests(folder: pathlib.Path) -> str:
-    """Return one table per measure: PLVQ from shares against RSLVQ from the majority and from each vote."""
+    """Return two tables, PLVQ from shares against RSLVQ from the majority and from each vote, with a column per measure.
+
+    A difference is bold if Wilcoxon's test finds it significant at 0.05.
+    """
     found = {scene: load(folder, f"soft-{scene}") for scene in SCENES}
-    head = ["scene", "difference to the majority", "p", "difference to each vote", "p"]
     tables = []
-    for name, title in MEASURES.items():
+    for other in METHODS[1:3]:
         rows = []
         for scene, records in found.items():
             if records:
-                scores = by_method(records, name)
-                cells = [cell for other in METHODS[1:3] for cell in paired(scores, METHODS[3], other)]
-                rows.append([title_of(SCENES[scene]), *cells])
-        tables.append(f"**{title[0].upper()}{title[1:]}**\n\n{table(head, rows)}")
+                pairs = [paired(by_method(records, name), METHODS[3], other) for name in MEASURES]
+                rows.append([title_of(SCENES[scene]), *(_marked(*pair) for pair in pairs)])
+        tables.append(f"**Against {other}**\n\n{table(['scene', *MEASURES.values()], rows)}")
     return "\n\n".join(tables)
+
+
+def _marked(difference: str, p_value: str) -> str:
+    """Return a difference, in bold if its p-value is below 0.05."""
+    return f"**{difference}**" if p_value not in ("", "too few") and float(p_value) < 0.05 else difference

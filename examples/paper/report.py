@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,11 @@ from examples.paper.runner import Record, load
 from rplvq.evaluation import wilcoxon_p_value
 
 __all__ = ["best_of_grids", "by_method", "fill", "mean_of", "paired", "results", "spread", "table"]
+
+COUNTED = re.compile(r"(.+) \[(\d+)\]")
+"""A cell that ends with a number of values in brackets."""
+COUNTED_TITLE = re.compile(r"(.+) \[(\w+)\]")
+"""The head of a column of such cells, with what is counted in brackets."""
 
 
 def results(folder: pathlib.Path, experiment: str, method: str | None = None) -> list[Record]:
@@ -29,9 +35,26 @@ def by_method(records: Sequence[Mapping[str, Any]], name: str) -> dict[str, dict
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; the first column is aligned to the left, the others to the right."""
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + " --: |" * (len(head) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+    """Return a Markdown table; the first column is aligned to the left, the others to the right.
+
+    A number of values in brackets that is the same in all cells of a column is shown in its head only.
+    """
+    columns = [_with_count(title, cells) for title, *cells in zip(head, *rows, strict=True)]
+    titles, *cells = zip(*columns, strict=True)
+    lines = ["| " + " | ".join(titles) + " |", "| --- |" + " --: |" * (len(titles) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in cells)])
+
+
+def _with_count(title: str, cells: Sequence[str]) -> list[str]:
+    """Return the head of a column and its cells, with the number of values of three cells or more in the head."""
+    found = [COUNTED.fullmatch(cell) for cell in cells if cell]
+    counts = {match[2] for match in found if match}
+    if len(found) < 3 or None in found or len(counts) > 1:
+        return [title, *cells]
+    (count,) = counts
+    unit = COUNTED_TITLE.fullmatch(title)
+    head = f"{unit[1]} [{count} {unit[2]}]" if unit else f"{title} [{count}]"
+    return [head, *(COUNTED.sub(r"\1", cell) for cell in cells)]
 
 
 def spread(values: Iterable[float], factor: float = 1.0, digits: int = 4, absent: str = "") -> str:

@@ -166,3 +166,12 @@ def test_no_result_of_the_paper_is_without_a_verdict():
     allowed = {"reproduced", "in order only", "not reproduced", "quoted only"}
     assert {row[1] for row in rows} <= allowed
     assert all(len(row) == 4 and row[3].strip(" |") for row in rows)
+
+
+def test_a_number_of_values_that_all_cells_share_is_in_the_head_only():
+    rows = [["a", "0.1 [20]", "0.1 [20]", "1 [2]"], ["b", "0.2 [20]", "", "2 [3]"], ["c", "0.3 [20]", "0.2", "3 [2]"]]
+    text = report.table(["method", "accuracy [splits]", "kappa", "loss"], rows)
+    assert text.splitlines()[0] == "| method | accuracy [20 splits] | kappa | loss |"
+    assert text.splitlines()[2] == "| a | 0.1 | 0.1 [20] | 1 [2] |"
+    assert report.table(["method", "C = 3"], [row[:2] for row in rows]).startswith("| method | C = 3 [20] |")
+    assert report.table(["method", "C = 3"], [row[:2] for row in rows[:2]]).startswith("| method | C = 3 |")
