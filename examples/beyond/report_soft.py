@@ -54,7 +54,7 @@ def scores(folder: pathlib.Path) -> str:
 
 
 def tests(folder: pathlib.Path) -> str:
-    """Return two tables, PLVQ from shares against RSLVQ from the majority and from each vote, with a column per measure.
+    """Return two tables with a column per measure: PLVQ from shares against RSLVQ from the majority and each vote.
 
     A difference is bold if Wilcoxon's test finds it significant at 0.05.
     """
