@@ -55,7 +55,7 @@ def trained(
     """Return the classifier that session 1 of a subject trains, and both sessions in a view."""
     data = seen(load_bci2a(subject), view, 10.0)
     rows = data.y_train != data.y_train.max() if late else np.ones(len(data.y_train), dtype=bool)
-    step_size: Any = "paper" if share is None else Share(share, ratio=1.0)
+    step_size: Any = "auto" if share is None else Share(share, ratio=1.0)
     model = RiemannianLVQ(sigma2=4.0, step_size=step_size, max_epochs=max_epochs, random_state=seed)
     return model.fit(data.X_train[rows], data.y_train[rows]), data
 
