@@ -13,6 +13,9 @@ from rplvq.protocols import Array
 
 __all__ = ["late", "stream"]
 
+FORMER = "partial_fit, horizon 200"
+"""A rule that is no longer run, of which there are records: its step had a horizon instead of a share."""
+
 
 def _subjects(runs: dict[int, list[float]]) -> Array:
     """Return the kappa (9,) of each subject as the mean over the seeds."""
@@ -26,7 +29,7 @@ def stream(folder: pathlib.Path) -> str:
     subjects = {name: _subjects(runs) for name, runs in by_method(records, "kappa").items()}
     found = {name: dict(enumerate(values.tolist())) for name, values in subjects.items()}
     for view in VIEWS:
-        for rule in METHODS:
+        for rule in dict.fromkeys(["frozen", "partial_fit", FORMER, *METHODS]):
             name, base = f"{rule}, {view}", f"frozen, {view}"
             if name in means:
                 against = ("", "") if rule == "frozen" else paired(found, name, base)

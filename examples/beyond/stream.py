@@ -18,7 +18,7 @@ from sklearn.metrics import cohen_kappa_score
 from examples.beyond.recentering import seen
 from examples.paper.data import Split, load_bci2a
 from examples.paper.runner import Job, Record
-from rplvq import Grow, Prune, RiemannianLVQ, StepSize
+from rplvq import Grow, Prune, RiemannianLVQ, Share
 from rplvq.protocols import Array
 
 __all__ = ["METHODS", "VIEWS", "answer_then_learn", "follow", "jobs", "smoke"]
@@ -27,10 +27,14 @@ VIEWS = ("as measured", "online")
 METHODS: dict[str, dict[str, Any] | None] = {
     "frozen": None,
     "partial_fit": {},
-    "partial_fit, horizon 200": {"horizon": 200},
+    "partial_fit, share 0.02": {"share": 0.02},
     "partial_fit, grow and prune": {"growth": (Prune(every=20), Grow(at_most=3, every=20))},
 }
-"""The horizon, if it is not the default one, and parameters that are set before session 2. None means no learning."""
+"""A constant share of sigma2, if the step is not that of the paper, and parameters that are set before session 2.
+
+None means no learning. The step of the paper stays at its last value in session 2. A share of 0.02 moves a prototype by
+1 / 50 of the way to a trial, so that it remembers about 50 trials of its class, or 200 of all four classes. It is the
+step of session 1, too, because a stream goes on with the step of its fit."""
 LATE = "a class late, "
 
 
@@ -46,14 +50,12 @@ def answer_then_learn(model: RiemannianLVQ, X: Array, y: Array) -> Array:
 
 @lru_cache(maxsize=20)
 def trained(
-    subject: int, view: str, late: bool, max_epochs: int, seed: int, horizon: int | None = None
+    subject: int, view: str, late: bool, max_epochs: int, seed: int, share: float | None = None
 ) -> tuple[RiemannianLVQ, Split]:
     """Return the classifier that session 1 of a subject trains, and both sessions in a view."""
     data = seen(load_bci2a(subject), view, 10.0)
     rows = data.y_train != data.y_train.max() if late else np.ones(len(data.y_train), dtype=bool)
-    step_size = (
-        "paper" if horizon is None else StepSize("paper", horizon=horizon)
-    )  # it changes nothing before the stream
+    step_size: Any = "auto" if share is None else Share(share, ratio=1.0)
     model = RiemannianLVQ(sigma2=4.0, step_size=step_size, max_epochs=max_epochs, random_state=seed)
     return model.fit(data.X_train[rows], data.y_train[rows]), data
 
@@ -74,7 +76,7 @@ def follow(
     kappas, recalls, counts = [], [], []
     for subject in subjects:
         settings = dict(METHODS[rule] or {})
-        model, data = trained(subject, view, late, max_epochs, repetition, settings.pop("horizon", None))
+        model, data = trained(subject, view, late, max_epochs, repetition, settings.pop("share", None))
         if METHODS[rule] is None:
             answers = model.predict(data.X_test)
         else:

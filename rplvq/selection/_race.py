@@ -175,6 +175,10 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
     initial = next((scores[i] for i in running if scores[i].candidate.is_initial), None)
     needed = CLEAR * (1 - math.sqrt(1 - share)) / math.sqrt(share)
 
+    def is_behind(one: Score, other: Score, times: float) -> bool:
+        mean, error = difference(other.losses, one.losses, held)
+        return mean < times * error  # equal losses without any error, as of separated classes, tell nothing
+
     def falls_out(i: int) -> bool:
         one = scores[i]
         if i == leader:
@@ -183,7 +187,7 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
             return improves(first, one, strictness, held)
         if not one.candidate.trains:
             return is_ahead(first, one, CLEAR * strictness, held)
-        is_hopeless = initial is not None and share < 1 and not is_ahead(one, initial, needed, held)
+        is_hopeless = initial is not None and share < 1 and is_behind(one, initial, needed)
         return is_hopeless or is_ahead(first, one, CLEAR, held)
 
     return [i for i in running if not falls_out(i)]

@@ -22,6 +22,7 @@ from rplvq import (
     LogCholesky,
     LogEuclidean,
     RiemannianLVQ,
+    Share,
     compare,
     load_model,
 )
@@ -114,6 +115,53 @@ def test_caps_are_those_of_the_whole_batch():
     assert wanted.history_["n_capped"].min() > 4
     np.testing.assert_array_equal(found.history_["n_capped"], wanted.history_["n_capped"])
     assert relative(found.prototypes_, wanted.prototypes_) < 1e-10
+
+
+@pytest.mark.parametrize("batch_size", [None, 16])
+@pytest.mark.parametrize("rule", ["auto", HeldOut([0.2, 0.5, "untrained"])], ids=repr)
+def test_the_trials_run_in_this_process_and_choose_what_they_choose_for_the_estimator(batch_size, rule):
+    """All samples are few enough to be collected. No weight of the default step is cut, in the first epoch or later."""
+    X, y = data()
+    model = RiemannianLVQ("log_euclidean", sigma2=rule, batch_size=batch_size, max_epochs=24, random_state=0)
+    found = DistributedLVQ(model).fit(cut(X, 30), y)
+    choice = found.choice_
+    names = ["auto", "discriminant", "untrained"] if rule == "auto" else ["0.2", "0.5", "untrained"]
+    assert [one.name for one in choice.tried] == names
+    assert choice.chosen == names[choice.winner]
+    assert (found.n_epochs_ > 0) == choice.trains
+    assert (found.history_["n_capped"] == 0).all()
+    assert found.history_["epoch"].tolist() == ([*range(1, 1 + found.n_epochs_)] or [0])
+    assert found.step_size_ == pytest.approx(found.estimator_.state_.step_schedule(0, 24))
+    assert found.sigma2_ == found.estimator_.state_.sigma2 * choice.calibration
+    assert found.estimator_.choice_ == choice
+    if batch_size is None:  # the batches of one process are the same, so that the trials are, up to rounding
+        wanted = clone(model).fit(X, y).choice_
+        assert (choice.chosen, [one.n_folds for one in choice.tried]) == (
+            wanted.chosen,
+            [one.n_folds for one in wanted.tried],
+        )
+        np.testing.assert_allclose([one.loss for one in choice.tried], [one.loss for one in wanted.tried], atol=1e-9)
+
+
+def test_a_number_for_sigma2_runs_no_trials_and_its_default_step_is_that_of_full_batches():
+    X, y = data()
+    model = RiemannianLVQ(sigma2=0.5, batch_size=None, max_epochs=3, random_state=0)
+    found, wanted = DistributedLVQ(model).fit(cut(X, 30), y), clone(model).fit(X, y)
+    assert found.choice_ is wanted.choice_ is None
+    assert found.sigma2_ == 0.5
+    # The first share would be 1 / T = 1 / 3, but 100 samples move each of 4 prototypes at most to their mean.
+    assert found.step_size_ == wanted.step_size_ == pytest.approx(100 * min(1 / 3, 4 / 100) * 0.5)
+    assert (found.history_["n_capped"] == 0).all()
+
+
+def test_the_step_is_that_of_all_samples_where_only_a_part_of_them_is_collected(monkeypatch):
+    """Full batches have 100 samples, although only 60 are collected. The share 0.01 is below the limit 4 / 100."""
+    monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", 60)
+    X, y = data()
+    settings = {"sigma2": 0.5, "step_size": Share(0.01), "max_epochs": 2, "random_state": 0}
+    for batch_size, n_samples in ((16, 16), (None, 100)):
+        model = RiemannianLVQ("log_euclidean", batch_size=batch_size, **settings)
+        assert DistributedLVQ(model).fit(cut(X, 30), y).step_size_ == pytest.approx(n_samples * 0.01 * 0.5)
 
 
 def test_soft_labels_and_complex_matrices():
@@ -333,5 +381,19 @@ def test_a_worker_killed_during_fit_changes_nothing():
     np.testing.assert_array_equal(found.history_["cost"], wanted.history_["cost"])
 
 
-def assert_same_trials(model, other):
-    assert model.trials_["loss"].tolist() == other.trials_["loss"].tolist()
+def test_trials_hold_out_whole_groups():
+    """Views of objects: held-out views of objects that train say that training helps, other objects do not."""
+    rng = np.random.default_rng(0)
+    y, group = np.repeat([0, 1], 64), np.repeat(np.arange(16), 8)
+    centers = rng.normal(size=(16, 10)) + np.where(np.arange(16) < 8, -1.0, 1.0)[:, None] * np.eye(10)[0]
+    X = centers[group] + 0.3 * rng.normal(size=(128, 10))
+    model = RiemannianLVQ("euclidean_vectors", batch_size=None, random_state=0)
+    samples = da.from_array(X, chunks=(30, 10))
+    plain, grouped = (DistributedLVQ(model).fit(samples, y, groups=own) for own in (None, da.from_array(group)))
+    (trained, _), (trained_by_group, _) = plain.choice_.tried, grouped.choice_.tried
+    assert (plain.choice_.trains, grouped.choice_.trains) == (True, False)
+    assert trained_by_group.loss > 2 * trained.loss
+    names = [f"object {one:02}" for one in group]
+    assert DistributedLVQ(model).fit(samples, y, groups=names).choice_ == grouped.choice_
+    with pytest.raises(ValueError, match=r"groups must have shape \(128,\)"):
+        DistributedLVQ(model).fit(samples, y, groups=group[:5])
