@@ -19,7 +19,7 @@ from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, seal_archive
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
 from rplvq.io._invariants import require_progress
-from rplvq.io._older import with_choice
+from rplvq.io._older import with_choice, with_metric
 from rplvq.parts import count_from, number_in
 from rplvq.protocols import Array, Manifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
@@ -175,7 +175,10 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         progress, origin = Progress(rows=rows, **fields), header["origin"]
         if not (isinstance(progress.state, State) and isinstance(progress.best, State)):
             raise ValueError("it holds no state of a trainer")
-        known = None if origin is None else {name: origin[name] for name in ("seed", "data", "parameters")}
+        known = None
+        if origin is not None:
+            known = {name: origin[name] for name in ("seed", "data", "parameters")}
+            known["parameters"] = with_metric(known["parameters"])
         return LoadedCheckpoint(progress, known, dict(header["versions"]))
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error

@@ -17,7 +17,7 @@ from rplvq.io._archive import UNREADABLE, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
 from rplvq.io._invariants import require_fitted
-from rplvq.io._older import with_choice
+from rplvq.io._older import with_choice, with_metric
 from rplvq.parts import is_saved_estimator, library_version, saved_estimator
 from rplvq.training import Trainer
 
@@ -151,10 +151,7 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 
 def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
     """Return the estimator that a header describes."""
-    parameters = {name: unpacker.unpack(value) for name, value in header["parameters"].items()}
-    if "manifold" in parameters:  # what files of before the release call the metric, beside a metric that may be None
-        former = parameters.pop("manifold")
-        parameters["metric"] = former if parameters.get("metric") is None else parameters["metric"]
+    parameters = with_metric({name: unpacker.unpack(value) for name, value in header["parameters"].items()})
     cls = saved_estimator(header.get("estimator", "RiemannianLVQ"))
     estimator = cls(**parameters)
     fitted = {name: unpacker.unpack(value) for name, value in header["fitted"].items()}

@@ -8,6 +8,16 @@ REMOVED_FIELDS = {"StepSize": ("horizon",)}
 """Fields that parts no longer have; they acted on later calls of ``partial_fit`` only."""
 
 
+def with_metric(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a file, or their JSON, without ``manifold``, which an absent ``metric`` stood for."""
+    parameters = dict(parameters)
+    if "manifold" in parameters:
+        former, metric = parameters.pop("manifold"), parameters.get("metric")
+        is_absent = metric is None or (isinstance(metric, str) and metric == "null")
+        parameters["metric"] = former if is_absent else metric
+    return parameters
+
+
 def with_choice(values: dict[str, Any], trials: str, choice: str) -> dict[str, Any]:
     """Return the values of a file with a ``choice``, which takes the place of the ``trials`` of older versions.
 

@@ -249,7 +249,9 @@ class Trainer:
         """
         with single_blas_thread(matrix_size(samples.codes)):
             if state.rests:
-                return state, measure(self.manifold, self.cost, state, samples).score(), 0
+                score = measure(self.manifold, self.cost, state, samples).score()
+                require_finite(state, score.cost)
+                return state, score, 0
             meter, n_capped, stepper = Meter(state.labels), 0, self._stepper(state)
             rows, weights = visits(len(samples), samples.weights)
             try:

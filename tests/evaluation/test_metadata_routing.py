@@ -189,6 +189,7 @@ def test_weights_that_the_estimator_does_not_take_are_refused():
         SPDProjection().fit(X, Y, sample_weight=weights())
 
 
+@pytest.mark.filterwarnings("ignore:training raised")  # two channels of three, in two epochs
 def test_the_classifier_of_a_projection_gets_what_it_requests(routing):
     settings = {"n_components": 2, "n_alternations": 1, "max_iter": 2}
     weighed = SPDProjection(classifier=model().set_fit_request(sample_weight=True), **settings)

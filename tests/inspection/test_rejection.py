@@ -332,6 +332,7 @@ def test_reliability_refuses_what_does_not_fit():
         reliability([0, 1], np.full((2, 2), 0.5), [0, 1], n_bins=0)
 
 
+@pytest.mark.filterwarnings("ignore:training raised")  # sigma2 is far too large here
 def test_calibrating_sigma2_lowers_the_loss_and_moves_no_label(digits):
     X, y, X_test, y_test = digits
     wide = model(sigma2=5.0).fit(X, y)

@@ -177,6 +177,7 @@ def test_relevances_stay_positive_with_mean_1(pulls, rate):
     assert relevances.mean() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:training raised")  # with a factor of noise, and one relevance for both
 def test_a_planted_useless_factor_gets_a_small_relevance_and_costs_no_accuracy():
     useful, y = make_syn2(n_per_class=300, random_state=0)
     rng = np.random.default_rng(0)
@@ -224,6 +225,7 @@ def local_model(**settings):
     return RiemannianLVQ(Product([LE] * 3, relevances="local"), **common | settings)
 
 
+@pytest.mark.filterwarnings("ignore:training raised")  # without local relevances
 def test_classes_that_different_factors_tell_apart_need_local_relevances():
     points, y = own_factors(0, 60)
     unseen, truth = own_factors(100, 200)

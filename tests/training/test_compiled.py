@@ -114,6 +114,7 @@ def test_the_first_model_of_the_readme_is_the_same_compiled(compiled):
     assert_allclose(fast.prototypes_, plain.prototypes_, rtol=1e-6, atol=1e-6 * np.abs(plain.prototypes_).max())
     assert_array_equal(fast.predict(X[1000:]), plain.predict(X[1000:]))
     assert fast.choice_.chosen == plain.choice_.chosen
+    assert [one.n_folds for one in fast.choice_.tried] == [one.n_folds for one in plain.choice_.tried]
 
 
 def test_the_initial_prototypes_are_not_written_to(kernel, way):

@@ -73,6 +73,16 @@ def test_training_is_invariant_under_congruences():
     assert_allclose(there.history["cost"], here.history["cost"], rtol=1e-7)
 
 
+@pytest.mark.parametrize(("batch_size", "size"), [(1, 1), (4, 4), (None, 16), (100, 16)])
+@pytest.mark.parametrize("max_epochs", [2, 50])
+def test_the_default_step_of_a_batch_is_that_of_its_samples_at_most_to_their_mean(max_epochs, batch_size, size):
+    X, y = spd_classes(n=5, n_classes=2)
+    settings = {"sigma2": 3.0, "prototypes_per_class": 3, "max_epochs": max_epochs, "batch_size": batch_size}
+    history = RiemannianLVQ(**settings, random_state=0).fit(X, y).history_
+    shares = 0.01 ** (np.arange(1, 1 + max_epochs) / max_epochs) / max_epochs
+    assert_allclose(history["step_size"], 3.0 * size * np.minimum(shares, 6 / size))
+
+
 def test_the_step_size_of_the_paper_is_a_word():
     X, y = spd_classes(n=5, n_classes=2)
     history = RiemannianLVQ(sigma2=3.0, step_size="paper", prototypes_per_class=3, max_epochs=4).fit(X, y).history_
