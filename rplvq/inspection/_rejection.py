@@ -62,9 +62,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
       any classifier with ``predict_proba``.
     - "relative_distance" is ``(d- - d+) / (d- + d+)`` for :class:`rplvq.RiemannianLVQ`, with d+ the squared distance to
       the nearest prototype and d- that to the nearest prototype of another class. It is 0 on the border and 1 at a
-      prototype (Fischer, Hammer and Wersing 2015, "Efficient rejection strategies for prototype-based classification"). Where the fits of the folds
-      choose otherwise than the whole fit whether to train, its coverage is off (0.82 for 0.7 on digits): give sigma2 a
-      number then.
+      prototype (Fischer, Hammer and Wersing 2015, "Efficient rejection strategies for prototype-based classification").
+      Where the fits of the folds choose otherwise than the whole fit whether to train, its coverage is off (0.82 for
+      0.7 on digits): give sigma2 a number then.
     - "auto" is "combined" if ``coverage`` is given and the estimator is a :class:`rplvq.RiemannianLVQ`, or a pipeline
       or a search that ends in one. Otherwise it is "posterior".
 
