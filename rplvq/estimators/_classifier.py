@@ -384,12 +384,13 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Each call trains. Only ``fit`` holds samples out and keeps the class means where training does not help. Begin
         with ``fit`` if you can, and pass each batch once.
 
-        The first call chooses the initial prototypes, sigma2, the start of the step size (if they are not given) and
-        the reference of a metric such as "tangent" from its batch. Later calls keep its metric, cost and schedules.
-        Schedules advance by one epoch per call up to ``max_epochs``, where they stay. A default step size is then one
-        for streams, see :class:`rplvq.schedules.StepSize`. After fit, this is so from the first call on. Rules of
-        ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not called.
-        Ctrl-C leaves the model as it was before the call.
+        The first call chooses the initial prototypes, sigma2 (if it is not given) and the reference of a metric such as
+        "tangent" from its batch. Later calls keep its metric and cost. Schedules that are given advance by one epoch
+        per call up to ``max_epochs``, where they stay. The default step is the share ``max(K / n, 0.1)`` of sigma2,
+        for K prototypes after n samples of the stream, and 0.1 after fit. If the stream did not begin with fit,
+        ``sigma2="auto"`` follows the latest 300 samples. A class that does not come for long keeps its prototypes.
+        Rules of ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not
+        called. Ctrl-C leaves the model as it was before the call.
 
         The first call may hold one class only if ``classes`` names the others. Nothing is trained until a second class
         comes: calls only gather samples, at most 1000, and every sample is predicted to be of the first class. Until

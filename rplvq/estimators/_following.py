@@ -9,7 +9,7 @@ import numpy as np
 from rplvq.arrays import Samples, distances
 from rplvq.parts import library_part
 from rplvq.protocols import Array
-from rplvq.schedules import Constant, InitialEvidence, is_auto, likeliest_sigma2
+from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
 from rplvq.training import State, Trainer, restored
 
 SMALLEST_SHARE = 0.1
@@ -31,7 +31,7 @@ class Recent(NamedTuple):
     Parameters
     ----------
     sqdist : ndarray of shape (M, K)
-        Their squared distances to the prototypes of that time.
+        Their squared distances to the prototypes of that time; without columns if sigma2 does not follow them.
     labels : ndarray of shape (M,)
         Their labels.
     owners : ndarray of shape (K,)
@@ -43,15 +43,20 @@ class Recent(NamedTuple):
     owners: Array
 
 
-def with_call(recent: Recent | None, trainer: Trainer, state: State, samples: Samples, met: Array) -> Recent | None:
+def with_call(
+    recent: Recent | None, trainer: Trainer, state: State, samples: Samples, met: Array, *, measured: bool
+) -> Recent | None:
     """Return the latest samples including those of this call; None for soft labels.
 
     ``met`` (M,) are the labels of the classes that have prototypes, which targets and prototypes index. Samples that
-    were met by other prototypes, because some were added or removed since, are forgotten.
+    were met by other prototypes, because some were added or removed since, are forgotten. Distances are ``measured``
+    only for a stream whose sigma2 follows them; otherwise ``sqdist`` has no columns.
     """
     if samples.targets.ndim != 1:
         return None
-    sqdist, owners = distances(trainer.manifold, state.prototypes, samples.codes), met[state.labels]
+    owners, sqdist = met[state.labels], np.empty((len(samples), 0))
+    if measured:
+        sqdist = distances(trainer.manifold, state.prototypes, samples.codes)
     order = np.random.default_rng(0).permutation(len(samples))  # the samples of a call are sorted by class
     found = Recent(sqdist[order], met[samples.targets[order]], owners)
     if recent is None or not np.array_equal(recent.owners, owners):
@@ -60,13 +65,13 @@ def with_call(recent: Recent | None, trainer: Trainer, state: State, samples: Sa
     return Recent(sqdist, labels, owners)
 
 
-def with_sigma2(trainer: Trainer, state: State, recent: Recent | None) -> State:
+def with_sigma2(state: State, recent: Recent | None) -> State:
     """Return the state with the sigma2 that makes the labels of the latest samples likeliest.
 
-    The sigma2 of the first call comes from a few samples, and prototypes move. This is done if sigma2 is left to the
-    library; the state stays as it is if most of the samples coincide with their prototypes.
+    The sigma2 of the first call comes from a few samples, and prototypes move. The state stays as it is if most of the
+    samples coincide with their prototypes.
     """
-    if recent is None or not is_auto(trainer.sigma2):
+    if recent is None:
         return state
     names, targets = np.unique(recent.owners), recent.labels
     labels = np.searchsorted(names, recent.owners)

@@ -19,7 +19,7 @@ from rplvq.estimators._names import resolve_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
 from rplvq.protocols import Array, Initializer, Manifold
-from rplvq.schedules import initial_evidence, wants_default
+from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
 
 SETTLED = 10
@@ -120,9 +120,10 @@ def swept(
 
     ``classes`` (M,) are the labels of the classes that have prototypes.
     """
-    recent = with_call(stream.met, trainer, state, samples, classes)
-    if np.isfinite(stream.seen) and stream.met is not None:
-        state = with_sigma2(trainer, state, recent)
+    follows = bool(np.isfinite(stream.seen)) and is_auto(trainer.sigma2)  # no fit chose sigma2, and no user
+    recent = with_call(stream.met, trainer, state, samples, classes, measured=follows)
+    if follows and stream.met is not None:
+        state = with_sigma2(state, recent)
     seen = stream.seen + samples.total_weight
     began = at_call(trainer, state, seen)
     after, row = trainer.sweep_and_record(began, samples, rng)

@@ -55,12 +55,15 @@ def means_of_folds(
         start = np.concatenate([means] * len(trains))
         again = np.concatenate([rows, np.tile(len(codes) + labels, len(trains))])
         found = _together(manifold, start, codes[rows], counts, trains[folds, rows], (sqdist[again], logs[again]))
-    own = [np.flatnonzero(classes == label) for label in labels]
-    for fold, weights in enumerate(trains):
-        yield np.stack([
-            next(single.means_of_parts(manifold, codes[mine], mean, [weights[mine]])) if part is None else part
-            for mine, mean, part in zip(own, means, found[fold * len(means) :], strict=False)
-        ])  # fmt: skip
+    by_class = []  # one search per class for all folds in which its mean is missing, because they share a decomposition
+    for label, mean in zip(labels, means, strict=True):
+        mine = np.flatnonzero(classes == label)
+        missing = [part is None for part in found[label :: len(means)]]
+        by_class.append(single.means_of_parts(manifold, codes[mine], mean, trains[missing][:, mine]))
+    for fold in range(len(trains)):
+        parts = found[fold * len(means) : (fold + 1) * len(means)]
+        pairs = zip(parts, by_class, strict=True)
+        yield np.stack([next(search) if part is None else part for part, search in pairs])
 
 
 def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:

@@ -28,7 +28,6 @@ from rplvq.schedules._steps import (
     ShareStep,
     StepSize,
     as_step_rule,
-    is_share,
     paper_start,
     resolve_step_size,
     step_of_share,
@@ -38,6 +37,6 @@ __all__ = [
     "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "InverseTime",
     "Share",
     "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "free_numbers", "half_median",
-    "initial_evidence", "is_auto", "is_share", "likeliest_sigma2", "paper_start", "resolve",
+    "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
     "resolve_sigma2", "resolve_step_size", "step_of_share", "wants_default",
 ]  # fmt: skip

@@ -122,16 +122,18 @@ class ShareStep:
 
     def of_share(self, share: float, sigma2: float) -> float:
         """Return the step size of one share at one sigma2."""
-        slope = self.slope * (self.at / sigma2) ** self.power
-        return float(self.batch * min(share, self.limit) / (2 * slope))
+        return float(self.batch * min(share, self.limit) / (2 * self._largest_slope(sigma2)))
 
     def largest_weight(self, step_size: float, sigma2: float) -> float:
         """Return the cap on the weights of a step, which cuts those of a cost whose slope exceeds the largest one.
 
         The trainer multiplies caps by ``batch * limit``, the number of samples of a batch per mean (see StepSize).
         """
-        share = step_size * 2 * self.slope * (self.at / sigma2) ** self.power / self.batch
+        share = step_size * 2 * self._largest_slope(sigma2) / self.batch
         return float(share / self.limit * (1 + 1e-9))  # rounding is no reason to cut
+
+    def _largest_slope(self, sigma2: float) -> float:
+        return float(self.slope * (self.at / sigma2) ** self.power)
 
 
 @library_part
@@ -183,12 +185,6 @@ def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samp
     return float(samples.codes.shape[-1] * n_prototypes / n_classes / 100 * unit_of(manifold, samples))
 
 
-def is_share(value: Any) -> bool:
-    """Whether a value for the step size is a :class:`Share`, or leaves the choice to the library."""
-    is_part = getattr(value, "of_sigma2", False) is True and not isinstance(value, type)
-    return is_auto(value) or is_part
-
-
 def resolve_step_size(
     value: Any, n_epochs: int, of_share: Callable[[Schedule], ShareStep], paper: Callable[[], float]
 ) -> Schedule:
@@ -201,7 +197,7 @@ def resolve_step_size(
     """
     if is_auto(value):
         return of_share(Share())
-    if is_share(value):
+    if getattr(value, "of_sigma2", False) is True and not isinstance(value, type):
         return of_share(value)
     if isinstance(value, str) and value == "paper":
         return GeometricDecay(paper())

@@ -131,7 +131,7 @@ def choose(
     rows, seed = _tried_rows(samples, rng)
     part = samples if rows is None else samples.subset(rows)
     is_asked = "discriminant" in rule.candidates and trainer.max_epochs > 0 and not must_train
-    start = _discriminant(trainer, prototypes, part, evidence) if is_asked else None
+    start, discriminant = _discriminant(trainer, prototypes, part, evidence) if is_asked else (None, prototypes)
     candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
@@ -139,7 +139,7 @@ def choose(
     if found is not None:
         won = candidates[found.winner]
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
-        return Plan(fit, prototypes if won.start is None else won.start.prototypes(), _record(found, trainer))
+        return Plan(fit, prototypes if won.start is None else discriminant, _record(found, trainer))
     if any(one.is_initial for one in candidates):
         # Without training, the value that makes the labels likeliest also gives the best probabilities.
         sigma2 = Constant(likeliest_sigma2(evidence)) if candidates[0].is_rule else sigma2
@@ -158,19 +158,21 @@ def _tried_rows(samples: Samples, rng: np.random.Generator) -> tuple[Any, int]:
 
 def _discriminant(
     trainer: Trainer, means: Prototypes, samples: Samples, evidence: InitialEvidence
-) -> Discriminant | None:
-    """Return the discriminant of the samples, if they suffice and the initial prototypes are one mean of each class."""
+) -> tuple[Discriminant | None, Prototypes]:
+    """Return the discriminant of the samples with its prototypes (C, ...).
+
+    It is None, beside the ``means``, if the samples do not suffice, or if the initial prototypes are not one mean of
+    each class.
+    """
     is_one_each = len(evidence.labels) == evidence.labels.max() + 1
     if not (is_one_each and getattr(trainer.initializer, "takes_means", False)):
-        return None
+        return None, means
     codes = materialise(discriminant_beside, samples.codes)
     found = discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, np.asarray(means))
     try:
-        if found is not None:
-            found.prototypes()
+        return found, means if found is None else found.prototypes()
     except ValueError:  # its prototypes are no points of the manifold
-        return None
-    return found
+        return None, means
 
 
 def _raced(
