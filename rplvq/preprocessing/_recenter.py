@@ -38,6 +38,10 @@ class Recenter(TransformerMixin, BaseEstimator):
         mean of its samples in the call (transductive). See the notes.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
+    horizon : float or None, default=50
+        Number of samples over which a running mean forgets: each sample moves it at least 1 / horizon of the way, so
+        that it follows a slow drift. It is then as steady, and lags as far behind, as the mean of the latest
+        2 * horizon samples. None forgets nothing, so that all samples of a group have the same weight.
 
     Attributes
     ----------
@@ -64,16 +68,16 @@ class Recenter(TransformerMixin, BaseEstimator):
     depends on the proportions of the classes, which should be similar in all sessions.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
-    moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_{1 / (w + t)} X_t`` with the prior weight w.
+    moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
+    ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h.
     Sample t is re-centred by A_{t-1}, which does not contain it. transform takes the samples of a call in their order
     and does not store the running mean; partial_fit stores it. A stream sample by sample (transform, then partial_fit)
     therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does these steps
     together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
-    running mean, too, which begins at the stored mean. All samples of the group have the same weight in it, those of
-    fit included, and there is no prior. Give a new session a new name: its running mean then follows its samples
-    faster, because those of fit do not count in it.
+    running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
+    session a new name: its running mean then follows its samples faster, because those of fit do not count in it.
 
     The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
@@ -122,12 +126,19 @@ class Recenter(TransformerMixin, BaseEstimator):
     __metadata_request__transform = {"groups": True}  # noqa: RUF012
 
     def __init__(
-        self, *, tol: float = 1e-9, max_iter: int = 200, online: bool = False, prior_weight: float = 10.0
+        self,
+        *,
+        tol: float = 1e-9,
+        max_iter: int = 200,
+        online: bool = False,
+        prior_weight: float = 10.0,
+        horizon: float | None = 50,
     ) -> None:
         self.tol = tol
         self.max_iter = max_iter
         self.online = online
         self.prior_weight = prior_weight
+        self.horizon = horizon
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Learn the mean of each group.
@@ -234,6 +245,8 @@ class Recenter(TransformerMixin, BaseEstimator):
             raise ValueError(f"online must be True or False, got {self.online!r}")
         if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
             raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
+        if self.horizon is not None and (isinstance(self.horizon, (bool, str)) or not 1 <= self.horizon < np.inf):
+            raise ValueError(f"horizon must be None or a finite number of at least 1, got {self.horizon!r}")
 
     def _require_running(self) -> None:
         if not (self.online and hasattr(self, "running_")):
@@ -254,9 +267,10 @@ class Recenter(TransformerMixin, BaseEstimator):
         else:
             mean, count = self.start_, 0
         yield mean, count
+        horizon = np.inf if self.horizon is None else self.horizon
         for code in codes:
             count += 1
-            mean = _next(mean, 1.0 / (prior + count), code)
+            mean = _next(mean, 1.0 / min(prior + count, horizon), code)
             yield mean, count
 
     def _mean(self, codes: Array, name: Any) -> Array:

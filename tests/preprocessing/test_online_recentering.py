@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.linalg import fractional_matrix_power
+from scipy.linalg import expm, fractional_matrix_power
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from rplvq import AffineInvariant, Recenter
+from rplvq import AffineInvariant, Recenter, RiemannianLVQ
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import riemannian_mean
 from tests.problems import spd_classes
@@ -21,24 +21,48 @@ def sessions(n=4):
     return X[:24], 3.0 * X[24:]
 
 
-def by_hand(X, mean, weight):
+def by_hand(X, mean, weight, horizon=50):
     """The definition, with scipy's matrix powers."""
     result = []
     for t, x in enumerate(X):
         inverse = fractional_matrix_power(mean, -0.5)
         result.append(inverse @ x @ inverse)
         root = fractional_matrix_power(mean, 0.5)
-        share = 1 / (weight + t + 1)
+        share = 1 / min(weight + t + 1, horizon)
         mean = root @ fractional_matrix_power(inverse @ x @ inverse, share) @ root
     return np.array(result)
 
 
-@pytest.mark.parametrize("weight", [0, 2.5, 10])
-def test_each_sample_is_recentred_at_the_mean_of_those_before_it(weight):
+@pytest.mark.parametrize(("weight", "horizon"), [(0, None), (2.5, 50), (10, 12.5), (0, 1)])
+def test_each_sample_is_recentred_at_the_mean_of_those_before_it(weight, horizon):
     first, second = sessions()
-    recenter = Recenter(online=True, prior_weight=weight).fit(first, groups=["a"] * 24)
+    recenter = Recenter(online=True, prior_weight=weight, horizon=horizon).fit(first, groups=["a"] * 24)
     found = recenter.transform(second, groups=["b"] * 24)
-    assert_allclose(found, by_hand(second, recenter.means_[0], weight), rtol=1e-8, atol=1e-10)
+    assert_allclose(found, by_hand(second, recenter.means_[0], weight, horizon or np.inf), rtol=1e-8, atol=1e-10)
+
+
+def drifting(X, per_sample):
+    """Samples seen through a gain that changes a little with each of them: G_t X_t G_t with G_t = exp(t S)."""
+    generator = np.random.default_rng(1).standard_normal(X.shape[1:])
+    generator = per_sample * (generator + generator.T) / np.linalg.norm(generator + generator.T)
+    gains = np.stack([expm(t * generator) for t in range(len(X))])
+    return gains @ X @ gains
+
+
+def test_a_group_that_drifts_is_followed_by_default():
+    X, y = make_syn1(n_per_class=150, random_state=0)
+    is_test = np.arange(len(y)) % 150 >= 50
+    train, test = X[~is_test], X[is_test]
+    order = np.random.default_rng(0).permutation(len(test))
+    stream, labels = drifting(test[order], 0.01), y[is_test][order]
+    scores = []
+    for horizon in (50, None):
+        recenter = Recenter(online=True, horizon=horizon).fit(train, groups=["a"] * len(train))
+        model = RiemannianLVQ(max_epochs=0).fit(recenter.transform(train, groups=["a"] * len(train)), y[~is_test])
+        recenter.partial_fit(stream[:1], groups=["a"])  # from now on the group has a running mean
+        late = recenter.transform(stream[1:], groups=["a"] * (len(stream) - 1))[-100:]
+        scores.append(model.score(late, labels[-100:]))
+    assert scores[0] > 0.9 > scores[1] + 0.2
 
 
 def test_a_stream_gives_what_one_call_gives():
@@ -144,7 +168,12 @@ def test_wrong_uses_are_named():
         recenter.set_params(online=False).fit(first).partial_fit(second)
     with pytest.raises(NotFittedError):
         Recenter().partial_fit(first)
-    for changed, message in (({"online": 1}, "online must be"), ({"prior_weight": -1}, "prior_weight must be")):
+    wrong = [
+        ({"online": 1}, "online must be"),
+        ({"prior_weight": -1}, "prior_weight must be"),
+        ({"horizon": 0.5}, "horizon must be None or a finite number of at least 1, got 0.5"),
+    ]
+    for changed, message in wrong:
         with pytest.raises(ValueError, match=message):
             Recenter(**changed).fit(first)
 

@@ -191,7 +191,7 @@ def test_what_is_doubtful_warns() -> None:
 def test_it_is_an_estimator_of_scikit_learn() -> None:
     X = covariances(5, 2, 0)
     recenter = Recenter(tol=1e-6, max_iter=50).fit(X)
-    wanted = {"tol": 1e-6, "max_iter": 50, "online": False, "prior_weight": 10.0}
+    wanted = {"tol": 1e-6, "max_iter": 50, "online": False, "prior_weight": 10.0, "horizon": 50}
     assert clone(recenter).get_params() == wanted
     assert recenter.n_features_in_ == 2
     assert_array_equal(pickle.loads(pickle.dumps(recenter)).transform(X), recenter.transform(X))
