@@ -57,6 +57,8 @@ class Comparison:
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
     sigma2 : ndarray of shape (E, F), optional
         The variance ``sigma2_`` of each fitted estimator; NaN, the default, where it has none.
+    trained : ndarray of shape (E, F), optional
+        1 where ``fit`` chose to train, 0 where its ``choice_`` was not to; NaN, the default, where it has no choice.
     settings : sequence of str, optional
         Each estimator with its parameters, as text.
     questions : sequence of Question, optional
@@ -90,9 +92,9 @@ class Comparison:
     2 estimators, 3 folds: mean +- standard deviation of the scores, median seconds
     per fold
     <BLANKLINE>
-       estimator          accuracy  sigma2  fit [s]  predict [s]
-    1  a          0.9000 +- 0.1000              0.5          0.5
-    2  b          0.7500 +- 0.0866              0.5          0.5
+       estimator          accuracy  trained  sigma2  fit [s]  predict [s]
+    1  a          0.9000 +- 0.1000                       0.5          0.5
+    2  b          0.7500 +- 0.0866                       0.5          0.5
     <BLANKLINE>
     accuracy: difference of each pair; corrected resampled t-test of Nadeau and
     Bengio; 95% confidence interval (CI) of each pair alone; p after Holm's
@@ -115,13 +117,15 @@ class Comparison:
     fit_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
     predict_seconds: Array = attrs.field(converter=_read_only, validator=_in_shape)
     sigma2: Array = attrs.field(converter=_read_only, validator=_in_shape, kw_only=True)
+    trained: Array = attrs.field(converter=_read_only, validator=_in_shape, kw_only=True)
     settings: tuple[str, ...] = attrs.field(converter=tuple[str, ...], default=(), kw_only=True)
     questions: tuple[Question, ...] = attrs.field(converter=tuple[Question, ...], default=(), kw_only=True)
     about: dict[str, str] = attrs.field(converter=_texts, factory=dict, kw_only=True)
     test: TestName = attrs.field(converter=check_test, default="corrected_t", kw_only=True)
 
     @sigma2.default
-    def _no_sigma2(self) -> Array:
+    @trained.default
+    def _unknown(self) -> Array:
         return np.full((len(self.names), len(self.folds)), np.nan)
 
     @settings.validator
@@ -149,10 +153,10 @@ class Comparison:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One dict per estimator: estimator, ``<metric>_mean``, ``<metric>_std``, sigma2, fit_seconds, predict_seconds.
+        """One dict per estimator: its name, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and seconds.
 
         The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
-        Seconds are medians, because the first fit of a process can take long: it compiles and loads code. If
+        trained is the number of folds in which ``fit`` trained, and NaN if the estimator has no ``choice_``. Seconds are medians, because the first fit of a process can take long: it compiles and loads code. If
         ``settings`` were given, they are the last entry.
         """
         means = self.scores.mean(axis=2)
@@ -162,6 +166,7 @@ class Comparison:
             for m, metric in enumerate(self.metrics):
                 row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
             row["sigma2"] = float(self.sigma2[e].mean())
+            row["trained"] = float(self.trained[e].sum())
             for key, seconds in (("fit_seconds", self.fit_seconds), ("predict_seconds", self.predict_seconds)):
                 row[key] = float(np.median(seconds[e]))
             row |= {"settings": self.settings[e]} if self.settings else {}
@@ -169,11 +174,12 @@ class Comparison:
 
     @property
     def fold_rows(self) -> list[dict[str, Any]]:
-        """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, sigma2, seconds."""
+        """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, sigma2, trained, seconds."""
         return [
             {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
             | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
-            | {"sigma2": float(self.sigma2[e, f]), "fit_seconds": float(self.fit_seconds[e, f])}
+            | {"sigma2": float(self.sigma2[e, f]), "trained": float(self.trained[e, f])}
+            | {"fit_seconds": float(self.fit_seconds[e, f])}
             | {"predict_seconds": float(self.predict_seconds[e, f])}
             for e, name in enumerate(self.names)
             for f, (n_train, n_test) in enumerate(self.folds)
@@ -263,11 +269,17 @@ class Comparison:
             return []
         rows = self.differences(metric, test=test)
         if self.questions:
-            return [answer(topic, [rows.pop(0) for _ in pairs]) for topic, pairs in self.questions]
+            return [self._answer(question, [rows.pop(0) for _ in question.pairs]) for question in self.questions]
         scores = self._scores(metric)
         best = max(scores, key=lambda name: float(scores[name].mean()))
         rows = [row if row["first"] == best else turned(row) for row in rows if best in (row["first"], row["second"])]
         return [answer("best", rows)]
+
+    def _answer(self, question: Question, rows: list[dict[str, Any]]) -> str:
+        """Return the answer to a question. Where some fits kept prototypes without training, it names the choice."""
+        first = [self.names.index(name) for name, _ in question.pairs]
+        chose = bool((self.trained[first] == 0).any())
+        return answer(question.topic, rows, what="choice" if chose else "training")
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""

@@ -137,10 +137,11 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 def run_fold(
     name: str, estimator: Any, data: Any, number: int, fold: Fold, seed: int | None, scorers: dict[str, Scorer]
 ) -> list[float]:
-    """Fit a clone of an estimator in one fold; return its scores, fit seconds, predict seconds and sigma2.
+    """Fit a clone of an estimator in one fold; return its scores, seconds of fit and predict, sigma2, and if it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
-    every ``random_state``. The sigma2 of an estimator that has none is NaN.
+    every ``random_state``. The last two are NaN for an estimator
+    that does not have them.
     """
     from sklearn.metrics import check_scoring
 
@@ -167,7 +168,9 @@ def run_fold(
         # One scorer for all metrics computes the predictions once.
         found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
         sigma2 = float(model.sigma2_) if hasattr(model, "sigma2_") else np.nan
-        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2]
+        choice = getattr(model, "choice_", None)
+        trained = np.nan if choice is None else float(choice.trains)
+        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2, trained]
 
 
 def _for_fit(model: Any, groups: Array | None, rows: Array) -> Any:

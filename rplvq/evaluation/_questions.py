@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations, product
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rplvq.estimators import manifold_of
 
@@ -28,10 +28,10 @@ class Question(NamedTuple):
 
 ANSWERS = {
     "training": (
-        "Training helped over the class means (MDM)",
-        "Training harmed compared with the class means (MDM)",
-        "Whether training helped over the class means (MDM) remains open, because no difference is significant",
-        "Training helped over the class means (MDM) in {better} of {all} cases, harmed in {worse}, and the others are "
+        "{What} helped over the class means (MDM)",
+        "{What} harmed compared with the class means (MDM)",
+        "Whether {what} helped over the class means (MDM) remains open, because no difference is significant",
+        "{What} helped over the class means (MDM) in {better} of {all} cases, harmed in {worse}, and the others are "
         "not significant",
     ),
     "metric": (
@@ -81,13 +81,24 @@ def _metric(estimator: Any) -> str:
         return repr(estimator)
 
 
-def answer(topic: str, differences: Sequence[Mapping[str, Any]], digits: int = 4) -> str:
-    """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named."""
+def answer(
+    topic: str,
+    differences: Sequence[Mapping[str, Any]],
+    digits: int = 4,
+    what: Literal["training", "choice"] = "training",
+) -> str:
+    """Answer a question by rows of :meth:`Comparison.differences`; of more than three, only the largest is named.
+
+    ``what`` is what made the prototypes: training in all folds, or in each fold the choice on held-out samples.
+    """
     better = sum(row["p"] < LEVEL and row["difference"] > 0 for row in differences)
     worse = sum(row["p"] < LEVEL and row["difference"] < 0 for row in differences)
     cases = {(len(differences), 0): 0, (0, len(differences)): 1, (0, 0): 2}
     counts = {"better": better, "worse": worse, "different": better + worse, "all": len(differences)}
-    begin = ANSWERS[topic][cases.get((better, worse), 3)].format(**counts)
+    subject = "training" if what == "training" else "the choice on held-out samples, which did not always train,"
+    begin = ANSWERS[topic][cases.get((better, worse), 3)].format(
+        **counts, what=subject, What=subject[0].upper() + subject[1:]
+    )
     if len(differences) <= MOST_CLAUSES:
         return f"{begin}: {'; '.join(_clause(row, digits) for row in differences)}."
     largest = max(differences, key=lambda row: abs(row["difference"]))

@@ -34,7 +34,7 @@ Block = str | Table | Facts
 def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
     """Return facts, summary, differences by each of some metrics, and the conclusions by the first of them."""
     blocks: list[Block] = [Facts(comparison.about)] if comparison.about else []
-    blocks += [_heading(comparison), _summary_table(comparison.rows, comparison.metrics)]
+    blocks += [_heading(comparison), _summary_table(comparison.rows, comparison.metrics, len(comparison.folds))]
     if comparison.settings:
         blocks.append(Facts({str(n): text for n, text in enumerate(comparison.settings, start=1)}))
     if min(len(comparison.names), len(comparison.folds)) > 1:
@@ -81,14 +81,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> Table:
-    """Return one row per estimator: number, name, ``mean +- std`` of each metric, sigma2, seconds."""
+def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_folds: int) -> Table:
+    """Return one row per estimator: number, name, ``mean +- std`` of each metric, folds with training, sigma2, seconds."""
     cells = []
     for number, row in enumerate(rows, start=1):
         scores = [mean_and_deviation(row, m, "+-", digits=4) for m in metrics]
         numbers = [_short(row[key]) for key in ("sigma2", "fit_seconds", "predict_seconds")]
-        cells.append([str(number), str(row["estimator"]), *scores, *numbers])
-    return Table(["", "estimator", *metrics, "sigma2", "fit [s]", "predict [s]"], cells)
+        trained = "" if math.isnan(row["trained"]) else f"{row['trained']:.0f} of {n_folds}"
+        cells.append([str(number), str(row["estimator"]), *scores, trained, *numbers])
+    return Table(["", "estimator", *metrics, "trained", "sigma2", "fit [s]", "predict [s]"], cells)
 
 
 def _short(value: float) -> str:

@@ -15,6 +15,9 @@ from rplvq.protocols import Array
 def plot_history(history: Any, ax: Any = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
 
+    After a fit that chose not to train there are no epochs to draw. For such a classifier the first two panels show
+    what it compared instead, from its ``choice_``: the held-out loss and error of each candidate.
+
     Parameters
     ----------
     history : RiemannianLVQ or mapping of str to array-like of shape (T,)
@@ -38,12 +41,17 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     >>> from rplvq import RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=10, random_state=0)
-    >>> axes = plot_history(RiemannianLVQ(max_epochs=3, random_state=0).fit(X, y))
+    >>> axes = plot_history(RiemannianLVQ(sigma2=0.5, max_epochs=3, random_state=0).fit(X, y))
     >>> [axis.get_ylabel() for axis in axes]
     ['cost (sum over samples)', 'error (share of samples)', 'schedule']
     """
-    columns, panels = _columns(history), _three_panels(ax)
+    columns = _columns(history)
+    panels = _three_panels(ax)
     cost, error, schedule = panels
+    choice = None if isinstance(history, Mapping) else history.choice_
+    if choice is not None and choice.tried and not choice.trains:
+        _draw_choice(choice, panels)
+        return panels
     _lines(cost, columns, {"cost": ("training", BLUE), "validation_cost": ("validation (its own sum)", ORANGE)})
     _lines(error, columns, {"training_error": ("training", BLUE), "validation_error": ("validation", ORANGE)})
     _lines(schedule, columns, {"sigma2": ("sigma2", INK), "step_size": ("step size", GREEN)})
@@ -64,6 +72,24 @@ def _columns(history: Any) -> dict[str, Array]:
     if missing:
         raise ValueError(f"history lacks the column {missing[0]!r}; it has {sorted(columns)}")
     return columns
+
+
+def _draw_choice(choice: Any, panels: Array) -> None:
+    """Draw the candidates of a choice without training: held-out losses with standard errors, and held-out errors."""
+    loss, error, note = panels
+    tried = [one for one in choice.tried if np.isfinite(one.loss)]  # infinite if it was not possible
+    names = [one.name for one in tried]
+    colors = [GREEN if one.name == choice.chosen else GREY for one in tried]
+    # The bar is the standard error of the difference to the chosen candidate, on the folds that both have.
+    loss.bar(names, [one.loss for one in tried], color=colors, yerr=[one.standard_error for one in tried])
+    error.bar(names, [one.error for one in tried], color=colors)
+    error.tick_params(axis="x", labelbottom=True)
+    loss.set_ylabel("held-out loss")
+    error.set(ylabel="held-out error", ylim=(0, None))
+    note.set_axis_off()
+    note.text(0.5, 0.5, f"no epoch was trained: chose {choice.chosen!r}", ha="center", transform=note.transAxes)
+    for panel in (loss, error):
+        tidy(panel, legend=False)
 
 
 def _three_panels(ax: Any) -> Array:

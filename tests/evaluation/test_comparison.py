@@ -45,9 +45,23 @@ def test_rows_are_means_and_sample_deviations():
     assert_allclose(row["fit_seconds"], np.median(result.fit_seconds[2]))
     assert_allclose(row["predict_seconds"], np.median(result.predict_seconds[2]))
     assert list(row) == [
-        "estimator", "accuracy_mean", "accuracy_std", "kappa_mean", "kappa_std", "sigma2", "fit_seconds",
-        "predict_seconds", "settings",
+        "estimator", "accuracy_mean", "accuracy_std", "kappa_mean", "kappa_std", "sigma2", "trained",
+        "fit_seconds", "predict_seconds", "settings",
     ]  # fmt: skip
+
+
+def test_a_comparison_says_in_how_many_folds_each_fit_trained():
+    trained = np.array([[1, 0, 1, 1], [0, 0, 0, 0], [np.nan] * 4])
+    questions = [Question("training", (("good", "same"),))]
+    result = make(n_folds=4, trained=trained, questions=questions)
+    rows = [line.split() for line in str(result).splitlines()]
+    assert [row["trained"] for row in result.rows][:2] == [3, 0]
+    assert np.isnan(result.rows[2]["trained"])
+    assert [row["trained"] for row in result.fold_rows[:4]] == [1, 0, 1, 1]
+    assert any(row[:2] == ["1", "good"] and "".join(row).count("3of4") for row in rows)
+    assert result.conclusions()[0].startswith("Whether the choice on held-out samples, which did not always train, ")
+    always = make(n_folds=4, trained=np.ones((3, 4)), questions=questions)
+    assert always.conclusions()[0].startswith("Whether training helped ")
 
 
 def test_scores_of_a_metric():
@@ -255,7 +269,7 @@ def test_latex_escapes_what_has_a_meaning():
     assert r"-{}-out a\_b \& \textless{}c\textgreater{} \#1 50\% x" in command
     table = text[text.index("\\begin{tabular}") : text.index("\\end{tabular}")]
     bare = [re.sub(r"\\[&]", "", line).count("&") for line in table.splitlines() if line.endswith("\\\\")]
-    assert bare == [6] * 4  # seven columns in the header and three rows
+    assert bare == [7] * 4  # eight columns in the header and three rows
     assert text.count("\\begin{tabular}") == text.count("\\end{tabular}") == 3
 
 

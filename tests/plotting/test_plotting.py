@@ -196,6 +196,17 @@ def test_the_history_without_training_is_one_point():
     assert line.get_ydata().tolist() == model.history_["cost"].tolist()
 
 
+def test_the_history_of_a_choice_without_training_shows_what_was_compared():
+    X, y = make_syn1(n_per_class=20, random_state=0)
+    model = RiemannianLVQ(random_state=0).fit(X, y)
+    assert not model.choice_.trains  # the class means of these data are hard to beat
+    axes = plot_history(model)
+    drawn = [[bar.get_height() for bar in ax.patches] for ax in axes]
+    assert drawn == [[one.loss for one in model.choice_.tried], [one.error for one in model.choice_.tried], []]
+    assert [text.get_text() for text in axes[1].get_xticklabels()] == [one.name for one in model.choice_.tried]
+    assert axes[2].texts[0].get_text() == f"no epoch was trained: chose {model.choice_.chosen!r}"
+
+
 def test_history_refuses_what_it_can_not_draw(fitted):
     with pytest.raises(NotFittedError):
         plot_history(RiemannianLVQ())
