@@ -156,8 +156,9 @@ class Comparison:
         """One dict per estimator: its name, ``<metric>_mean``, ``<metric>_std``, sigma2, trained, and seconds.
 
         The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
-        trained is the number of folds in which ``fit`` trained, and NaN if the estimator has no ``choice_``. Seconds are medians, because the first fit of a process can take long: it compiles and loads code. If
-        ``settings`` were given, they are the last entry.
+        trained is the number of folds in which ``fit`` trained, and NaN if the estimator has no ``choice_``. Seconds
+        are medians, because the first fit of a process can take long: it compiles and loads code. If ``settings`` were
+        given, they are the last entry.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)

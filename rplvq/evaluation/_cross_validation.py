@@ -137,7 +137,7 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 def run_fold(
     name: str, estimator: Any, data: Any, number: int, fold: Fold, seed: int | None, scorers: dict[str, Scorer]
 ) -> list[float]:
-    """Fit a clone of an estimator in one fold; return its scores, seconds of fit and predict, sigma2, and if it trained.
+    """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
     every ``random_state``. The last two are NaN for an estimator

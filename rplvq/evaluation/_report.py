@@ -82,7 +82,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_folds: int) -> Table:
-    """Return one row per estimator: number, name, ``mean +- std`` of each metric, folds with training, sigma2, seconds."""
+    """Return one row per estimator: number, name, ``mean +- std`` of each metric, folds that trained, sigma2, times."""
     cells = []
     for number, row in enumerate(rows, start=1):
         scores = [mean_and_deviation(row, m, "+-", digits=4) for m in metrics]
