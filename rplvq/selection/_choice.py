@@ -14,20 +14,20 @@ from rplvq.parts import library_part
 from rplvq.protocols import Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
 from rplvq.selection._candidates import Candidate, candidates_of, make_folds
-from rplvq.selection._folds import deal_folds
+from rplvq.selection._folds import FOLDS, deal_folds
 from rplvq.selection._held_out import HeldOut
 from rplvq.selection._race import Race, difference, race
 from rplvq.training import Trainer
 
-MOST_TRIED = 2000
-"""Largest number of samples that the trials use. More hardly change the choice, and the fit takes them all."""
 TRIAL_EPOCHS = 4
 """Number of epochs of a trial, which has the same amount of training as the fit. With a step size of the user, it has
 half of the epochs.
 
 With 3, 5 and 10 epochs the choices were equally good: mean accuracies of 0.783 on 46 problems (Log-Euclidean)."""
 MOST_VISITS = 100_000
-"""Number of visits of samples after which a fit needs no further epochs, as long as it has :data:`FEWEST_EPOCHS`."""
+"""Number of visits of samples after which a fit needs no further epochs, as long as it has :data:`FEWEST_EPOCHS`.
+
+The trials of all folds together have as many visits at most."""
 FEWEST_EPOCHS = 5
 """Smallest number of epochs to which a fit of many samples is shortened."""
 
@@ -132,7 +132,7 @@ def choose(
     part = samples if rows is None else samples.subset(rows)
     is_asked = "discriminant" in rule.candidates and trainer.max_epochs > 0 and not must_train
     start, discriminant = _discriminant(trainer, prototypes, part, evidence) if is_asked else (None, prototypes)
-    candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train)
+    candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train, is_part=rows is not None)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
     found = _raced(trainer, prototypes, evidence, part, candidates, seed) if is_open else None
@@ -151,9 +151,10 @@ def _tried_rows(samples: Samples, rng: np.random.Generator) -> tuple[Any, int]:
     """Return sorted indices of the samples that the trials use, None for all, and the seed of the trials."""
     drawn = copy.deepcopy(rng)
     seed = int(drawn.integers(2**31))
-    if len(samples) <= MOST_TRIED:
+    most = MOST_VISITS // (TRIAL_EPOCHS * (FOLDS - 1))
+    if len(samples) <= most:
         return None, seed
-    return np.sort(drawn.choice(len(samples), MOST_TRIED, replace=False)), seed
+    return np.sort(drawn.choice(len(samples), most, replace=False)), seed
 
 
 def _discriminant(
@@ -184,7 +185,8 @@ def _raced(
     folds = make_folds(trainer, samples, prototypes, evidence.labels, dealt, seed)
     default = cast(Schedule, candidates[0].sigma2)
     first = [(one.sigma2 or default)(0, trainer.max_epochs) for one in candidates]
-    return race(trainer.cost, folds, candidates, first, len(dealt), _trial_epochs(trainer))
+    is_part = len(samples) < len(evidence.sqdist)
+    return race(trainer.cost, folds, candidates, first, len(dealt), _trial_epochs(trainer), is_part=is_part)
 
 
 def _trial_epochs(trainer: Trainer) -> int:

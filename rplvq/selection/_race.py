@@ -23,6 +23,10 @@ CLEAR = 2.0
 
 On 46 problems under the affine-invariant metric z of 1.5, 2 and 2.25 gave mean accuracies of 0.786, 0.785 and 0.784,
 and the largest mean loss against the class means was 0.006, 0.001 and 0.001."""
+CLEAR_STILL = 1.0
+"""The same for a candidate without training against the initial prototypes: a closed form does not go astray.
+
+With 2 instead of 1 the mean accuracy on 49 problems under two metrics is 0.004 lower; with neither is one worse."""
 MIN_HELD_OUT = 10
 """Smallest number of held-out samples by which anything is chosen: fewer have no usable standard error."""
 
@@ -99,7 +103,8 @@ def improves(one: Score, initial: Score, strictness: float, held: Samples) -> bo
     data training lowers the loss only.
     """
     fewer, _ = difference(initial.wrong, one.wrong, held)
-    return fewer > 0 and is_ahead(one, initial, CLEAR * strictness, held)
+    times = CLEAR if one.candidate.trains else CLEAR_STILL
+    return fewer > 0 and is_ahead(one, initial, times * strictness, held)
 
 
 def race(
@@ -109,11 +114,13 @@ def race(
     sigma2: Sequence[float],
     n_folds: int,
     n_epochs: int,
+    *,
+    is_part: bool = False,
 ) -> Race | None:
     """Judge the candidates on one fold after the other, until one is left; None if too few samples are held out.
 
     ``sigma2`` has the first value of each candidate, ``n_folds`` is the number of folds if all are needed, and
-    ``n_epochs`` that of a trial.
+    ``n_epochs`` that of a trial. ``is_part`` says that the fit has many more samples than the folds.
     """
     scores: dict[int, Score] = {}
     running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
@@ -129,7 +136,8 @@ def race(
             break  # one that does not train is judged by all folds, which is fast and calibrates it better
     if held is None or len(held) < MIN_HELD_OUT or len(np.unique(held.classes)) < 2:
         return None
-    return Race(tuple(scores[i] for i in range(len(candidates))), winner_of(scores, running, held), held, labels)
+    winner = winner_of(scores, running, held, is_part=is_part)
+    return Race(tuple(scores[i] for i in range(len(candidates))), winner, held, labels)
 
 
 def judged(
@@ -193,10 +201,18 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
     return [i for i in running if not falls_out(i)]
 
 
-def winner_of(scores: dict[int, Score], running: Sequence[int], held: Samples) -> int:
-    """Return the candidate with the lowest loss among those that improve on the initial prototypes, else these."""
+def winner_of(scores: dict[int, Score], running: Sequence[int], held: Samples, *, is_part: bool = False) -> int:
+    """Return the candidate with the lowest loss among those that improve on the initial prototypes, else these.
+
+    If the fit has many more samples than the folds, candidates that train and are still in the race take precedence:
+    more samples improve them further, and prototypes without training hardly. (On 20,000 samples of SynII training ends
+    at an accuracy of 0.987 and the discriminant at 0.982, but they are level on a part of them.)
+    """
     initial = next((i for i in running if scores[i].candidate.is_initial), None)
     if initial is None or len(running) == 1:
         return leader_of(scores, running, held)
     better = [i for i in running if i != initial and improves(scores[i], scores[initial], 1.0, held)]
+    trained = [i for i in better if scores[i].candidate.trains]
+    if is_part and trained:
+        return leader_of(scores, trained, held)
     return leader_of(scores, better, held) if better else initial

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,15 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from pyriemann.tangentspace import TangentSpace
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from rplvq import RiemannianLVQ
-from rplvq.datasets import load_digits_covariances
+from rplvq.datasets import load_digits_covariances, make_syn2
 from tests.benchmarks import cold_start, metrics, predict, threads, training_epoch
 from tests.benchmarks.machine import compile_at_once, machine
 
 FITTED = 300
 """Number of samples of the fits with default settings."""
+MANY = 20_000
+"""Number of samples of the largest fit."""
 SIZES = (2, 3, 5, 8, 10, 16, 22, 32)
 
 
@@ -68,19 +73,50 @@ def some(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X[rows], y[rows]
 
 
-def default_fits(repeats: int) -> Iterator[Row]:
+def tangent_space() -> Pipeline:
+    """Return the baseline of the fits: logistic regression in the tangent space."""
+    return make_pipeline(TangentSpace(), LogisticRegression(max_iter=1000))
+
+
+def default_fits(repeats: int, limit: float = 3.0, note: str = "") -> Iterator[Row]:
     """Compare the fit with default settings with logistic regression in the tangent space."""
     problems = {"SynI, n = 10": training_epoch.syn1, "EEG, n = 22": training_epoch.eeg}
     problems |= {"ETH-80, n = 5": training_epoch.eth80, "random, n = 3": lambda: metrics.matrices(3, FITTED)}
     for name, load in problems.items():
         X, y = some(*load())
-        tangent = make_pipeline(TangentSpace(), LogisticRegression(max_iter=1000))
+        tangent = tangent_space()
         found = ratio(
             lambda: RiemannianLVQ(random_state=0).fit(X, y),  # noqa: B023
             lambda: tangent.fit(X, y),  # noqa: B023
             repeats,
         )
-        yield Row("default fit", f"{name}, over tangent space and logistic regression", "times", found, 5.0)
+        yield Row("default fit", f"{name}{note}, over tangent space and logistic regression", "times", found, limit)
+
+
+def large_fit(repeats: int) -> Iterator[Row]:
+    """Compare the fit of 20,000 samples with logistic regression in the tangent space, in time and in accuracy."""
+    X, y = make_syn2(n_per_class=(MANY + MANY // 4) // 4, random_state=0)
+    rows = np.random.default_rng(0).permutation(len(X))
+    train = rows[:MANY]
+    test = rows[MANY:]
+    model = RiemannianLVQ(random_state=0)
+    tangent = tangent_space()
+    found = ratio(lambda: model.fit(X[train], y[train]), lambda: tangent.fit(X[train], y[train]), max(repeats // 2, 1))
+    what = "SynII, n = 10, 20,000 samples"
+    yield Row("default fit", f"{what}, over tangent space and logistic regression", "times", found, 3.0)
+    gain = model.score(X[test], y[test]) - tangent.score(X[test], y[test])
+    what = f"accuracy of {what}, above tangent space and logistic regression"
+    yield Row("default fit", what, "difference", gain, -0.002, at_most=False)
+
+
+def plain_fits(repeats: int) -> Iterator[Row]:
+    """Compare the fits without compiled steps, in a process of their own."""
+    command = [sys.executable, __file__, "--plain", "--repeats", str(repeats)]
+    lines = subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, check=True, capture_output=True).stdout
+    for line in lines.decode().splitlines():
+        row = json.loads(line)
+        row.pop("met")
+        yield Row(**row)
 
 
 def steps(repeats: int) -> Iterator[Row]:
@@ -147,10 +183,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=5, help="turns")
     parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--plain", action="store_true", help="only the default fits, as they are without numba")
     arguments = parser.parse_args()
     compile_at_once()
     rows = []
-    for part in (steps, default_fits, predictions, all_metrics, processes):
+    parts = (steps, default_fits, large_fit, plain_fits, predictions, all_metrics, processes)
+    if arguments.plain:
+        parts = (lambda repeats: default_fits(repeats, 8.0, " without numba"),)
+    for part in parts:
         for row in part(arguments.repeats):
             rows.append(row.record())
             print(json.dumps(rows[-1]), flush=True)

@@ -333,9 +333,9 @@ def test_what_a_command_finds_is_shown_without_seconds():
     result = rplvq.compare(X[:200], y[:200], ["riemann"], cv=3, random_state=0)
     shown = load("included").excerpt(result.to_markdown())
     scores, differences, conclusion = shown.split("\n\n")
-    assert scores.splitlines()[0] == "|  | estimator | accuracy | kappa | sigma2 |"
+    assert scores.splitlines()[0] == "|  | estimator | accuracy | kappa | trained | sigma2 |"
     assert len(scores.splitlines()) == 4
-    assert all(line.count("|") == 6 for line in scores.splitlines())
+    assert all(line.count("|") == 7 for line in scores.splitlines())
     assert differences.startswith("| question | first | second |")
     (sentence,) = result.conclusions()
     assert conclusion == f"> {sentence}".replace("_", "\\_").replace("<", "&lt;")

@@ -41,10 +41,10 @@ from rplvq.costs import FlatGaussian, SpreadRSLVQ
 from rplvq.datasets import make_syn1, make_syn2
 from rplvq.manifolds import riemannian_mean
 from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
-from rplvq.selection import Choice, Tried, choose, enough_epochs
+from rplvq.selection import Choice, Tried, _choice, choose, enough_epochs
 from rplvq.selection._candidates import AMOUNT, make_folds
-from rplvq.selection._choice import FEWEST_EPOCHS, MOST_TRIED, MOST_VISITS, TRIAL_EPOCHS
-from rplvq.selection._folds import deal_folds
+from rplvq.selection._choice import FEWEST_EPOCHS, MOST_VISITS, TRIAL_EPOCHS
+from rplvq.selection._folds import FOLDS, deal_folds
 from rplvq.selection._race import MIN_HELD_OUT
 from tests.cases import EVERY
 from tests.problems import refuse, spd_classes, vector_classes
@@ -197,9 +197,12 @@ def test_the_means_of_folds_do_not_know_the_held_out_samples(manifold, spread):
             assert moved > 0.05 * manifold.sqdist(exact, own).mean() ** 0.5
 
 
-def test_many_samples_are_tried_by_a_part_of_them():
+def test_many_samples_are_tried_by_a_part_of_them(monkeypatch):
+    """All folds together visit as many samples in their trials as MOST_VISITS says, if each takes its largest part."""
+    monkeypatch.setattr(_choice, "MOST_VISITS", 6000)
+    most_tried = 6000 // (TRIAL_EPOCHS * (FOLDS - 1))
     rng = np.random.default_rng(0)
-    y = np.arange(2 * MOST_TRIED) % 2
+    y = np.arange(2 * most_tried) % 2
     samples = Samples(rng.normal(size=(len(y), 2)) + 4 * y[:, None], y)
     seen = []
 
@@ -209,7 +212,7 @@ def test_many_samples_are_tried_by_a_part_of_them():
 
     choice = plan_of(HeldOut([0.5, 1.0]), samples=samples, max_epochs=2, cost=counting)[0].choice
     n_folds = sum(one.n_folds for one in choice.tried)
-    assert sum(size for size in seen if size == 1) == n_folds * MOST_TRIED * 3 // 4 * min(2, TRIAL_EPOCHS)
+    assert sum(size for size in seen if size == 1) == n_folds * most_tried * 3 // 4 * min(2, TRIAL_EPOCHS)
 
 
 def test_prototypes_are_made_for_the_folds_that_are_tried_and_for_the_fit():

@@ -41,9 +41,9 @@ def names_left(*scores, share=0.5):
     return [found[i].candidate.name for i in still_running(found, list(found), held_out(), share)]
 
 
-def name_of_winner(*scores):
+def name_of_winner(*scores, is_part=False):
     found = dict(enumerate(scores))
-    return found[winner_among(found, list(found), held_out())].candidate.name
+    return found[winner_among(found, list(found), held_out(), is_part=is_part)].candidate.name
 
 
 # --- the loss
@@ -139,16 +139,18 @@ def test_one_is_ahead_by_a_number_of_standard_errors(gain, times, ahead):
 
 
 @pytest.mark.parametrize(
-    ("gain", "error", "wanted"),
+    ("name", "gain", "error", "wanted"),
     [
-        (0.21, 0.1, True),
-        (0.19, 0.1, False),  # below two standard errors
-        (0.21, 0.2, False),  # as many errors
-        (0.90, 0.3, False),  # more errors
-        (-0.50, 0.0, False),  # fewer errors, but a larger loss
+        ("value", 0.21, 0.1, True),
+        ("value", 0.19, 0.1, False),  # below two standard errors
+        ("discriminant", 0.11, 0.1, True),
+        ("discriminant", 0.09, 0.1, False),  # below one standard error
+        ("value", 0.21, 0.2, False),  # as many errors
+        ("discriminant", 0.21, 0.2, False),
+        ("value", 0.90, 0.3, False),  # more errors
+        ("value", -0.50, 0.0, False),  # fewer errors, but a larger loss
     ],
 )
-@pytest.mark.parametrize("name", ["value", "discriminant"])
 def test_the_initial_prototypes_stay_unless_both_loss_and_errors_are_lower(name, gain, error, wanted):
     one, initial = scored(name, BASE - gain + NOISE, error), scored("untrained", BASE, 0.2)
     assert improves(one, initial, 1.0, held_out()) == wanted
@@ -165,6 +167,14 @@ def test_the_lowest_loss_wins_among_those_that_improve():
     assert name_of_winner(low, high, initial) == "discriminant"
     assert name_of_winner(low, middle, high) == "value"  # nothing to improve on
     assert name_of_winner(low, initial) == "untrained"
+
+
+def test_of_many_samples_training_takes_precedence_if_it_improves():
+    initial, still = scored("untrained", BASE, 0.2), scored("discriminant", BASE - 0.5 + NOISE, 0.1)
+    trained = scored("value", BASE - 0.4 + NOISE, 0.1)
+    assert name_of_winner(still, trained, initial) == "discriminant"
+    assert name_of_winner(still, trained, initial, is_part=True) == "value"
+    assert name_of_winner(still, scored("value", BASE - 0.4 + NOISE, 0.2), initial, is_part=True) == "discriminant"
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 1.0])
