@@ -246,7 +246,7 @@ ADVICE_AXES = {
     4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n)",
 }
 ADVICE_RANK = (
-    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops what an average reference, ICA or "
+    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops what a reference, an ICA or "
     "interpolation has removed. Drop duplicated channels. Add a small relative ridge: "
     "rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
 )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rplvq.features._recordings import TrialTransformer, read_trials
+from rplvq.features._transformers import FeatureTransformer, read_trials
 from rplvq.features._trials import Shrinkage, trial_covariances
 from rplvq.parts import require_count
 from rplvq.protocols import Array
@@ -66,7 +66,7 @@ def filter_bank_covariances(
     """
     from scipy import signal  # slow to import, and needed here only
 
-    signals = read_trials(trials).signals
+    signals = read_trials(trials).values
     require_count("order", order, 1)
     if not 0 < sfreq < np.inf:
         raise ValueError(f"sfreq must be a positive number, got {sfreq!r}")
@@ -123,7 +123,7 @@ def augmented_covariances(
     array([[[ 1.5, -0.5],
             [-0.5,  1.5]]])
     """
-    signals = read_trials(trials).signals
+    signals = read_trials(trials).values
     require_count("order", order, 1)
     require_count("lag", lag, 1)
     length = signals.shape[2] - (order - 1) * lag
@@ -133,18 +133,13 @@ def augmented_covariances(
     return trial_covariances(np.concatenate(copies, axis=1), center=center, shrinkage=shrinkage)
 
 
-class FilterBankCovariances(TrialTransformer):
+class FilterBankCovariances(FeatureTransformer):
     """Transformer of trials to matrices per band: :func:`filter_bank_covariances` with its options as parameters.
 
     Parameters
     ----------
     sfreq, bands, order, zero_phase, center, shrinkage
-        As for :func:`filter_bank_covariances`.
-
-    Attributes
-    ----------
-    feature_names_in_, power_, n_features_in_
-        As for :class:`TrialCovariances`.
+        As for :func:`filter_bank_covariances`. The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------
@@ -180,18 +175,13 @@ class FilterBankCovariances(TrialTransformer):
         self.shrinkage = shrinkage
 
 
-class AugmentedCovariances(TrialTransformer):
+class AugmentedCovariances(FeatureTransformer):
     """Transformer of trials to augmented matrices: :func:`augmented_covariances` with its options as parameters.
 
     Parameters
     ----------
     order, lag, center, shrinkage
-        As for :func:`augmented_covariances`.
-
-    Attributes
-    ----------
-    feature_names_in_, power_, n_features_in_
-        As for :class:`TrialCovariances`.
+        As for :func:`augmented_covariances`. The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------

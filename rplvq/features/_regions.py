@@ -1,15 +1,16 @@
 """Covariance matrices of the pixels of images and of regions of images."""
 
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import MatrixTransformer, numbered_names, require_finite, single_blas_thread, unmasked
+from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unmasked
 from rplvq.exceptions import PointError
 from rplvq.features._covariances import effective_size, second_moments, shrunk, strength_of
 from rplvq.features._pixels import FeatureMap, evaluate, feature_map, pixel_names
+from rplvq.features._transformers import FeatureTransformer, Signals
 from rplvq.protocols import Array
 
 Features: TypeAlias = Literal["auto", "grey5", "rgb9"] | FeatureMap
@@ -131,8 +132,15 @@ def _check_pixels(pixels: Array, index: int) -> None:
         )
 
 
-class RegionCovariances(MatrixTransformer):
-    """Transformer of images to covariance descriptors: :func:`region_covariances` with its options as parameters.
+def _read_images(images: Any) -> Signals:
+    """Return checked images with the mean square of each value of a pixel: one of grey images, three of RGB."""
+    array = _check_images(images)
+    squares = array.astype(float) ** 2
+    return Signals(array, squares.mean(axis=(0, 1, 2)) if array.ndim == 4 else squares.mean(keepdims=True).ravel())
+
+
+class RegionCovariances(FeatureTransformer):
+    """Transformer of images to descriptors: :func:`region_covariances` with its options as parameters.
 
     Parameters
     ----------
@@ -141,57 +149,27 @@ class RegionCovariances(MatrixTransformer):
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of values per pixel: 1 for grey images.
-    n_features_out_ : int
-        Size of the matrices.
+    n_features_in_, n_features_out_ : int
+        Number of values per pixel, and size of the matrices.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rplvq.features import RegionCovariances
-    >>> images = np.random.default_rng(0).integers(0, 256, size=(4, 16, 16), dtype=np.uint8)
-    >>> step = RegionCovariances(shrinkage=1e-6)
-    >>> step.fit_transform(images).shape
-    (4, 5, 5)
+    >>> step = RegionCovariances().fit(np.random.default_rng(0).integers(0, 256, size=(4, 16, 16)))
     >>> step.get_feature_names_out().tolist()
     ['x', 'y', 'I', 'abs Ix', 'abs Iy']
     """
 
+    _function = staticmethod(region_covariances)
+    _read = staticmethod(_read_images)
+
     def __init__(self, features: Features = "auto", *, shrinkage: float = 0.0) -> None:
         self.features = features
         self.shrinkage = shrinkage
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Check images X (N, h, w) or (N, h, w, channels) and the parameters."""
-        self.fit_transform(X, y)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Do fit and transform with images X; return the matrices (N, d, d)."""
-        images = _check_images(X)
-        matrices = region_covariances(images, **self.get_params(deep=False))
-        self.n_features_in_ = _values_per_pixel(images)
-        self.n_features_out_ = matrices.shape[1]
-        return matrices
-
-    def transform(self, X: Any) -> Array:
-        """Return the matrices (N, d, d) of images X; ValueError as for :func:`region_covariances`."""
-        check_is_fitted(self)
-        images = _check_images(X)
-        if _values_per_pixel(images) != self.n_features_in_:
-            raise ValueError(
-                f"X has {_values_per_pixel(images)} features, but RegionCovariances is expecting "
-                f"{self.n_features_in_} features as input: the values of a pixel"
-            )
-        return region_covariances(images, **self.get_params(deep=False))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features of a pixel, shape (d,)."""
         check_is_fitted(self)
         names = pixel_names(self.features, self.n_features_in_)
         return numbered_names(self, self.n_features_out_) if names is None else np.array(names, dtype=object)
-
-
-def _values_per_pixel(images: Array) -> int:
-    return images.shape[3] if images.ndim == 4 else 1

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rplvq.arrays import check_hermitian, single_blas_thread
 from rplvq.features._covariances import STRENGTHS, effective_size, second_moments, shrunk, strength_of
-from rplvq.features._recordings import TrialTransformer, read_trials
+from rplvq.features._transformers import FeatureTransformer, read_trials
 from rplvq.parts import by_plain_name
 from rplvq.protocols import Array
 
@@ -97,7 +97,7 @@ def trial_covariances(
     array([[[1.5, 0. ],
             [0. , 1. ]]])
     """
-    signals = read_trials(X).signals
+    signals = read_trials(X).values
     own, strength = _check_options(estimator, shrinkage)
     n_channels, n_samples = signals.shape[1:]
     if n_samples < 2:
@@ -144,10 +144,11 @@ def _warn_of_means(signals: Array) -> None:
     relative = signals / np.where(scale > 0, scale, 1.0)  # because squares of small units underflow
     power = np.mean(np.abs(relative) ** 2, axis=(0, 2))
     shares = np.mean(np.abs(relative.mean(axis=2)) ** 2, axis=0) / np.where(power > 0, power, 1.0)
-    if (shares > 0.5).any():
+    many = shares > max(0.5, 5 / signals.shape[2])  # by chance the mean of l values has 1 / l of their power
+    if many.any():
         worst = int(shares.argmax())
         warnings.warn(
-            f"the means over the trials carry most of the power in {np.sum(shares > 0.5)} of {len(shares)} channels "
+            f"the means over the trials carry most of the power in {np.sum(many)} of {len(shares)} channels "
             f"({100 * shares[worst]:.3g} % in channel {worst}), so the matrices tell offsets and not signals apart: "
             "pass center=True, or filter the recording",
             UserWarning,
@@ -155,7 +156,7 @@ def _warn_of_means(signals: Array) -> None:
         )
 
 
-class TrialCovariances(TrialTransformer):
+class TrialCovariances(FeatureTransformer):
     """Transformer of trials to covariance matrices: :func:`trial_covariances` with its options as parameters.
 
     Parameters
