@@ -88,7 +88,10 @@ def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[
     fewest = min(n_shared, most)
     size = fewest + bisect_left(range(fewest + 1, most + 1), True, key=is_singular)
     if size < (wanted or 1):
-        raise ValueError(f"the matrices in X share {size} of {n} directions: choose at most that many n_components")
+        raise ValueError(
+            f"the matrices in X share {size} of {n} directions, and {wanted or 1} must be shared: leave out "
+            "those of low rank, or choose fewer n_components"
+        )
     dropped = principal_basis(order[:, size:], spectra.lacking)
     missing = np.diagonal(congruence(spectra.lacking[None], dropped)[0]).real.clip(0.0, 1.0)
     return principal_basis(order[:, :size], spectra.power), dropped, missing

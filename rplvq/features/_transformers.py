@@ -12,7 +12,7 @@ from rplvq.protocols import Array
 
 UNITS = 4.5
 """Orders of magnitude between the power of signals and of those in fit that suggest another unit."""
-ADVICE = {2: "a single trial is passed as X[None]", 4: "trials of several bands have one step each: pass X[:, k]"}
+ADVICE = {4: "several bands have one step each: pass X[:, k]"}
 
 
 class Recording(Protocol):

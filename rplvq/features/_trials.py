@@ -108,7 +108,7 @@ def trial_covariances(
         _warn_of_means(signals)
     with single_blas_thread(effective_size(n_channels, n_samples)):
         if callable(own):
-            matrices = check_hermitian([own(trial) for trial in signals])
+            matrices = _of_user(own, signals)
         else:
             signals = _standardised(signals) if own else signals
             matrices = second_moments(signals, n_samples - 1)
@@ -130,6 +130,14 @@ def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
     strength = STRENGTHS.get(shrinkage) if isinstance(shrinkage, str) else None
     is_standard = estimator.lower().startswith("corr")
     return is_standard, strength or strength_of(shrinkage, " or 'ledoit_wolf' or 'oas'")
+
+
+def _of_user(estimator: Callable[[Array], npt.ArrayLike], signals: Array) -> Array:
+    """Return the matrices (N, d, d) of an estimator of the user; raise ValueError if it returns something else."""
+    try:
+        return check_hermitian([estimator(trial) for trial in signals])
+    except ValueError as error:
+        raise ValueError(f"estimator returned no symmetric matrices of one size: {error}") from error
 
 
 def _standardised(signals: Array) -> Array:
