@@ -65,13 +65,12 @@ class CommonSubspace(MatrixTransformer):
 
     Notes
     -----
-    V is orthogonal to the directions that any training sample lacks, if these are at most n - r directions. If samples
-    lack different ones, as after one ICA per subject, then r is the smallest rank of a sample, and V leaves out those
-    directions that the most samples lack. Where a sample would keep less than a hundredth of its smallest eigenvalue,
-    more are dropped. ``print(step)`` says what was dropped.
+    None of the samples lacks a direction of V, if that leaves r directions. If samples have lost different directions,
+    as after one ICA per subject, V leaves out those that the most samples lack, and as many of them that every sample
+    keeps at least a hundredth of its smallest positive eigenvalue. ``print(step)`` says what was dropped.
 
-    :meth:`transform` does not ask for power outside the subspace: a sample without an average reference is projected to
-    what it would be with one. It refuses samples that lack a direction of the subspace, because they are singular.
+    New samples may have power outside the subspace, which is dropped: without an average reference they are projected
+    to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
 
     Channels in different units should be brought to one scale before, because the tolerance compares their power.
 
@@ -107,11 +106,7 @@ class CommonSubspace(MatrixTransformer):
         y : None
             Ignored.
         sample_weight : array-like of shape (N,), optional
-            Weights of the samples in their mean power and in ``missing_``. Samples of weight 0 are ignored.
-
-        Returns
-        -------
-        self : CommonSubspace
+            Weights of the samples in their mean power. Samples of weight 0 are ignored.
 
         Raises
         ------
@@ -157,9 +152,8 @@ class CommonSubspace(MatrixTransformer):
         with single_blas_thread(matrix_size(X)):
             matrices = check_hermitian(stacked(X))
             validate_data(self, stacked(X), skip_check_array=True, reset=False)
-            projected = matrices
-            if self.n_components_ < self.n_features_in_:
-                projected = by_block(lambda part: congruence(part, self.components_), matrices)
+            is_whole = self.n_components_ == self.n_features_in_
+            projected = matrices if is_whole else by_block(lambda part: congruence(part, self.components_), matrices)
             try:
                 check_definite(projected, precision_of(X))
             except PointError as error:

@@ -33,13 +33,7 @@ class Signals(NamedTuple):
 
 
 def read_trials(X: Any) -> Signals:
-    """Return trials from an array-like, from Epochs, or from a list of Epochs, as cross-validation takes rows of them.
-
-    Raises
-    ------
-    ValueError
-        If X does not have three axes, has no trials or no channels, or has NaN or infinity.
-    """
+    """Return finite trials from an array-like, from Epochs, or from a list of Epochs, into which folds divide them."""
     items = X if isinstance(X, list) else [X]
     are_epochs = items and all(hasattr(item, "get_data") and hasattr(item, "ch_names") for item in items)
     recordings: list[Recording] = items if are_epochs else []
@@ -50,7 +44,8 @@ def read_trials(X: Any) -> Signals:
     require_finite(values)
     values = values.astype(complex if np.iscomplexobj(values) else float, copy=False)
     names = np.array(recordings[0].ch_names) if recordings else None
-    return Signals(values, np.mean(np.abs(values) ** 2, axis=(0, 2)), names)
+    with np.errstate(under="ignore"):
+        return Signals(values, np.mean(np.abs(values) ** 2, axis=(0, 2)), names)
 
 
 class FeatureTransformer(MatrixTransformer):

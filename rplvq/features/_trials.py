@@ -17,15 +17,9 @@ Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]
 """Weight of the scaled identity, or the name of its estimator."""
 Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], npt.ArrayLike]
 """Name of an estimator, or a function of one trial (n_channels, n_samples) that returns its matrix."""
-ESTIMATORS: dict[str, Any] = {
-    "scm": None,
-    "correlation": None,
-    "corr": None,
-    "lwf": "ledoit_wolf",
-    "ledoit_wolf": "ledoit_wolf",
-    "oas": "oas",
-}
-"""What the names of estimators, which are also those of pyRiemann, say about shrinkage."""
+PLAIN = ("scm", "correlation", "corr")
+ESTIMATORS = dict.fromkeys(PLAIN, 0.0) | {"lwf": "ledoit_wolf", "ledoit_wolf": "ledoit_wolf", "oas": "oas"}
+"""Names of estimators, which are also those of pyRiemann, and the shrinkage that they stand for."""
 
 
 def trial_covariances(
@@ -102,11 +96,11 @@ def trial_covariances(
     n_channels, n_samples = signals.shape[1:]
     if n_samples < 2:
         raise ValueError(f"X must hold at least 2 samples a trial for a covariance, got shape {signals.shape}")
-    if center:
-        signals = signals - signals.mean(axis=2, keepdims=True)
-    else:
-        _warn_of_means(signals)
     with single_blas_thread(effective_size(n_channels, n_samples)):
+        if center:
+            signals = signals - signals.mean(axis=2, keepdims=True)
+        else:
+            _warn_of_means(signals)
         if callable(own):
             matrices = _of_user(own, signals)
         else:
@@ -120,16 +114,13 @@ def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
     """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
     if callable(estimator):
         return estimator, strength_of(shrinkage, " with an estimator of your own")
-    if not isinstance(estimator, str):
-        raise ValueError(f"estimator must be one of {sorted(ESTIMATORS)} or a callable, got {estimator!r}")
-    implied = by_plain_name(estimator, ESTIMATORS, "estimator")
-    if implied is not None and not (isinstance(shrinkage, str) and shrinkage == implied):
-        if shrinkage != 0.0:
+    implied = by_plain_name(str(estimator), ESTIMATORS, "estimator")
+    if implied != 0.0:
+        if shrinkage not in (0.0, implied):
             raise ValueError(f"estimator={estimator!r} estimates the shrinkage: leave out shrinkage={shrinkage!r}")
         shrinkage = implied
     strength = STRENGTHS.get(shrinkage) if isinstance(shrinkage, str) else None
-    is_standard = estimator.lower().startswith("corr")
-    return is_standard, strength or strength_of(shrinkage, " or 'ledoit_wolf' or 'oas'")
+    return estimator.lower().startswith("corr"), strength or strength_of(shrinkage, " or 'ledoit_wolf' or 'oas'")
 
 
 def _of_user(estimator: Callable[[Array], npt.ArrayLike], signals: Array) -> Array:
@@ -177,9 +168,9 @@ class TrialCovariances(FeatureTransformer):
     feature_names_in_ : ndarray of str of shape (n_channels,)
         Names of the channels, if fit was given MNE's Epochs.
     power_ : ndarray of shape (n_channels,)
-        Mean square of each channel in fit. Trials in another unit are recognised by it.
-    n_features_in_ : int
-        Number of channels.
+        Mean square of each channel in fit, by which trials in another unit are recognised.
+    n_features_in_, n_features_out_ : int
+        Number of channels, and size of the matrices.
 
     Examples
     --------

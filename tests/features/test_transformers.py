@@ -76,7 +76,7 @@ def test_an_estimator_of_the_user():
     [
         ({"estimator": "oas", "shrinkage": 0.1}, "estimator='oas' estimates the shrinkage"),
         ({"estimator": "osa"}, "estimator='osa' is not known; did you mean 'oas'"),
-        ({"estimator": 3}, "estimator must be one of"),
+        ({"estimator": 3}, "estimator='3' is not known"),
         ({"estimator": np.cov, "shrinkage": "oas"}, "shrinkage must be a number in .* estimator of your own"),
         ({"estimator": lambda trial: trial}, "estimator returned no symmetric matrices"),
         ({"shrinkage": 2}, "shrinkage must be a number"),
@@ -92,7 +92,9 @@ def test_bad_options_are_refused_in_fit(params, message):
 @pytest.mark.parametrize("unit", [1.0, 1e-6])
 def test_offsets_are_told(unit):
     X = unit * (TRIALS + np.array([[0.0], [5.0], [0.3]]) * RNG.normal(size=(20, 1, 1)))
-    message = r"means over the trials carry most of the power in (1 of 3|2 of 6) channels \(9\d.* in channel 1\).*center=True"
+    message = (
+        r"means over the trials carry most of the power in (1 of 3|2 of 6) channels \(9\d.* in channel 1\).*center=True"
+    )
     for call in (trial_covariances, TrialCovariances().fit, AugmentedCovariances(2).fit):
         with pytest.warns(UserWarning, match=message):
             call(X)
