@@ -186,7 +186,8 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
     is_coarse = precision > EPS
     if high < 0:
-        raise PointError(index, f"{kind}: its eigenvalues are from {low:.3g} to {high:.3g}. {ADVICE_SIGN}")
+        values = f"its smallest eigenvalue is {low:.3g} and its largest {high:.3g}"
+        raise PointError(index, f"{kind}: {values}, so the sign of X may be wrong: pass -X")
     raise PointError(
         index,
         f"{kind}: its smallest eigenvalue is {low:.3g}{share} "
@@ -246,8 +247,7 @@ ADVICE_AXES = {
     4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n)",
 }
 ADVICE_RANK = (
-    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops what a reference, an ICA or "
-    "interpolation has removed. Drop duplicated channels. Add a small relative ridge: "
-    "rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
+    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "
+    "reference, an ICA or interpolation has removed; or drop a reference channel, or one that is a linear combination of "
+    "others. Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
 )
-ADVICE_SIGN = "All of them are negative, so the sign of X may be wrong: pass -X"
