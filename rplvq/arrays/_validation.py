@@ -248,6 +248,6 @@ ADVICE_AXES = {
 }
 ADVICE_RANK = (
     "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "
-    "reference, an ICA or interpolation has removed; or drop a reference channel, or one that is a linear combination of "
-    "others. Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
+    "reference, an ICA or interpolation has removed; or drop a reference channel, or a linear combination of others. "
+    "Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
 )
