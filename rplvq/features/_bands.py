@@ -143,7 +143,6 @@ class FilterBankCovariances(FeatureTransformer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from rplvq import LogEuclidean, Product, RiemannianLVQ
     >>> from rplvq.features import FilterBankCovariances

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rplvq.arrays import adjoint, congruence, parts_of, principal_basis
+from rplvq.arrays import adjoint, by_block, congruence, parts_of, principal_basis
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
@@ -82,7 +82,8 @@ def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[
     order = np.hstack([principal_basis(vectors[:, :n_shared], spectra.power), vectors[:, n_shared:]])
 
     def is_singular(size: int) -> bool:
-        lowest = np.linalg.eigvalsh(congruence(matrices, order[:, :size]))[:, 0]
+        basis = order[:, :size]
+        lowest = by_block(lambda part: np.linalg.eigvalsh(congruence(part, basis))[:, 0], matrices)
         return bool((lowest < KEPT * spectra.smallest).any())
 
     fewest = min(n_shared, most)

@@ -72,7 +72,8 @@ class CommonSubspace(MatrixTransformer):
     New samples may have power outside the subspace, which is dropped: without an average reference they are projected
     to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
 
-    Channels in different units should be brought to one scale before, because the tolerance compares their power.
+    Channels in different units should be brought to one scale before, because the tolerance compares their power; a
+    UserWarning says so.
 
     Examples
     --------
@@ -113,11 +114,6 @@ class CommonSubspace(MatrixTransformer):
         ValueError
             If a parameter is invalid, if a matrix has NaN, infinity or a negative eigenvalue, or if the samples do not
             share n_components directions; nothing is changed then.
-
-        Warns
-        -----
-        UserWarning
-            If directions are dropped where standard deviations of channels differ by three orders of magnitude.
         """
         with single_blas_thread(matrix_size(X)):
             matrices = check_hermitian(stacked(X))
@@ -136,17 +132,9 @@ class CommonSubspace(MatrixTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Project matrices X (N, n, n).
+        """Return ``V^H X V`` (N, r, r) of matrices X (N, n, n), exactly Hermitian and in the units of X.
 
-        Returns
-        -------
-        ndarray of shape (N, r, r)
-            ``V^H X V``, exactly Hermitian, in the units of X.
-
-        Raises
-        ------
-        NotFittedError, ValueError
-            Before fit, or if a matrix is not Hermitian, of another size, or has no power in a direction of V.
+        ValueError if a matrix is not Hermitian, of another size, or has no power in a direction of V.
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):

@@ -1,7 +1,7 @@
 """Reads trials, from arrays and from MNE's Epochs, and makes transformers of the functions for trials and images."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -16,12 +16,10 @@ ADVICE = {4: "several bands have one step each: pass X[:, k]"}
 
 
 class Recording(Protocol):
-    """What is used of MNE's Epochs."""
+    """What is used of MNE's Epochs: the names of the channels, and the trials (n_trials, n_channels, n_times)."""
 
     ch_names: Sequence[str]
-
-    def get_data(self) -> Array:
-        """Return the trials (n_trials, n_channels, n_times)."""
+    get_data: Callable[[], Array]
 
 
 class Signals(NamedTuple):
@@ -72,23 +70,15 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: Any) -> Array:
-        """Return the matrices (N, ...) of signals or images X.
+        """Return the matrices (N, ...) of X; ValueError as for the function, or if the channels are not those of fit.
 
-        Raises
-        ------
-        NotFittedError, ValueError
-            Before fit, as for the function, or if the channels are not those of fit.
-
-        Warns
-        -----
-        UserWarning
-            If most channels have far more or less power than in fit, as in another unit.
+        A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """
         check_is_fitted(self)
         signals = self._read(X)
         if len(signals.power) != self.n_features_in_:
             names = f"{len(signals.power)} features, but {type(self).__name__} is expecting {self.n_features_in_}"
-            raise ValueError(f"X has {names} features as input: the channels must be those of fit")
+            raise ValueError(f"X has {names} features as input: pass the channels of fit")
         known = getattr(self, "feature_names_in_", None)
         if known is not None and signals.names is not None and signals.names.tolist() != known.tolist():
             names = f"channels {signals.names.tolist()}, but fit was given {known.tolist()}"
@@ -96,9 +86,7 @@ class FeatureTransformer(MatrixTransformer):
         there = (signals.power > 0) & (self.power_ > 0)
         orders = np.log10(signals.power[there]) - np.log10(self.power_[there])
         if there.any() and abs(typical := float(np.median(orders))) > UNITS:
-            advice = (
-                f"X has 1e{typical:+.0f} times the power of X in fit, as in another unit: bring all data to one unit"
-            )
+            advice = f"X has 1e{typical:+.0f} times the power of X in fit, as in another unit: bring both to one unit"
             warnings.warn(advice, UserWarning, stacklevel=2)
         matrices: Array = self._function(signals.values, **self.get_params(deep=False))
         return matrices
