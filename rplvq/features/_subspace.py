@@ -134,7 +134,7 @@ class CommonSubspace(MatrixTransformer):
     def transform(self, X: Any) -> Array:
         """Return ``V^H X V`` (N, r, r) of matrices X (N, n, n), exactly Hermitian and in the units of X.
 
-        ValueError if a matrix is not Hermitian, of another size, or has no power in a direction of V.
+        Raise ValueError if a matrix is not Hermitian, of another size, or has no power in a direction of V.
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
@@ -155,7 +155,10 @@ class CommonSubspace(MatrixTransformer):
             return projected
 
     def inverse_transform(self, X: Any) -> Array:
-        """Return matrices X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r."""
+        """Return matrices X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r.
+
+        Raise ValueError if they have another size or are not Hermitian.
+        """
         check_is_fitted(self)
         matrices = check_hermitian(stacked(X))
         if matrices.shape[1] != self.n_components_:

@@ -70,8 +70,9 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: Any) -> Array:
-        """Return the matrices (N, ...) of X; ValueError as for the function, or if the channels are not those of fit.
+        """Return the matrices (N, ...) of X.
 
+        Raise ValueError as the function does, or if the channels are not those of fit.
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """
         check_is_fitted(self)

@@ -201,7 +201,13 @@ class SPDProjection(MatrixTransformer):
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return ``spdprojection0`` and so on, one name for each row of a projected matrix."""
+        """Return ``spdprojection0`` and so on (p,), one name for each row of a projected matrix.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored, because each row depends on all channels.
+        """
         check_is_fitted(self)
         return numbered_names(self, self.components_.shape[1])
 
