@@ -244,7 +244,8 @@ ADVICE_TRIALS = (
 )
 ADVICE_AXES = {
     2: 'vectors, such as those of a tangent space, are classified by RiemannianLVQ("euclidean_vectors")',
-    4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n)",
+    4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n); "
+    "and Epochs need a first step, rplvq.TrialCovariances()",
 }
 ADVICE_RANK = (
     "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "

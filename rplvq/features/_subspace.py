@@ -72,8 +72,8 @@ class CommonSubspace(MatrixTransformer):
     New samples may have power outside the subspace, which is dropped: without an average reference they are projected
     to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
 
-    Channels in different units should be brought to one scale before, because the tolerance compares their power; a
-    UserWarning says so.
+    Channels in different units should be brought to one scale before, because the tolerance compares their power. A
+    UserWarning says so, and another if the samples share at most half of the directions that each of them has.
 
     Examples
     --------
@@ -124,6 +124,10 @@ class CommonSubspace(MatrixTransformer):
             components, dropped, missing = split_space(matrices[weights > 0], spectra, self._wanted(spectra.ranks))
             if len(missing) and (advice := mixed_units(np.diagonal(spectra.power).real)):
                 warnings.warn(f"directions were dropped by their power. {advice}", UserWarning, stacklevel=2)
+            if 2 * components.shape[1] <= (rank := spectra.ranks.min()) and self.n_components is None:
+                advice = "if they come from trials of few samples, a shrinkage such as 'oas' keeps all directions"
+                text = f"the samples have rank {rank} or more, and share {components.shape[1]} directions: {advice}"
+                warnings.warn(text, UserWarning, stacklevel=2)
             validate_data(self, stacked(X), skip_check_array=True)
             self.components_ = components
             self.dropped_ = dropped

@@ -192,6 +192,13 @@ def test_mixed_units_are_told():
         CommonSubspace(3).fit(X)
 
 
+def test_trials_of_few_samples_need_shrinkage():
+    trials = np.random.default_rng(0).normal(size=(200, 8, 6))
+    with pytest.warns(UserWarning, match="have rank 6 or more, and share . directions: .*'oas'"):
+        make_pipeline(TrialCovariances(), CommonSubspace()).fit(trials)
+    assert make_pipeline(TrialCovariances("oas"), CommonSubspace()).fit(trials)[1].n_components_ == 8
+
+
 def test_names_and_tables_in_pipelines():
     X = reduced(matrices(), REFERENCE)
     y = np.tile([0, 1], 6)

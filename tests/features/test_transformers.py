@@ -205,8 +205,9 @@ class TestEpochs:
         assert_array_equal(scores, cross_val_score(model, TRIALS, Y, cv=4))
 
     def test_the_classifier_says_what_to_do_with_them(self, epochs):
-        with pytest.raises(ValueError, match="TrialCovariances"):
-            RiemannianLVQ().fit(epochs, Y)
+        for X in (epochs, list(epochs), [epochs[i] for i in range(20)]):
+            with pytest.raises(ValueError, match="TrialCovariances"):
+                RiemannianLVQ().fit(X, Y)
 
     def test_the_rank_of_mne(self, epochs):
         mne = pytest.importorskip("mne")
