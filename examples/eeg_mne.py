@@ -77,7 +77,7 @@ epochs.filter(8, 30, verbose=False).crop(0.5, 3.0)
 print(f"{len(epochs)} {'recorded' if path.is_file() else 'simulated'} trials in {len(np.unique(run))} runs")
 
 # %% Covariances, and the accuracy in runs that were left out, with the default settings
-X = trial_covariances(epochs.get_data(copy=False))
+X = trial_covariances(epochs)
 methods = {"class means (MDM)": RiemannianLVQ(max_epochs=0), "rplvq, default": RiemannianLVQ(random_state=0)}
 if find_spec("pyriemann"):
     from pyriemann.tangentspace import TangentSpace

@@ -10,9 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
-from rplvq import RiemannianLVQ
+from rplvq import RiemannianLVQ, TrialCovariances
 from rplvq.features import trial_covariances
 from rplvq.plotting import plot_ellipses, plot_spectra
 
@@ -36,7 +35,7 @@ mixing = np.eye(8) + rng.normal(scale=0.35, size=(8, 8))
 trials = mixing @ sources  # (240, 8, 256), microvolts
 
 # %% The covariances are part of the pipeline, so that training never sees a test trial
-to_covariance = FunctionTransformer(trial_covariances, kw_args={"shrinkage": "ledoit_wolf"})
+to_covariance = TrialCovariances(shrinkage="ledoit_wolf")
 folds = StratifiedKFold(10, shuffle=True, random_state=0)
 models = {"class means (MDM)": RiemannianLVQ(max_epochs=0), "default": RiemannianLVQ(random_state=0)}
 for name, model in models.items():

@@ -6,6 +6,7 @@ from rplvq import _start  # noqa: F401  (first, because it answers Ctrl-C during
 from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import compare
+from rplvq.features import CommonSubspace, TrialCovariances
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans
 from rplvq.inspection import RejectOption, explain
 from rplvq.io import Checkpoint, load_model
@@ -28,11 +29,11 @@ from rplvq.training import EarlyStopping, Grow, Prune, Trainer
 
 __all__ = [
     "GLVQ", "PLVQ", "RSLVQ", "AdaptiveStep", "AffineInvariant", "Annealed", "BuresWasserstein", "Checkpoint",
-    "ClassKMeans", "ClassMeans", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors",
+    "ClassKMeans", "ClassMeans", "CommonSubspace", "Constant", "DiscriminantMeans", "EarlyStopping", "EuclideanVectors",
     "FromPymanopt", "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean",
     "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability",
     "RiemannianLVQ", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
-    "TransferClassifier", "compare", "explain", "load_model",
+    "TransferClassifier", "TrialCovariances", "compare", "explain", "load_model",
 ]  # fmt: skip
 
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.preprocessing import FunctionTransformer
-
 from rplvq import Product, RiemannianLVQ, TangentSpace
-from rplvq.features import augmented_covariances, filter_bank_covariances
+from rplvq.features import AugmentedCovariances, FilterBankCovariances
 
 __all__ = ["augmented_step", "filter_bank_classifier", "filter_bank_step"]
 
 
-def augmented_step(**options: Any) -> FunctionTransformer:
-    """Return a transformer of trials by :func:`rplvq.features.augmented_covariances` with these options."""
-    return FunctionTransformer(augmented_covariances, kw_args=options)
+def augmented_step(**options: Any) -> AugmentedCovariances:
+    """Return the transformer of trials to augmented covariances with these options."""
+    return AugmentedCovariances(**options)
 
 
-def filter_bank_step(*, sfreq: float, bands: Sequence[Sequence[float]], **options: Any) -> FunctionTransformer:
-    """Return a transformer of trials by :func:`rplvq.features.filter_bank_covariances` with these options."""
-    return FunctionTransformer(filter_bank_covariances, kw_args={"sfreq": sfreq, "bands": bands} | options)
+def filter_bank_step(*, sfreq: float, bands: Sequence[Sequence[float]], **options: Any) -> FilterBankCovariances:
+    """Return the transformer of trials to covariances per band with these options."""
+    return FilterBankCovariances(sfreq, [(low, high) for low, high in bands], **options)
 
 
 def filter_bank_classifier(*, n_bands: int, **parameters: Any) -> RiemannianLVQ:

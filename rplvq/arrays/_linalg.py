@@ -23,6 +23,17 @@ def congruence(matrices: Array, basis: Array) -> Array:
     return hermitian_part(adjoint(basis) @ matrices @ basis)
 
 
+def principal_basis(filters: Array, center: Array) -> Array:
+    """Return an orthonormal basis (n, p) of the span of filters (n, p), in which the matrix ``center`` is diagonal.
+
+    Its entries there descend, and the largest entry of each column of the basis is positive.
+    """
+    basis = np.linalg.qr(filters)[0]
+    basis = basis @ np.linalg.eigh(congruence(center[None], basis)[0])[1][:, ::-1]
+    largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
+    return np.asarray(basis * (np.abs(largest) / largest))
+
+
 def squared_roots(roots: Array) -> Array:
     """Return ``R R^H`` for roots (..., n, n), exactly Hermitian."""
     return hermitian_part(roots @ adjoint(roots))

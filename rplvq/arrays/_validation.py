@@ -1,5 +1,6 @@
 """Checks of the matrices that users pass."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -53,9 +54,10 @@ def _rectangular(rows: Any) -> Array:
     return np.array(rows)
 
 
-def as_number_array(points: Any, ndim: int, what: str) -> Array:
+def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str] | None = None) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
+    ``advice`` says by another number of axes what such an array may be, and what can be done.
     A complex array without imaginary part becomes real. The input is never written to, and is copied only where its
     type demands it.
     """
@@ -70,13 +72,10 @@ def as_number_array(points: Any, ndim: int, what: str) -> Array:
         array = _rectangular(array.tolist())
     if array.dtype.kind not in "biufc":
         raise ValueError(f"X must hold numbers, got dtype {array.dtype}")
-    if array.ndim == ndim - 1:
-        raise ValueError(
-            f"X must have {ndim} axes, {what}, got shape {array.shape}: Reshape your data; a single "
-            "sample is passed as X[None]"
-        )
     if array.ndim != ndim:
-        raise ValueError(f"X must have {ndim} axes, {what}, got shape {array.shape}")
+        single = "Reshape your data; a single sample is passed as X[None]" if array.ndim == ndim - 1 else ""
+        steps = "; ".join(filter(None, [single, (advice or {}).get(array.ndim)]))
+        raise ValueError(f"X must have {ndim} axes, {what}, got shape {array.shape}{': ' if steps else ''}{steps}")
     if array.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={array.shape}) while a minimum of 1 is required")
     if np.iscomplexobj(array) and not array.imag.any():
@@ -111,10 +110,10 @@ def check_hermitian(points: Any) -> Array:
         If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate transpose by more
         than 1e-10 times its largest entry (32 eps times it for float32 and float16).
     """
-    array = as_number_array(points, 3, "(n_matrices, n, n)")
+    array = as_number_array(points, 3, "(n_matrices, n, n)", ADVICE_AXES)
     n_rows, n_columns = array.shape[1:]
     if n_rows != n_columns:
-        raise ValueError(f"X must hold square matrices, got shape {array.shape}: X[0] is not square")
+        raise ValueError(f"X must hold square matrices, got shape {array.shape}: X[0] is not square. {ADVICE_TRIALS}")
     if n_rows == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape={array.shape}) while a minimum of 1 is required")
     require_finite(array)
@@ -186,6 +185,9 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
     is_coarse = precision > EPS
+    if high < 0:
+        values = f"its smallest eigenvalue is {low:.3g} and its largest {high:.3g}"
+        raise PointError(index, f"{kind}: {values}, so the sign of X may be wrong: pass -X")
     raise PointError(
         index,
         f"{kind}: its smallest eigenvalue is {low:.3g}{share} "
@@ -236,8 +238,17 @@ ADVICE_PRECISION = (
     "The matrices have single or half precision (float32, float16), in which small eigenvalues are rounding: compute "
     "and pass them in float64. "
 )
+ADVICE_TRIALS = (
+    "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "
+    "make_pipeline(rplvq.TrialCovariances(), RiemannianLVQ())"
+)
+ADVICE_AXES = {
+    2: 'vectors, such as those of a tangent space, are classified by RiemannianLVQ("euclidean_vectors")',
+    4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n); "
+    "and Epochs need a first step, rplvq.TrialCovariances()",
+}
 ADVICE_RANK = (
-    "Restore the rank: drop a reference channel, or one that is a linear combination of others, or project the data to "
-    "fewer channels. Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for "
-    "each matrix."
+    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "
+    "reference, an ICA or interpolation has removed; or drop a reference channel, or a linear combination of others. "
+    "Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
 )

@@ -1,17 +1,15 @@
 """Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rplvq.arrays import as_number_array, require_finite
-from rplvq.features._covariances import trial_covariances
+from rplvq.features._transformers import FeatureTransformer, read_trials
+from rplvq.features._trials import Shrinkage, trial_covariances
 from rplvq.parts import require_count
 from rplvq.protocols import Array
-
-Shrinkage = float | Literal["ledoit_wolf", "oas"]
 
 
 def filter_bank_covariances(
@@ -31,8 +29,8 @@ def filter_bank_covariances(
     Parameters
     ----------
     trials : array-like of shape (N, n_channels, n_samples)
-        N trials, real or complex, in any unit u. Filters need some time to settle, so cut trials with a margin, or pass
-        filtered recordings.
+        N trials, real or complex, in any unit u, or MNE's Epochs. Filters need some time to settle, so cut trials with
+        a margin, or pass filtered recordings.
     sfreq : float
         Sampling frequency in Hz.
     bands : sequence of F (low, high)
@@ -65,21 +63,10 @@ def filter_bank_covariances(
     (2, 2, 1, 1)
     >>> (X[:, 0] > 10 * X[:, 1]).ravel()  # the power of the first trial is in the first band
     array([ True, False])
-
-    As the first step of a pipeline:
-
-    >>> from rplvq import LogEuclidean, Product, RiemannianLVQ
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import FunctionTransformer
-    >>> bank = {"sfreq": 128, "bands": [(8, 12), (16, 24)]}
-    >>> metric = Product([LogEuclidean(), LogEuclidean()])
-    >>> model = make_pipeline(FunctionTransformer(filter_bank_covariances, kw_args=bank), RiemannianLVQ(metric))
-    >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials)
-    array(['alpha', 'beta'], dtype='<U5')
     """
     from scipy import signal  # slow to import, and needed here only
 
-    signals = _checked(trials)
+    signals = read_trials(trials).values
     require_count("order", order, 1)
     if not 0 < sfreq < np.inf:
         raise ValueError(f"sfreq must be a positive number, got {sfreq!r}")
@@ -111,7 +98,7 @@ def augmented_covariances(
     Parameters
     ----------
     trials : array-like of shape (N, n_channels, n_samples)
-        N trials, real or complex, in any unit u.
+        N trials, real or complex, in any unit u, or MNE's Epochs.
     order : int, default=4
         Number of copies, of which the first has no delay; 1 gives :func:`trial_covariances`.
     lag : int, default=1
@@ -136,7 +123,7 @@ def augmented_covariances(
     array([[[ 1.5, -0.5],
             [-0.5,  1.5]]])
     """
-    signals = _checked(trials)
+    signals = read_trials(trials).values
     require_count("order", order, 1)
     require_count("lag", lag, 1)
     length = signals.shape[2] - (order - 1) * lag
@@ -146,7 +133,72 @@ def augmented_covariances(
     return trial_covariances(np.concatenate(copies, axis=1), center=center, shrinkage=shrinkage)
 
 
-def _checked(trials: npt.ArrayLike) -> Array:
-    signals = as_number_array(trials, 3, "(n_trials, n_channels, n_samples)")
-    require_finite(signals)
-    return signals
+class FilterBankCovariances(FeatureTransformer):
+    """Transformer of trials to matrices per band: :func:`filter_bank_covariances` with its options as parameters.
+
+    Parameters
+    ----------
+    sfreq, bands, order, zero_phase, center, shrinkage
+        As for :func:`filter_bank_covariances`. The attributes are those of :class:`TrialCovariances`.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import LogEuclidean, Product, RiemannianLVQ
+    >>> from rplvq.features import FilterBankCovariances
+    >>> time = np.arange(256) / 128
+    >>> trials = np.array([[np.sin(2 * np.pi * 10 * time)], [np.sin(2 * np.pi * 20 * time)]])
+    >>> bank = FilterBankCovariances(sfreq=128, bands=[(8, 12), (16, 24)])
+    >>> model = make_pipeline(bank, RiemannianLVQ(Product([LogEuclidean(), LogEuclidean()])))
+    >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials)
+    array(['alpha', 'beta'], dtype='<U5')
+    """
+
+    _function = staticmethod(filter_bank_covariances)
+
+    def __init__(
+        self,
+        sfreq: float,
+        bands: Sequence[tuple[float, float]],
+        *,
+        order: int = 4,
+        zero_phase: bool = True,
+        center: bool = False,
+        shrinkage: Shrinkage = 0.0,
+    ) -> None:
+        self.sfreq = sfreq
+        self.bands = bands
+        self.order = order
+        self.zero_phase = zero_phase
+        self.center = center
+        self.shrinkage = shrinkage
+
+
+class AugmentedCovariances(FeatureTransformer):
+    """Transformer of trials to augmented matrices: :func:`augmented_covariances` with its options as parameters.
+
+    Parameters
+    ----------
+    order, lag, center, shrinkage
+        As for :func:`augmented_covariances`. The attributes are those of :class:`TrialCovariances`.
+
+    Examples
+    --------
+    >>> from rplvq.features import AugmentedCovariances
+    >>> step = AugmentedCovariances(order=2).fit([[[1.0, -1.0, 1.0, 1.0], [0.0, 2.0, -1.0, 0.0]]])
+    >>> step.get_feature_names_out(["C3", "C4"]).tolist()
+    ['C3_lag0', 'C4_lag0', 'C3_lag1', 'C4_lag1']
+    """
+
+    _function = staticmethod(augmented_covariances)
+
+    def __init__(self, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0) -> None:
+        self.order = order
+        self.lag = lag
+        self.center = center
+        self.shrinkage = shrinkage
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the rows of a matrix: the channel and its delay in samples."""
+        names = super().get_feature_names_out(input_features)
+        return np.array([f"{name}_lag{copy * self.lag}" for copy in range(self.order) for name in names], dtype=object)

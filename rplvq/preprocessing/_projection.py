@@ -4,12 +4,13 @@ from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import (
+    MatrixTransformer,
     by_block,
     check_labels,
     congruence,
@@ -19,6 +20,8 @@ from rplvq.arrays import (
     invsqrtm,
     logm,
     matrix_size,
+    numbered_names,
+    principal_basis,
     single_blas_thread,
     sqrtm,
     stacked,
@@ -33,7 +36,7 @@ from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
 
-class SPDProjection(TransformerMixin, BaseEstimator):
+class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
     If X is the covariance of n channels x, then ``V^H X V`` is that of the p channels ``V^H x``. V minimises the mean
@@ -166,7 +169,7 @@ class SPDProjection(TransformerMixin, BaseEstimator):
             sigma2 = self._start_sigma2(means, samples, basis)
             target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
             basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
-            components, prototypes = _canonical(whitening @ basis, center), congruence(target.prototypes, coloring)
+            components, prototypes = principal_basis(whitening @ basis, center), congruence(target.prototypes, coloring)
             validate_data(self, stacked(X), skip_check_array=True)
             self.components_, self.prototypes_ = components, prototypes
             self.prototype_labels_ = classes[target.labels]
@@ -197,9 +200,19 @@ class SPDProjection(TransformerMixin, BaseEstimator):
         mapping, model = MethodMapping().add(caller="fit", callee="fit"), self.classifier or RiemannianLVQ()
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return ``spdprojection0`` and so on (p,), one name for each row of a projected matrix.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored, because each row depends on all channels.
+        """
+        check_is_fitted(self)
+        return numbered_names(self, self.components_.shape[1])
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
         tags.target_tags.required = True
         return tags
 
@@ -252,11 +265,3 @@ def _leading(means: Array, counts: Array, n_components: int) -> Array:
     logarithms = logm(means)
     scatter = np.tensordot(counts / counts.sum(), logarithms @ logarithms, 1)
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1][:, :n_components])
-
-
-def _canonical(filters: Array, center: Array) -> Array:
-    """Return the orthonormal basis (n, p) of a span in which the mean is diagonal and descending, with fixed signs."""
-    basis = np.linalg.qr(filters)[0]
-    basis = basis @ np.linalg.eigh(congruence(center[None], basis)[0])[1][:, ::-1]
-    largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
-    return np.asarray(basis * (np.abs(largest) / largest))

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
+from rplvq.arrays import MatrixTransformer, congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import require_count
 from rplvq.preprocessing._groups import read, require_groups
 from rplvq.protocols import Array
 
 
-class Recenter(TransformerMixin, BaseEstimator):
+class Recenter(MatrixTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
@@ -231,11 +229,6 @@ class Recenter(TransformerMixin, BaseEstimator):
                 for part in parts_of(members):
                     result[rows[part]] = congruence(members[part], whitening)
             return result
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
-        return tags
 
     def _check_parameters(self) -> None:
         if not 0 < self.tol < np.inf:

@@ -15,7 +15,6 @@ from pymanopt.manifolds import Sphere
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import (
     PLVQ,
@@ -39,7 +38,7 @@ from rplvq import (
     StepDecay,
     StepSize,
 )
-from rplvq.features import trial_covariances
+from rplvq.features import TrialCovariances
 from tests.problems import spd_classes, sphere_classes
 
 OTHER = {
@@ -334,14 +333,11 @@ def test_a_pipeline_from_signals_to_labels():
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2
     trials = rng.normal(size=(30, 4, 100)) * np.where(y[:, None, None] == np.arange(4)[:, None] % 2, 1e-5, 2e-5)
-    pipeline = make_pipeline(FunctionTransformer(trial_covariances), RiemannianLVQ(max_epochs=2, random_state=0))
+    pipeline = make_pipeline(TrialCovariances(), RiemannianLVQ(max_epochs=2, random_state=0))
     assert cross_val_score(pipeline, trials, y, cv=3).mean() > 0.95
     search = GridSearchCV(
         pipeline.set_params(riemannianlvq__sigma2=Annealed()),
-        {
-            "functiontransformer__kw_args": [{"shrinkage": 0.0}, {"shrinkage": "ledoit_wolf"}],
-            "riemannianlvq__sigma2__start": [0.5, 2.0],
-        },
+        {"trialcovariances__shrinkage": [0.0, "ledoit_wolf"], "riemannianlvq__sigma2__start": [0.5, 2.0]},
         cv=3,
         error_score="raise",
     ).fit(trials, y)

@@ -1,0 +1,205 @@
+"""CommonSubspace: the directions in which all samples have power, for matrices that have lost rank."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rplvq.arrays import (
+    MatrixTransformer,
+    adjoint,
+    by_block,
+    check_definite,
+    check_hermitian,
+    check_weights,
+    congruence,
+    matrix_size,
+    mixed_units,
+    numbered_names,
+    precision_of,
+    rank_tolerance,
+    single_blas_thread,
+    stacked,
+)
+from rplvq.exceptions import PointError
+from rplvq.features._shared import spectra_of, split_space
+from rplvq.parts import require_count
+from rplvq.protocols import Array
+
+
+class CommonSubspace(MatrixTransformer):
+    """Transformer ``X -> V^H X V`` whose orthonormal V (n, r) spans directions in which all samples have power.
+
+    An average reference, removed components of an ICA, Maxwell filters, interpolated and duplicated channels leave
+    covariance matrices without power in some directions. Such matrices have no logarithm, and distances between them
+    are infinite. This transformer drops these directions. If every sample has lost the same ones, all affine-invariant
+    distances are those of the signals that are left, whatever basis V is chosen. The projection on a common subspace of
+    subjects is that of Sabbagh et al. (2020, doi:10.1016/j.neuroimage.2020.116893).
+
+    Parameters
+    ----------
+    n_components : int, dict or None, default=None
+        Size r of the projected matrices. None keeps as many directions as all training samples share. A dict is the
+        rank by type of channel, as ``mne.compute_rank`` returns it, and r is the sum of its values. With fewer
+        directions than the samples share, those of the largest mean power are kept.
+    tol : float, default=1e-12
+        A direction is without power in a sample if its eigenvalue is at most this share of the largest one. The default
+        is MNE's, 1e-6 of the amplitude. Matrices in single or half precision have a tolerance of at least 1e-6.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n, r)
+        V. If nothing is dropped, it is the identity, and matrices pass unchanged. Otherwise the mean of the samples is
+        diagonal in this basis, and its entries descend. Filters w and patterns of the projected channels become
+        those of the channels by ``V @ w``.
+    dropped_ : ndarray of shape (n, n - r)
+        An orthonormal basis of the directions that are dropped.
+    missing_ : ndarray of shape (n - r,)
+        Share of the training samples that have no power in each direction of ``dropped_``; descending.
+    n_components_ : int
+        r.
+    n_features_in_ : int
+        n.
+
+    Notes
+    -----
+    None of the samples lacks a direction of V, if that leaves r directions. If samples have lost different directions,
+    as after one ICA per subject, V leaves out those that the most samples lack, and as many of them that every sample
+    keeps at least a hundredth of its smallest positive eigenvalue. ``print(step)`` says what was dropped.
+
+    New samples may have power outside the subspace, which is dropped: without an average reference they are projected
+    to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
+
+    Channels in different units should be brought to one scale before, because the tolerance compares their power. A
+    UserWarning says so, and another if the samples share at most half of the directions that each of them has.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import CommonSubspace, RiemannianLVQ, TrialCovariances
+    >>> rng = np.random.default_rng(0)
+    >>> trials, y = rng.normal(size=(40, 4, 100)), np.repeat(["rest", "move"], 20)
+    >>> trials[20:, 0] *= 2
+    >>> trials -= trials.mean(axis=1, keepdims=True)  # an average reference
+    >>> model = make_pipeline(TrialCovariances(), CommonSubspace(), RiemannianLVQ(max_epochs=0)).fit(trials, y)
+    >>> float(model.score(trials, y))
+    1.0
+    >>> print(model[1])
+    CommonSubspace keeps 3 of 4 directions; 100 % of the samples have no power in the 1 other(s)
+    >>> model[1].inverse_transform(model[-1].prototypes_).shape  # in the channels again
+    (2, 4, 4)
+    """
+
+    def __init__(self, n_components: int | Mapping[str, int] | None = None, *, tol: float = 1e-12) -> None:
+        self.n_components = n_components
+        self.tol = tol
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn V.
+
+        Parameters
+        ----------
+        X : array-like of shape (N, n, n)
+            Symmetric or Hermitian positive semidefinite matrices.
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (N,), optional
+            Weights of the samples in their mean power. Samples of weight 0 are ignored.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if a matrix has NaN, infinity or a negative eigenvalue, or if the samples do not
+            share n_components directions; nothing is changed then.
+        """
+        with single_blas_thread(matrix_size(X)):
+            matrices = check_hermitian(stacked(X))
+            weights = check_weights(sample_weight, len(matrices))
+            weights = np.ones(len(matrices)) if weights is None else weights
+            tol = max(self._check_tol(), rank_tolerance(matrices.shape[1], precision_of(X)))
+            spectra = spectra_of(matrices, weights, tol)
+            components, dropped, missing = split_space(matrices[weights > 0], spectra, self._wanted(spectra.ranks))
+            if len(missing) and (advice := mixed_units(np.diagonal(spectra.power).real)):
+                warnings.warn(f"directions were dropped by their power. {advice}", UserWarning, stacklevel=2)
+            if 2 * components.shape[1] <= (rank := spectra.ranks.min()) and self.n_components is None:
+                advice = "if they come from trials of few samples, a shrinkage such as 'oas' keeps all directions"
+                text = f"the samples have rank {rank} or more, and share {components.shape[1]} directions: {advice}"
+                warnings.warn(text, UserWarning, stacklevel=2)
+            validate_data(self, stacked(X), skip_check_array=True)
+            self.components_ = components
+            self.dropped_ = dropped
+            self.missing_ = missing
+            self.n_components_ = components.shape[1]
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return ``V^H X V`` (N, r, r) of matrices X (N, n, n), exactly Hermitian and in the units of X.
+
+        Raise ValueError if a matrix is not Hermitian, of another size, or has no power in a direction of V.
+        """
+        check_is_fitted(self)
+        with single_blas_thread(matrix_size(X)):
+            matrices = check_hermitian(stacked(X))
+            validate_data(self, stacked(X), skip_check_array=True, reset=False)
+            is_whole = self.n_components_ == self.n_features_in_
+            projected = matrices if is_whole else by_block(lambda part: congruence(part, self.components_), matrices)
+            try:
+                check_definite(projected, precision_of(X))
+            except PointError as error:
+                smallest = np.linalg.eigvalsh(projected[error.index])[0]
+                raise PointError(
+                    error.index,
+                    f"is not positive definite in the common subspace of {self.n_components_} directions: its smallest "
+                    f"eigenvalue there is {smallest:.3g}. It has lost a direction that the training samples have. Fit "
+                    "CommonSubspace with samples of its kind (its subject or montage), or lower n_components",
+                ) from None
+            return projected
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return matrices X (K, r, r), such as prototypes, in the n channels: ``V X V^H`` (K, n, n), of rank r.
+
+        Raise ValueError if they have another size or are not Hermitian.
+        """
+        check_is_fitted(self)
+        matrices = check_hermitian(stacked(X))
+        if matrices.shape[1] != self.n_components_:
+            raise ValueError(f"X must hold matrices of size {self.n_components_}, got shape {matrices.shape}")
+        return congruence(matrices, adjoint(self.components_))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the channels if nothing is dropped, else ``commonsubspace0`` and so on: (r,) objects."""
+        names = super().get_feature_names_out(input_features)
+        is_whole = self.n_components_ == self.n_features_in_
+        return np.asarray(names) if is_whole else numbered_names(self, self.n_components_)
+
+    def __str__(self) -> str:
+        """Say what was dropped, or return the parameters before fit."""
+        if not hasattr(self, "components_"):
+            return repr(self)
+        kept = f"{type(self).__name__} keeps {self.n_components_} of {self.n_features_in_} directions"
+        if not len(self.missing_):
+            return kept
+        low, high = (f"{100 * share:.3g} %" for share in (self.missing_[-1], self.missing_[0]))
+        shares = low if low == high else f"{low} to {high}"
+        return f"{kept}; {shares} of the samples have no power in the {len(self.missing_)} other(s)"
+
+    def _check_tol(self) -> float:
+        if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < 1:
+            raise ValueError(f"tol must be a number from 0 to below 1, got {self.tol!r}")
+        return float(self.tol)
+
+    def _wanted(self, ranks: Array) -> int | None:
+        """Return n_components as a number, or None; raise ValueError if a sample has fewer directions."""
+        wanted = self.n_components
+        if wanted is None:
+            return None
+        if isinstance(wanted, Mapping):
+            wanted = sum(wanted.values())
+        require_count("n_components", wanted, 1)
+        if (ranks < wanted).any():
+            index = int(ranks.argmin())
+            raise ValueError(f"n_components={wanted}, but X[{index}] has rank {ranks[index]}: choose at most that")
+        return wanted

@@ -1,0 +1,188 @@
+"""Covariance matrices of trials of multichannel time series."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rplvq.arrays import check_hermitian, single_blas_thread
+from rplvq.features._covariances import STRENGTHS, effective_size, second_moments, shrunk, strength_of
+from rplvq.features._transformers import FeatureTransformer, read_trials
+from rplvq.parts import by_plain_name
+from rplvq.protocols import Array
+
+Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]
+"""Weight of the scaled identity, or the name of its estimator."""
+Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], npt.ArrayLike]
+"""Name of an estimator, or a function of one trial (n_channels, n_samples) that returns its matrix."""
+PLAIN = ("scm", "correlation", "corr")
+ESTIMATORS = dict.fromkeys(PLAIN, 0.0) | {"lwf": "ledoit_wolf", "ledoit_wolf": "ledoit_wolf", "oas": "oas"}
+"""Names of estimators, which are also those of pyRiemann, and the shrinkage that they stand for."""
+
+
+def trial_covariances(
+    X: npt.ArrayLike, *, estimator: Estimator = "scm", center: bool = False, shrinkage: Shrinkage = 0.0
+) -> Array:
+    r"""Compute the covariance matrix of every trial of a multichannel time series.
+
+    Parameters
+    ----------
+    X : array-like of shape (N, n_channels, n_samples)
+        N trials, real or complex, in any unit u (EEG: volts or microvolts), or MNE's Epochs.
+    estimator : {"scm", "correlation", "lwf", "oas"} or callable, default="scm"
+        "scm" is the sample covariance below, and "correlation" that of channels which are divided by their standard
+        deviation in the trial. "lwf" and "oas" are the sample covariance with an estimated shrinkage, as pyRiemann
+        names them. A callable gets one trial (n_channels, n_samples) and returns its matrix.
+    center : bool, default=False
+        Whether to subtract each channel's mean over the trial. It is negligible for band-passed signals, and the paper
+        does not subtract it. Other recordings have offsets, which can be larger than the signals.
+    shrinkage : float in [0, 1], "ledoit_wolf" or "oas", default=0.0
+        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``, as in
+        :func:`sklearn.covariance.shrunk_covariance`. The names estimate s for each trial, for complex signals too:
+        "ledoit_wolf" as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does (Ledoit and Wolf 2004), and "oas" as
+        :func:`sklearn.covariance.oas` does (oracle approximating shrinkage, Chen et al. 2010). The latter assumes
+        that signals are Gaussian, and complex ones circular, as the analytic signals of :func:`scipy.signal.hilbert`.
+
+    Returns
+    -------
+    ndarray of shape (N, n_channels, n_channels)
+        ``C = E E^H / (n_samples - 1)`` of each trial E, in u^2; float64, or complex128 if X is complex.
+
+    Raises
+    ------
+    ValueError
+        If X does not have three axes, is empty or holds a value that is NaN or infinite, if shrinkage is outside
+        [0, 1], if trials have fewer than two samples, or if a callable returns no Hermitian matrices.
+
+    Warns
+    -----
+    UserWarning
+        If the means of a channel carry more than half of its power and ``center`` is False, or if shrinkage mixes
+        units, as for :func:`shrink`.
+
+    Notes
+    -----
+    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", use
+    ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of ``center``. The
+    shrinkage estimators of other libraries divide by ``n_samples``.
+
+    C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
+    channel is flat or if the channels have an average reference: :class:`CommonSubspace` drops the lost directions, and
+    a small shrinkage always repairs C.
+
+    References
+    ----------
+    O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
+    J. Multivariate Analysis 88, 2004. https://doi.org/10.1016/S0047-259X(03)00096-4
+
+    Y. Chen, A. Wiesel, Y. C. Eldar, A. O. Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE Trans.
+    Signal Processing 58, 2010. https://doi.org/10.1109/TSP.2010.2053029
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rplvq.features import trial_covariances
+    >>> trials = np.random.default_rng(0).standard_normal((6, 3, 500))
+    >>> trial_covariances(trials).shape
+    (6, 3, 3)
+    >>> trial_covariances([[[1.0, -1.0, 1.0], [1.0, 1.0, 0.0]]])
+    array([[[1.5, 0. ],
+            [0. , 1. ]]])
+    """
+    signals = read_trials(X).values
+    own, strength = _check_options(estimator, shrinkage)
+    n_channels, n_samples = signals.shape[1:]
+    if n_samples < 2:
+        raise ValueError(f"X must hold at least 2 samples a trial for a covariance, got shape {signals.shape}")
+    with single_blas_thread(effective_size(n_channels, n_samples)):
+        if center:
+            signals = signals - signals.mean(axis=2, keepdims=True)
+        else:
+            _warn_of_means(signals)
+        if callable(own):
+            matrices = _of_user(own, signals)
+        else:
+            if own:
+                deviations = np.sqrt(np.sum(np.abs(signals) ** 2, axis=2, keepdims=True) / (n_samples - 1))
+                signals = signals / np.where(deviations > 0, deviations, 1.0)
+            matrices = second_moments(signals, n_samples - 1)
+        shares = np.full(len(matrices), strength) if isinstance(strength, float) else strength(signals)
+    return shrunk(matrices, shares)
+
+
+def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
+    """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
+    if callable(estimator):
+        return estimator, strength_of(shrinkage, " with an estimator of your own")
+    implied = by_plain_name(str(estimator), ESTIMATORS, "estimator")
+    if implied != 0.0:
+        if shrinkage not in (0.0, implied):
+            raise ValueError(f"estimator={estimator!r} estimates the shrinkage: leave out shrinkage={shrinkage!r}")
+        shrinkage = implied
+    strength = STRENGTHS.get(shrinkage) if isinstance(shrinkage, str) else None
+    return estimator.lower().startswith("corr"), strength or strength_of(shrinkage, " or 'ledoit_wolf' or 'oas'")
+
+
+def _of_user(estimator: Callable[[Array], npt.ArrayLike], signals: Array) -> Array:
+    """Return the matrices (N, d, d) of an estimator of the user; raise ValueError if it returns something else."""
+    try:
+        return check_hermitian([estimator(trial) for trial in signals])
+    except ValueError as error:
+        raise ValueError(f"estimator returned no symmetric matrices of one size: {error}") from error
+
+
+def _warn_of_means(signals: Array) -> None:
+    """Warn if in signals (N, n, l) of some channel the means over the trials have more than half of the power."""
+    scale = np.abs(signals).max(axis=(0, 2), keepdims=True)
+    relative = signals / np.where(scale > 0, scale, 1.0)  # because squares of small units underflow
+    power = np.mean(np.abs(relative) ** 2, axis=(0, 2))
+    shares = np.mean(np.abs(relative.mean(axis=2)) ** 2, axis=0) / np.where(power > 0, power, 1.0)
+    many = shares > max(0.5, 5 / signals.shape[2])  # by chance the mean of l values has 1 / l of their power
+    if many.any():
+        worst = int(shares.argmax())
+        warnings.warn(
+            f"the means over the trials carry most of the power in {np.sum(many)} of {len(shares)} channels "
+            f"({100 * shares[worst]:.3g} % in channel {worst}), so the matrices tell offsets and not signals apart: "
+            "pass center=True, or filter the recording",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+class TrialCovariances(FeatureTransformer):
+    """Transformer of trials to covariance matrices: :func:`trial_covariances` with its options as parameters.
+
+    Parameters
+    ----------
+    estimator, center, shrinkage
+        As for :func:`trial_covariances`.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of str of shape (n_channels,)
+        Names of the channels, if fit was given MNE's Epochs.
+    power_ : ndarray of shape (n_channels,)
+        Mean square of each channel in fit, by which trials in another unit are recognised.
+    n_features_in_, n_features_out_ : int
+        Number of channels, and size of the matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import RiemannianLVQ, TrialCovariances
+    >>> trials = np.random.default_rng(0).standard_normal((40, 3, 60))
+    >>> trials[::2, 0] *= 3
+    >>> model = make_pipeline(TrialCovariances(), RiemannianLVQ()).set_params(trialcovariances__shrinkage="oas")
+    >>> float(model.fit(trials, np.tile(["left", "right"], 20)).score(trials, np.tile(["left", "right"], 20)))
+    1.0
+    """
+
+    _function = staticmethod(trial_covariances)
+
+    def __init__(self, estimator: Estimator = "scm", *, center: bool = False, shrinkage: Shrinkage = 0.0) -> None:
+        self.estimator = estimator
+        self.center = center
+        self.shrinkage = shrinkage
