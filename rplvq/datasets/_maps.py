@@ -147,7 +147,7 @@ def _judged(model: Any, block: Array, start: int, wanted: Sequence[str]) -> dict
     return result
 
 
-def _legend(classes: list[Any], names: Mapping[Any, str]) -> dict[str, tuple[int, ...]]:
+def _legend(classes: list[Any], names: Mapping[Any, str]) -> dict[str, tuple[int, int, int]]:
     """Return the colours of the codes of the map by their names: no data, the classes, and rejected pixels."""
     if len(classes) > 254:
         raise ValueError(f"a map of bytes holds at most 254 classes, but the model has {len(classes)}")
@@ -157,15 +157,15 @@ def _legend(classes: list[Any], names: Mapping[Any, str]) -> dict[str, tuple[int
     legend = {"no data": NO_DATA}
     for k, label in enumerate(classes):
         # Hues a golden section apart are distinct for any number of classes.
-        parts = colorsys.hsv_to_rgb((0.55 + 0.618034 * k) % 1, 0.75, (0.9, 0.6)[k % 2])
-        legend[str(names.get(label, label))] = tuple(round(255 * part) for part in parts)
+        red, green, blue = colorsys.hsv_to_rgb((0.55 + 0.618034 * k) % 1, 0.75, (0.9, 0.6)[k % 2])
+        legend[str(names.get(label, label))] = round(255 * red), round(255 * green), round(255 * blue)
     legend["rejected"] = REJECTED
     if len(legend) != len(classes) + 2:
         raise ValueError(f"names must give each class another name, got {list(legend)[1:-1]}")
     return legend
 
 
-def _write_legend(path: Path, legend: Mapping[str, tuple[int, ...]]) -> None:
+def _write_legend(path: Path, legend: Mapping[str, tuple[int, int, int]]) -> None:
     """Write the legend where GDAL looks for it: in the header of ENVI, or beside a GeoTIFF."""
     if path.suffix == ".tif":
         listed = "".join(f"<Category>{escape(name)}</Category>" for name in legend)

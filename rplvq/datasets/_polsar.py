@@ -57,6 +57,10 @@ class PolsarScene:
     A scattering matrix S becomes ``k k^H`` of its Pauli vector ``k = (S11 + S22, S11 - S22, S12 + S21) / sqrt(2)``, the
     coherency matrix T3 of a monostatic radar. It has rank one: ``looks`` and ``window`` must average at least three.
 
+    References
+    ----------
+    PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
+
     Examples
     --------
     >>> import tempfile
@@ -124,24 +128,12 @@ class PolsarScene:
         return np.where(known, means, 0)[first - above : max(first, last) - above]
 
     def blocks(self) -> Iterator[tuple[int, Array]]:
-        """Read the scene from top to bottom in blocks of bounded memory.
-
-        Yields
-        ------
-        int, ndarray
-            The first row of a block, and its matrices (rows, columns, n, n).
-        """
+        """Read the scene in blocks of bounded memory; each comes with its first row."""
         for rows in row_slices(self.shape[0], 64 * self.shape[1] * self.n**2):
             yield rows.start, self.read(rows.start, rows.stop)
 
     def georeference(self) -> dict[str, Any]:
-        """Return the place of the scene on earth; this needs rasterio.
-
-        Returns
-        -------
-        dict
-            "crs" and "transform" of the multi-looked scene, as rasterio takes them; empty if the files state none.
-        """
+        """Return "crs" and "transform" of the multi-looked scene for rasterio; empty if the files state none."""
         path = next(iter(self.planes.values()))
         if path.suffix == ".bin" and header_of(path) is None:
             return {}
@@ -194,15 +186,9 @@ def read_polsar(folder: str | os.PathLike[str]) -> Array:
 
     Notes
     -----
-    The numbers are not checked here; :func:`rplvq.features.boxcar` and the classifier do so. A single look is a
-    matrix of rank one, and rounding to float32 can make small eigenvalues negative. Average first. If the classifier
-    still refuses a pixel, :func:`rplvq.features.shrink` adds a little of the identity; it takes
-    ``scene.reshape(-1, n, n)``.
-
-    References
-    ----------
-    PolSARpro, the Polarimetric SAR Data Processing and Educational Tool of ESA.
-    https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
+    The numbers are not checked here; :func:`rplvq.features.boxcar` and the classifier do so. A single look has rank
+    one, and rounding to float32 can make small eigenvalues negative: average first. If the classifier still refuses a
+    pixel, :func:`rplvq.features.shrink` adds a little of the identity; it takes ``scene.reshape(-1, n, n)``.
 
     Examples
     --------
