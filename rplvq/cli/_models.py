@@ -15,7 +15,7 @@ from rplvq.arrays import accuracy
 from rplvq.cli._data import load_data, load_groups, load_samples
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
-from rplvq.datasets import PolsarScene, classify_scene, planes_in
+from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
 from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
 from rplvq.inspection import RejectOption
@@ -75,7 +75,7 @@ def predict(arguments: argparse.Namespace) -> None:
     option = RejectOption.load(arguments.model) if arguments.reject else None
     model = load_model(arguments.model) if option is None else option.estimator_
     model.set_params(n_jobs=arguments.jobs)
-    if planes_in(Path(arguments.data)):
+    if any(Path(arguments.data).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
         _predict_scene(option or model, arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:

@@ -6,16 +6,9 @@ read files that you have; :func:`classify_scene` writes a map beside them.
 
 from rplvq.datasets._digits import load_digits_covariances
 from rplvq.datasets._maps import classify_scene
-from rplvq.datasets._planes import planes_in
 from rplvq.datasets._polsar import PolsarScene, read_polsar
 from rplvq.datasets._synthetic import make_syn1, make_syn2, random_bases
 
 __all__ = [
-    "PolsarScene", "classify_scene", "load_digits_covariances", "make_syn1", "make_syn2", "planes_in", "random_bases",
-    "read_polsar",
+    "PolsarScene", "classify_scene", "load_digits_covariances", "make_syn1", "make_syn2", "random_bases", "read_polsar",
 ]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """List what users call, which is what completion shows; the other names are for rooms of the library."""
-    return [name for name in __all__ if name != "planes_in"]

@@ -107,7 +107,7 @@ def classify_scene(
                 files[""].write_colormap(1, dict(enumerate(legend.values())))
             for start, block in scene.blocks():
                 rows = (start, start + len(block)), (0, scene.shape[1])
-                for key, values in _judged(model, block, start, list(files)).items():
+                for key, values in _judged(model, block, start, bands).items():
                     files[key].write(values, window=rows)
         _write_legend(made, legend)
         for file in Path(beside).iterdir():
@@ -124,12 +124,11 @@ def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> Any
     return opened(path.with_stem(path.stem + key), "w", **profile)
 
 
-def _judged(model: Any, block: Array, start: int, wanted: Sequence[str]) -> dict[str, Array]:
+def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[str]]) -> dict[str, Array]:
     """Return the bands (n_bands, rows, columns) of a block of matrices whose first row is ``start`` in the scene."""
     known, classes = holds_data(block), np.asarray(model.classes_)
-    result = {"": np.zeros((1, *known.shape), "u1")}
-    for key in wanted[1:]:
-        result[key] = np.full((len(classes) if key == "_probabilities" else 1, *known.shape), np.nan, "f4")
+    result = {key: np.full((len(titles), *known.shape), np.nan, "f4") for key, titles in bands.items()}
+    result[""] = np.zeros((1, *known.shape), "u1")
     if not known.any():
         return result
     pixels = block[known]
@@ -140,9 +139,9 @@ def _judged(model: Any, block: Array, start: int, wanted: Sequence[str]) -> dict
         raise error.renamed("scene").at((start + row, column)) from None
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     result[""][0, known] = np.where(classes[places] == labels, places + 1, len(classes) + 1)
-    if "_probabilities" in wanted:
+    if "_probabilities" in bands:
         result["_probabilities"][:, known] = model.predict_proba(pixels).T
-    if "_novelty" in wanted:
+    if "_novelty" in bands:
         result["_novelty"][0, known] = model.score_samples(pixels)
     return result
 

@@ -12,22 +12,16 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-PLANE = re.compile(r"([CT])([1-4][1-4])(_real|_imag)?|s[12][12]")
-"""Names of planes without the suffix: of a Hermitian matrix, and of a scattering matrix."""
+PLANE = re.compile(r"([CT][1-4][1-4](_real|_imag)?|s[12][12])\.(bin|tif)")
+"""Files with an entry of a Hermitian matrix, or of a scattering matrix."""
 SCATTERING = ("s11", "s12", "s21", "s22")
-
-
-def planes_in(path: Path) -> list[Path]:
-    """Return the files in a folder whose names are those of planes."""
-    files = sorted(path.iterdir()) if path.is_dir() else []
-    return [file for file in files if file.suffix in (".bin", ".tif") and PLANE.fullmatch(file.stem)]
 
 
 def complete_planes(path: Path) -> dict[str, Path]:
     """Return all files of the scene in a folder, by names such as "T12_real"; an error names a missing one."""
     if not path.is_dir():
         raise FileNotFoundError(f"folder must be a folder such as T3 or C3 of PolSARpro, but {path} is none")
-    present = planes_in(path)
+    present = [file for file in sorted(path.glob("*.[bt]i[nf]")) if PLANE.fullmatch(file.name)]
     if not present:
         raise FileNotFoundError(
             f"{path} holds neither T11.bin nor C11.bin nor s11.bin: pass the folder T3 or C3 itself"
@@ -93,7 +87,7 @@ def opened(path: Path, mode: str = "r", **profile: Any) -> Iterator[Any]:
     try:
         rasterio, errors = (import_module(name) for name in ("rasterio", "rasterio.errors"))
     except ImportError as error:
-        raise ImportError(f"{path} needs rasterio: pip install 'rplvq[radar]'") from error
+        raise ImportError(f"{path.name} needs rasterio: pip install 'rplvq[radar]'") from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NotGeoreferencedWarning)  # many radar scenes have no georeference

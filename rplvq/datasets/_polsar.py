@@ -13,6 +13,7 @@ import numpy as np
 from rplvq.arrays import row_slices
 from rplvq.datasets._planes import SCATTERING, common_size, complete_planes, header_of, opened, read_rows
 from rplvq.features import boxcar
+from rplvq.parts import require_count
 from rplvq.protocols import Array
 
 
@@ -55,7 +56,11 @@ class PolsarScene:
     Notes
     -----
     A scattering matrix S becomes ``k k^H`` of its Pauli vector ``k = (S11 + S22, S11 - S22, S12 + S21) / sqrt(2)``, the
-    coherency matrix T3 of a monostatic radar. It has rank one: ``looks`` and ``window`` must average at least three.
+    coherency matrix T3 of a monostatic radar.
+
+    The numbers are not checked here, but by the classifier. A single look has rank one, and rounding to float32 can
+    make small eigenvalues negative: average first. If the classifier still refuses a pixel,
+    :func:`rplvq.features.shrink` adds a little of the identity; it takes ``scene.read().reshape(-1, n, n)``.
 
     References
     ----------
@@ -85,10 +90,11 @@ class PolsarScene:
     columns: int = attrs.field(init=False, repr=False)  # of the files
 
     def __attrs_post_init__(self) -> None:
-        sizes = (*self.looks, self.window)
-        if len(sizes) != 3 or any(not isinstance(n, int) or n < 1 for n in sizes) or self.window % 2 == 0:
-            text = f"got looks={self.looks}, window={self.window}"
-            raise ValueError(f"looks must be two integers of at least 1, and window an odd one, {text}")
+        for name, sizes in {"window": (self.window,), "looks": self.looks}.items():
+            for size in sizes:
+                require_count(name, size, 1)
+        if self.window % 2 == 0 or len(self.looks) != 2:
+            raise ValueError(f"window must be odd and looks two numbers, got window={self.window}, looks={self.looks}")
         planes = complete_planes(self.folder)
         rows, columns = common_size(planes)
         shape = rows // self.looks[0], columns // self.looks[1]
@@ -183,12 +189,6 @@ def read_polsar(folder: str | os.PathLike[str]) -> Array:
     -------
     ndarray of complex64 of shape (rows, columns, n, n)
         One Hermitian matrix per pixel, in the units of the files.
-
-    Notes
-    -----
-    The numbers are not checked here; :func:`rplvq.features.boxcar` and the classifier do so. A single look has rank
-    one, and rounding to float32 can make small eigenvalues negative: average first. If the classifier still refuses a
-    pixel, :func:`rplvq.features.shrink` adds a little of the identity; it takes ``scene.reshape(-1, n, n)``.
 
     Examples
     --------

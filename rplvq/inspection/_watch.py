@@ -68,6 +68,7 @@ def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watc
     n_windows = len(novel) // window
     if n_windows == 0:
         raise ValueError(f"X holds {len(novel)} samples, fewer than window={window}: lower window")
-    shares = [part[: n_windows * window].reshape(-1, window).mean(axis=1) for part in (rejected, novel)]
+    ends = window * np.arange(1, n_windows + 1)
+    lost, far = (part[: ends[-1]].reshape(-1, window).mean(axis=1) for part in (rejected, novel))
     promised = np.nan if option.coverage is None else 1 - option.coverage
-    return Watch(window * np.arange(1, n_windows + 1), *shares, promised, round(1 - ORDINARY, 12))
+    return Watch(ends, lost, far, promised, round(1 - ORDINARY, 12))

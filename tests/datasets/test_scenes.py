@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -284,8 +285,18 @@ def test_headers_that_contradict_are_named(scene, old, new):
     "given", [{"window": 4}, {"window": 0}, {"looks": (0, 1)}, {"looks": (1, 2, 3)}, {"window": 1.0}]
 )
 def test_invalid_averages_are_named(scene, given):
-    with pytest.raises(ValueError, match="looks must be two integers of at least 1, and window an odd one"):
+    with pytest.raises(ValueError, match=r"(window|looks) must be"):
         PolsarScene(scene.folder, **given)
+
+
+def test_without_rasterio_bin_files_are_read_and_the_rest_says_what_it_needs(tmp_path, scene, model, monkeypatch):
+    folder = write(tmp_path / "tif", planes(looks(3), "T"), ".tif")
+    monkeypatch.setitem(sys.modules, "rasterio", None)
+    assert_array_equal(PolsarScene(scene.folder).read(), looks(3))
+    with pytest.raises(ImportError, match=r"T11\.tif needs rasterio: pip install 'rplvq\[radar\]'"):
+        PolsarScene(folder)
+    with pytest.raises(ImportError, match="needs rasterio"):
+        classify_scene(model, scene, tmp_path / "map.tif")
 
 
 def test_looks_beyond_the_scene_and_names_of_no_class_are_named(tmp_path, scene, model):
