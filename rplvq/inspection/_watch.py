@@ -11,13 +11,23 @@ from rplvq.protocols import Array
 
 
 class Watch(NamedTuple):
-    """Shares of samples in W windows of a stream, and those that held-out samples promised."""
+    """Shares of samples in W windows of a stream, and those that held-out samples promised.
 
-    ends: Array  # (W,), number of samples up to the end of each window
-    rejected: Array  # (W,), shares of samples without a label
-    novel: Array  # (W,), shares of samples beyond the limit of their class
-    promised_rejected: float  # 1 - coverage, or NaN if fit was given a threshold
-    promised_novel: float  # 0.05
+    Parameters
+    ----------
+    ends : ndarray of shape (W,)
+        Number of samples up to the end of each window.
+    rejected, novel : ndarray of shape (W,)
+        Shares of samples without a label, and of samples beyond the limit of their class.
+    promised_rejected, promised_novel : float
+        1 - coverage, or NaN if fit was given a threshold; and 0.05.
+    """
+
+    ends: Array
+    rejected: Array
+    novel: Array
+    promised_rejected: float
+    promised_novel: float
 
 
 def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watch:
