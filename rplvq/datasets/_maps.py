@@ -91,6 +91,8 @@ def classify_scene(
     path, classes = Path(path), np.asarray(model.classes_)
     if path.suffix not in DRIVERS:
         raise ValueError(f"path must end in {' or '.join(DRIVERS)}, got {os.fspath(path)!r}")
+    if path.resolve() in [plane.resolve() for plane in scene.planes.values()]:
+        raise ValueError(f"path must not be a file of the scene, got {os.fspath(path)!r}")
     legend = _legend(classes.tolist(), names or {})
     bands = {"": ["class"]}
     if proba:

@@ -304,6 +304,10 @@ def test_looks_beyond_the_scene_and_names_of_no_class_are_named(tmp_path, scene,
         PolsarScene(scene.folder, looks=(25, 1))
     with pytest.raises(ValueError, match="'water', which is none of the classes"):
         classify_scene(model, scene, tmp_path / "map.tif", names={"water": "sea"})
+    before = (scene.folder / "T11.bin").read_bytes()
+    with pytest.raises(ValueError, match="path must not be a file of the scene"):
+        classify_scene(model, scene, scene.folder / "T11.bin")
+    assert (scene.folder / "T11.bin").read_bytes() == before
     with pytest.raises(ValueError, match="another name"):
         classify_scene(model, scene, tmp_path / "map.tif", names={"dark": "bright"})
 
