@@ -23,9 +23,7 @@ def complete_planes(path: Path) -> dict[str, Path]:
         raise FileNotFoundError(f"folder must be a folder such as T3 or C3 of PolSARpro, but {path} is none")
     present = [file for file in sorted(path.glob("*.[bt]i[nf]")) if PLANE.fullmatch(file.name)]
     if not present:
-        raise FileNotFoundError(
-            f"{path} holds neither T11.bin nor C11.bin nor s11.bin: pass the folder T3 or C3 itself"
-        )
+        raise FileNotFoundError(f"{path} holds neither T11.bin nor C11.bin nor s11.bin: pass the folder T3 itself")
     for other in present:
         if (other.stem[0], other.suffix) != (present[0].stem[0], present[0].suffix):
             raise ValueError(f"{path} holds files of both {present[0].name} and {other.name}: keep one kind of scene")
@@ -53,10 +51,8 @@ def common_size(planes: Mapping[str, Path]) -> tuple[int, int]:
     for stem, file in planes.items():
         with opened(file) as image:
             if image.count != 1 or ("complex" in image.dtypes[0]) != (stem in SCATTERING):
-                numbers = "complex" if stem in SCATTERING else "real"
-                raise ValueError(
-                    f"{file} must hold one band of {numbers} numbers, got {image.count} of {image.dtypes[0]}"
-                )
+                wanted = f"one band of {'complex' if stem in SCATTERING else 'real'} numbers"
+                raise ValueError(f"{file} must hold {wanted}, got {image.count} of {image.dtypes[0]}")
             places[stem] = image.shape, image.crs, image.transform
         if places[stem] != places[first.stem]:
             raise ValueError(f"{file} has another size or georeference than {first.name}: they are of different scenes")
@@ -121,10 +117,9 @@ def _check_raw(path: Path, shape: tuple[int, int]) -> None:
     width = _dtype(path).itemsize
     needed, present = width * shape[0] * shape[1], path.stat().st_size
     if present != needed:
-        raise ValueError(
-            f"{path} has {present} bytes, but {shape[0]} x {shape[1]} numbers of {width} bytes take {needed}: "
-            "it is incomplete, or config.txt belongs to another scene"
-        )
+        numbers = f"{shape[0]} x {shape[1]} numbers of {width} bytes take {needed}"
+        why = "it is incomplete, or config.txt belongs to another scene"
+        raise ValueError(f"{path} has {present} bytes, but {numbers}: {why}")
     header = header_of(path)
     text = "" if header is None else header.read_text(encoding="utf-8", errors="replace")
     stated = dict(re.findall(r"(?m)^\s*([a-z ]+?)\s*=\s*(\d+)\s*$", text))

@@ -36,12 +36,10 @@ class PolsarScene:
 
     Attributes
     ----------
-    planes : dict of str to Path
-        The files by their names, such as "T11".
-    n : int
-        Size of the matrices.
     shape : (int, int)
         Rows and columns after multi-looking.
+    n : int
+        Size of the matrices.
 
     Raises
     ------
@@ -117,11 +115,6 @@ class PolsarScene:
         ndarray of shape (stop - start, columns, n, n)
             Hermitian matrices in the units of the files: complex64, or complex128 if ``window`` is above 1. Pixels
             that are 0 or not finite hold no data; averages over windows leave them out and make them 0.
-
-        Raises
-        ------
-        ValueError
-            If a file cannot be read; the message names it.
         """
         first, last, _ = slice(start, stop).indices(self.shape[0])
         above = max(0, first - self.window // 2)
@@ -135,7 +128,7 @@ class PolsarScene:
 
     def blocks(self) -> Iterator[tuple[int, Array]]:
         """Read the scene in blocks of bounded memory; each comes with its first row."""
-        for rows in row_slices(self.shape[0], 64 * self.shape[1] * self.n**2):
+        for rows in row_slices(self.shape[0], 64 * self.looks[0] * self.columns * self.n**2):
             yield rows.start, self.read(rows.start, rows.stop)
 
     def georeference(self) -> dict[str, Any]:
@@ -172,9 +165,9 @@ class PolsarScene:
 
     def _mean(self, plane: Array) -> Array:
         """Average a plane over looks that do not overlap; an incomplete one at the right is left out."""
-        columns = plane[:, : self.shape[1] * self.looks[1]]
-        looks = columns.reshape(-1, self.looks[0], self.shape[1], self.looks[1])
-        return np.asarray(looks.mean(axis=(1, 3)) if self.looks != (1, 1) else columns)
+        whole = plane[:, : self.shape[1] * self.looks[1]]
+        looks = whole.reshape(-1, self.looks[0], self.shape[1], self.looks[1])
+        return np.asarray(looks.mean(axis=(1, 3)) if self.looks != (1, 1) else plane)
 
 
 def read_polsar(folder: str | os.PathLike[str]) -> Array:
