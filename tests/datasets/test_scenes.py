@@ -212,6 +212,21 @@ def test_the_command_line_writes_the_map_of_python(tmp_path, capsys, kind, suffi
         assert file.transform.almost_equals(PLACE["transform"])
 
 
+def test_the_command_line_rejects_pixels_on_request(tmp_path, scene, capsys):
+    option = RejectOption(RiemannianLVQ(max_epochs=0), coverage=0.8, cv=2).fit(*pixels_and_labels(scene))
+    option.save(tmp_path / "model.npz")
+    command = ["predict", str(tmp_path / "model.npz"), "--data", str(scene.folder), "--window", "3", "--novelty"]
+    maps = []
+    for k, more in enumerate(([], ["--reject"])):
+        assert main([*command, "--out", str(tmp_path / f"{k}.tif"), *more]) == 0
+        assert f"{k}_novelty.tif" in capsys.readouterr().out
+        maps.append([rasterio.open(tmp_path / f"{k}{key}.tif").read(1) for key in ("", "_novelty")])
+    assert set(np.unique(maps[0][0])) == {1, 2}
+    assert_array_equal(maps[1][0] == 3, option.predict(scene.read()) == "rejected")
+    assert_allclose(maps[0][1], option.estimator_.score_samples(scene.read()), rtol=1e-5)
+    assert_allclose(maps[1][1], option.score_samples(scene.read()), rtol=1e-5)
+
+
 def test_planes_of_both_formats_give_the_same_map(tmp_path, scene, model):
     other = PolsarScene(write(tmp_path / "tif", planes(looks(3), "T"), ".tif"), window=3)
     maps = [classify_scene(model, each, tmp_path / f"{k}.tif")[0] for k, each in enumerate((scene, other))]
@@ -225,7 +240,7 @@ def test_the_command_line_names_what_does_not_fit(tmp_path, capsys, scene, model
     assert "--out must name a map" in fails(capsys, command)
     assert "must end in .tif or .bin" in fails(capsys, [*command, "--out", str(tmp_path / "map.csv")])
     np.save(tmp_path / "X.npy", scene.read()[0])
-    assert "is none" in fails(capsys, ["predict", path, "--data", str(tmp_path / "X.npy"), "--novelty"])
+    assert "--looks are for" in fails(capsys, ["predict", path, "--data", str(tmp_path / "X.npy"), "--novelty"])
     (scene.folder / "T22.bin").unlink()
     assert "T22.bin is missing" in fails(capsys, [*command, "--out", str(tmp_path / "map.tif")])
     assert not (tmp_path / "map.tif").exists()
