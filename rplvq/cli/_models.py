@@ -15,6 +15,7 @@ from rplvq.arrays import accuracy
 from rplvq.cli._data import load_data, load_groups, load_samples
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
+from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
 from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
 from rplvq.inspection import RejectOption
@@ -73,8 +74,13 @@ def predict(arguments: argparse.Namespace) -> None:
         require_writable(arguments.out)
     option = RejectOption.load(arguments.model) if arguments.reject else None
     model = load_model(arguments.model) if option is None else option.estimator_
-    X, y = load_samples(arguments.data)
     model.set_params(n_jobs=arguments.jobs)
+    if any(Path(arguments.data).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
+        _predict_scene(option or model, arguments)
+        return
+    if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
+        raise UsageError(f"--novelty, --window and --looks are for radar scenes, but --data {arguments.data!r} is none")
+    X, y = load_samples(arguments.data)
     found: dict[str, Any] = {"labels": (option or model).predict(X)}
     if option is not None:
         found["reasons"] = option.reasons(X)
@@ -89,6 +95,15 @@ def predict(arguments: argparse.Namespace) -> None:
         return
     with interrupts_deferred(raised=False):
         replace_file(arguments.out, text.encode())
+
+
+def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
+    """Write maps of a radar scene, and print the names of the files."""
+    if arguments.out is None:
+        raise UsageError(f"--data {arguments.data!r} is a radar scene: --out must name a map, such as map.tif")
+    scene = PolsarScene(arguments.data, looks=arguments.looks, window=arguments.window)
+    written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
+    _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
 
 
 def info(arguments: argparse.Namespace) -> None:

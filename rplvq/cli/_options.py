@@ -41,8 +41,10 @@ examples:
   python -m rplvq predict --model digits.npz --data digits
   python -m rplvq predict --model digits.npz --data new.npy --proba --out labels.csv
   python -m rplvq predict --model mine-model.npz --data new.npy --reject
+  python -m rplvq predict ground.npz --data scene/T3 --window 5 --out map.tif --novelty
 
 Prints CSV with a header: label, then with --proba one column per class, and with --reject the reason of each rejection.
+Of a folder T3, C3, C2 ... of PolSARpro, it writes a map instead, as GeoTIFF or as .bin with a header of ENVI.
 """,
     "info": """\
 examples:
@@ -146,13 +148,21 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
 
 def _add_predict(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    data = f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is printed, too"
-    add("--model", required=True, metavar="FILE.npz", help="file that fit wrote")
+    data = f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is printed, too. Or "
+    data += "the folder of a radar scene"
+    model = command.add_mutually_exclusive_group(required=True)
+    model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="file that fit wrote")
+    model.add_argument("--model", metavar="FILE.npz", default=argparse.SUPPRESS, help="the same, by an option")
     add("--data", required=True, metavar="NAME|FILE", help=data)
     add("--proba", action="store_true", help="class probabilities beside the labels")
     reject = "no label for samples between classes or far from all training samples; needs a model of fit --coverage"
     add("--reject", action="store_true", help=reject)
     add("--out", metavar="FILE", help="file to write instead of standard output")
+    add("--novelty", action="store_true", help="of a scene, also a map of how unusual the pixels are")
+    window = "of a scene, odd width of the moving average, as for the pixels of training (default: 1)"
+    add("--window", type=_integer(1), default=1, metavar="W", help=window)
+    looks = "of a scene, rows and columns averaged to a pixel (default: 1 1)"
+    add("--looks", type=_integer(1), nargs=2, default=[1, 1], metavar=("R", "C"), help=looks)
     add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
 
 

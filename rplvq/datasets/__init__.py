@@ -1,11 +1,14 @@
 """Data to try the classifiers on.
 
 The paper's synthetic problems and handwritten digits come with the library. Functions whose names begin with ``read``
-read files that you have.
+read files that you have; :func:`classify_scene` writes a map beside them.
 """
 
 from rplvq.datasets._digits import load_digits_covariances
-from rplvq.datasets._polsar import read_polsar
+from rplvq.datasets._maps import classify_scene
+from rplvq.datasets._polsar import PolsarScene, read_polsar
 from rplvq.datasets._synthetic import make_syn1, make_syn2, random_bases
 
-__all__ = ["load_digits_covariances", "make_syn1", "make_syn2", "random_bases", "read_polsar"]
+__all__ = [
+    "PolsarScene", "classify_scene", "load_digits_covariances", "make_syn1", "make_syn2", "random_bases", "read_polsar",
+]  # fmt: skip

@@ -1,117 +1,205 @@
-"""Scenes of polarimetric radar, as the program PolSARpro stores them."""
+"""Scenes of polarimetric radar, as the programs PolSARpro and polsartools store them."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import attrs
 import numpy as np
 
+from rplvq.arrays import row_slices
+from rplvq.datasets._planes import SCATTERING, common_size, complete_planes, header_of, opened, read_rows
+from rplvq.features import boxcar
+from rplvq.parts import require_count
 from rplvq.protocols import Array
 
-PLANES = ("11", "12_real", "12_imag", "13_real", "13_imag", "22", "23_real", "23_imag", "33")
-"""Names of the nine files of a Hermitian 3 x 3 matrix, after the letter T or C and without ".bin"."""
 
-
-def read_polsar(folder: str | os.PathLike[str]) -> Array:
-    r"""Read the coherency or covariance matrices of a polarimetric radar scene from a folder of PolSARpro.
+@attrs.frozen
+class PolsarScene:
+    r"""A radar scene in a folder of PolSARpro or polsartools, which is checked at once and read in blocks of rows.
 
     Parameters
     ----------
     folder : path-like
-        A folder T3 or C3. It holds nine files of float32 numbers, little-endian, row by row and without a header:
-        ``T11.bin``, ``T12_real.bin``, ``T12_imag.bin`` ... ``T33.bin`` (or ``C11.bin`` ...), and ``config.txt``, which
-        states the numbers of rows and columns after the lines ``Nrow`` and ``Ncol``.
+        A folder C2, T2, C3, T3, C4 or T4 holds the real planes of Hermitian matrices, such as ``T11``, ``T12_real``,
+        ``T12_imag`` ... ``T33``. A folder S2 holds the complex planes ``s11``, ``s12``, ``s21`` and ``s22``. The files
+        end in ``.tif`` (GeoTIFF, which needs rasterio of the extra ``radar``), or in ``.bin``: numbers of 32 bits, or
+        twice 32 for S2, little-endian, row by row. Beside ``.bin`` files, ``config.txt`` states the numbers of rows and
+        columns after the lines ``Nrow`` and ``Ncol``, and ENVI headers ``.hdr`` may state the georeference.
+    looks : (int, int), default=(1, 1)
+        Rows and columns of the files that are averaged to one pixel (multi-looking).
+    window : int, default=1
+        Odd width of the moving average after that, see :func:`rplvq.features.boxcar`.
 
-    Returns
-    -------
-    ndarray of complex64 of shape (rows, columns, 3, 3)
-        One Hermitian matrix per pixel, in the units of the files.
+    Attributes
+    ----------
+    shape : (int, int)
+        Rows and columns after multi-looking.
+    n : int
+        Size of the matrices.
 
     Raises
     ------
     FileNotFoundError
         If the folder or one of the files is missing; the message names it.
     ValueError
-        If the folder holds both T3 and C3, if ``config.txt`` states no size, or if a file has another size. The message
-        names the file.
+        If a parameter is invalid, if the folder holds two kinds of scene, or if a file or header states another size,
+        place or type of number than the rest. The message names the file.
+    ImportError
+        If the planes are GeoTIFF and rasterio is not installed.
 
     Notes
     -----
-    The numbers are not checked here; :func:`rplvq.features.boxcar` and the classifier do so. A single look is a
-    matrix of rank one, and rounding to float32 can make small eigenvalues negative. Average first. If the classifier
-    still refuses a pixel, :func:`rplvq.features.shrink` adds a little of the identity; it takes
-    ``scene.reshape(-1, 3, 3)``.
+    A scattering matrix S becomes ``k k^H`` of its Pauli vector ``k = (S11 + S22, S11 - S22, S12 + S21) / sqrt(2)``, the
+    coherency matrix T3 of a monostatic radar.
+
+    The numbers are not checked here, but by the classifier. A single look has rank one, and rounding to float32 can
+    make small eigenvalues negative: average first. If the classifier still refuses a pixel,
+    :func:`rplvq.features.shrink` adds a little of the identity; it takes ``scene.read().reshape(-1, n, n)``.
 
     References
     ----------
-    PolSARpro, the Polarimetric SAR Data Processing and Educational Tool of ESA.
-    https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
+    PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
 
     Examples
     --------
-    A folder of two pixels whose matrices are the identity:
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from rplvq.datasets import PolsarScene
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "config.txt").write_text("Nrow\n4\nNcol\n2\n")
+    ...     for name, value in {"s11": 1, "s12": 0, "s21": 0, "s22": 1j}.items():
+    ...         np.full(8, value, "<c8").tofile(f"{folder}/{name}.bin")
+    ...     scene = PolsarScene(folder, looks=(2, 1))
+    ...     scene.shape, scene.read(0, 1)[0, :, 0, 1].imag.round(3)  # of (S11 + S22) (S11 - S22)* / 2
+    ((2, 2), array([1., 1.], dtype=float32))
+    """
 
+    folder: Path = attrs.field(converter=Path)
+    looks: tuple[int, int] = attrs.field(default=(1, 1), converter=tuple)
+    window: int = 1
+    planes: Mapping[str, Path] = attrs.field(init=False, repr=False)
+    n: int = attrs.field(init=False)
+    shape: tuple[int, int] = attrs.field(init=False)
+    columns: int = attrs.field(init=False, repr=False)  # of the files
+
+    def __attrs_post_init__(self) -> None:
+        for name, sizes in {"window": (self.window,), "looks": self.looks}.items():
+            for size in sizes:
+                require_count(name, size, 1)
+        if self.window % 2 == 0 or len(self.looks) != 2:
+            raise ValueError(f"window must be odd and looks two numbers, got window={self.window}, looks={self.looks}")
+        planes = complete_planes(self.folder)
+        rows, columns = common_size(planes)
+        shape = rows // self.looks[0], columns // self.looks[1]
+        if 0 in shape:
+            raise ValueError(f"looks={self.looks} is more than the {rows} x {columns} pixels of {self.folder}")
+        n = 3 if "s11" in planes else max(int(stem[1]) for stem in planes)
+        for name, value in {"planes": planes, "columns": columns, "shape": shape, "n": n}.items():
+            object.__setattr__(self, name, value)
+
+    def read(self, start: int = 0, stop: int | None = None) -> Array:
+        """Read rows of the scene. Averages take rows beyond them, so that parts do not differ from the whole scene.
+
+        Parameters
+        ----------
+        start, stop : int
+            First row, and the row after the last one; by default the whole scene.
+
+        Returns
+        -------
+        ndarray of shape (stop - start, columns, n, n)
+            Hermitian matrices in the units of the files: complex64, or complex128 if ``window`` is above 1. Pixels
+            that are 0 or not finite hold no data; averages over windows leave them out and make them 0.
+        """
+        first, last, _ = slice(start, stop).indices(self.shape[0])
+        above = max(0, first - self.window // 2)
+        block = self._looked(above, min(self.shape[0], max(first, last) + self.window // 2))
+        if self.window == 1:
+            return block
+        known = holds_data(block)[..., None, None]
+        shares = boxcar(known.astype(float), self.window)  # where all pixels have data, this divides by 1
+        means = boxcar(np.where(known, block, 0), self.window) / np.where(known, shares, 1)
+        return np.where(known, means, 0)[first - above : max(first, last) - above]
+
+    def blocks(self) -> Iterator[tuple[int, Array]]:
+        """Read the scene in blocks of bounded memory; each comes with its first row."""
+        for rows in row_slices(self.shape[0], 64 * self.looks[0] * self.columns * self.n**2):
+            yield rows.start, self.read(rows.start, rows.stop)
+
+    def georeference(self) -> dict[str, Any]:
+        """Return "crs" and "transform" of the multi-looked scene for rasterio; empty if the files state none."""
+        path = next(iter(self.planes.values()))
+        if path.suffix == ".bin" and header_of(path) is None:
+            return {}
+        with opened(path) as file:
+            crs, (a, b, x, d, e, y, *_) = file.crs, file.transform
+            if crs is None and file.transform.is_identity:
+                return {}
+            down, right = self.looks
+            return {"crs": crs, "transform": type(file.transform)(a * right, b * down, x, d * right, e * down, y)}
+
+    def _looked(self, start: int, stop: int) -> Array:
+        """Return multi-looked matrices of some rows (stop - start, columns, n, n)."""
+        rows = start * self.looks[0], stop * self.looks[0]
+        planes = {stem: read_rows(path, rows, self.columns) for stem, path in self.planes.items()}
+        if "s11" in planes:
+            s11, s12, s21, s22 = (np.float32(0.5**0.5) * planes[stem] for stem in SCATTERING)
+            pauli = s11 + s22, s11 - s22, s12 + s21
+        letter = next(iter(planes))[0]
+        result = np.empty((stop - start, self.shape[1], self.n, self.n), dtype=np.complex64)
+        for i, j in zip(*np.triu_indices(self.n), strict=True):
+            name = f"{letter}{i + 1}{j + 1}"
+            if letter == "s":
+                entry = pauli[i] * pauli[j].conj()
+            else:
+                entry = planes[name] if i == j else planes[f"{name}_real"] + 1j * planes[f"{name}_imag"]
+            mean = self._mean(entry)
+            result[..., j, i] = mean.conj()
+            result[..., i, j] = mean
+        return result
+
+    def _mean(self, plane: Array) -> Array:
+        """Average a plane over looks that do not overlap; an incomplete one at the right is left out."""
+        whole = plane[:, : self.shape[1] * self.looks[1]]
+        looks = whole.reshape(-1, self.looks[0], self.shape[1], self.looks[1])
+        return np.asarray(looks.mean(axis=(1, 3)) if self.looks != (1, 1) else plane)
+
+
+def read_polsar(folder: str | os.PathLike[str]) -> Array:
+    r"""Read the matrices of a whole radar scene, ``PolsarScene(folder).read()``.
+
+    Parameters
+    ----------
+    folder : path-like
+        A folder C2, T2, C3, T3, C4, T4 or S2, with the errors of :class:`PolsarScene`.
+
+    Returns
+    -------
+    ndarray of complex64 of shape (rows, columns, n, n)
+        One Hermitian matrix per pixel, in the units of the files.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from rplvq.datasets import read_polsar
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = (Path(folder) / "config.txt").write_text("Nrow\n1\n---------\nNcol\n2\n")
-    ...     for i in range(1, 4):
-    ...         np.ones(2, "<f4").tofile(f"{folder}/T{i}{i}.bin")
-    ...         for j in range(i + 1, 4):
-    ...             for part in ("real", "imag"):
-    ...                 np.zeros(2, "<f4").tofile(f"{folder}/T{i}{j}_{part}.bin")
+    ...     for name, value in {"C11": 1, "C12_real": 0, "C12_imag": 0, "C22": 1}.items():
+    ...         np.full(2, value, "<f4").tofile(f"{folder}/{name}.bin")
     ...     scene = read_polsar(folder)
-    >>> scene.shape, bool((scene == np.eye(3)).all())
-    ((1, 2, 3, 3), True)
+    >>> scene.shape, bool((scene == np.eye(2)).all())
+    ((1, 2, 2, 2), True)
     """
-    path = Path(folder)
-    if not path.is_dir():
-        raise FileNotFoundError(f"folder must be a folder T3 or C3 of PolSARpro, but {path} is none")
-    letter, shape = _letter(path), _size(path / "config.txt")
-    planes = {name: _plane(path / f"{letter}{name}.bin", shape) for name in PLANES}
-    scene = np.zeros((*shape, 3, 3), dtype=np.complex64)
-    for i in range(3):
-        scene[..., i, i] = planes[f"{i + 1}{i + 1}"]
-        for j in range(i + 1, 3):
-            name = f"{i + 1}{j + 1}"
-            scene[..., i, j].real, scene[..., i, j].imag = planes[f"{name}_real"], planes[f"{name}_imag"]
-            scene[..., j, i] = scene[..., i, j].conj()
-    return scene
+    return PolsarScene(folder).read()
 
 
-def _letter(path: Path) -> str:
-    """Return "T" for a folder with coherency matrices or "C" for one with covariance matrices."""
-    letters = [letter for letter in "TC" if any((path / f"{letter}{name}.bin").is_file() for name in PLANES)]
-    if not letters:
-        raise FileNotFoundError(f"{path} holds neither T11.bin nor C11.bin: pass the folder T3 or C3 itself")
-    if len(letters) == 2:
-        raise ValueError(f"{path} holds files of both T3 and C3: keep one of them")
-    return letters[0]
-
-
-def _size(path: Path) -> tuple[int, int]:
-    """Return the numbers of rows and columns that config.txt states."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing: it states the numbers of rows and columns after Nrow and Ncol")
-    words = path.read_text(encoding="utf-8", errors="replace").split()
-    found = []
-    for name in ("Nrow", "Ncol"):
-        value = words[words.index(name) + 1] if name in words[:-1] else "nothing"
-        if not value.isdecimal() or int(value) < 1:
-            raise ValueError(f"{path} must state a whole number of at least 1 after {name}, got {value}")
-        found.append(int(value))
-    return found[0], found[1]
-
-
-def _plane(path: Path, shape: tuple[int, int]) -> Array:
-    """Read one file of float32 numbers as a plane (rows, columns)."""
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is missing: a scene has the nine files {path.name[0]}11.bin ... 33.bin")
-    wanted, found = 4 * shape[0] * shape[1], path.stat().st_size
-    if found != wanted:
-        raise ValueError(
-            f"{path} has {found} bytes, but {shape[0]} x {shape[1]} numbers of 4 bytes take {wanted}: "
-            "it is incomplete, or config.txt belongs to another scene"
-        )
-    return np.fromfile(path, dtype="<f4").reshape(shape)
+def holds_data(block: Array) -> Array:
+    """Return which pixels (rows, columns) of a block of matrices have data: those that are finite and not zero."""
+    return np.asarray(np.isfinite(block).all(axis=(-1, -2)) & (block != 0).any(axis=(-1, -2)))

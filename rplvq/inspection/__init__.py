@@ -10,8 +10,9 @@ from rplvq.inspection._certainty import (
 from rplvq.inspection._criteria import CRITERIA, CriterionName
 from rplvq.inspection._explain import Explanation, explain
 from rplvq.inspection._rejection import RejectOption
+from rplvq.inspection._watch import Watch, watch
 
 __all__ = [
-    "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability",
-    "accuracy_reject_curve", "calibrate_sigma2", "explain", "reliability",
+    "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability", "Watch",
+    "accuracy_reject_curve", "calibrate_sigma2", "explain", "reliability", "watch",
 ]  # fmt: skip

@@ -96,11 +96,13 @@ def test_a_config_without_a_size_is_named(tmp_path, config, message):
 def test_folders_of_another_kind_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere is none"):
         read_polsar(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match=r"holds neither T11\.bin nor C11\.bin: pass the folder T3"):
+    with pytest.raises(
+        FileNotFoundError, match=r"holds neither T11\.bin nor C11\.bin nor s11\.bin: pass the folder T3"
+    ):
         read_polsar(tmp_path)
     folder = write(tmp_path / "T3", looks())
     (folder / "config.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"config\.txt is missing"):
         read_polsar(folder)
-    with pytest.raises(ValueError, match="holds files of both T3 and C3"):
+    with pytest.raises(ValueError, match=r"holds files of both C11\.bin and T11\.bin"):
         read_polsar(write(folder, looks(), "C"))

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "__init__")
-TUTORIALS = ("eeg_mne", "polsar")  # they also simulate their data: see test_tutorials.py
+TUTORIALS = ("eeg_mne", "polsar", "watching")  # they also simulate their data: see test_tutorials.py
 NEEDS = {
     "dimension_reduction": "bci2a_cov22.npz",
     "eeg_sessions": "bci2a_cov22.npz",
@@ -23,7 +23,13 @@ NEEDS = {
     "radar_scene": "polsar_sf_airsar_T3.npz",
 }
 """The files of the large data that an example reads."""
-EXTRAS = {"distributed_radar": "dask", "eeg_mne": "mne", "prediction_sets": "crepes", "pyriemann_drop_in": "pyriemann"}
+EXTRAS = {
+    "distributed_radar": "dask",
+    "eeg_live": "mne_lsl",
+    "eeg_mne": "mne",
+    "prediction_sets": "crepes",
+    "pyriemann_drop_in": "pyriemann",
+}
 """The package beyond matplotlib that an example needs."""
 
 
@@ -88,7 +94,7 @@ def require_a_story_and_a_picture(figure, printed):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_examples_are_short_and_tell_a_story(name):
     text = gallery.source(name)
-    assert len(text.splitlines()) < (120 if name in TUTORIALS else 90)
+    assert len(text.splitlines()) < (120 if name in (*TUTORIALS, "eeg_live") else 90)
     title, story, *_ = gallery.split(text)
     assert "\n" not in title
     assert len(story.split()) > 25

@@ -58,6 +58,47 @@ def test_a_simulated_scene_is_mapped_better_after_training(run, tmp_path):
     assert has_colors(pixels)
 
 
+def shares(printed, view, what):
+    """The promised share and those of the windows that the example on watching prints."""
+    numbers = re.search(rf"^{view} +{what} +promised (.*)$", printed, flags=re.M)[1]
+    promised, *windows = (float(number) for number in re.findall(r"(?<!- )\b[01]\.\d+", numbers))
+    return promised, np.array(windows)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_recorded", [False, True])
+def test_a_session_that_drifts_breaks_the_promises_until_it_is_centred(run, tmp_path, request, is_recorded):
+    folder = request.getfixturevalue("real_data")("bci2a_cov22.npz").parent if is_recorded else tmp_path
+    pixels, printed = run("watching", folder)
+    assert f"{'3 recorded' if is_recorded else '1 simulated'} subject(s)" in printed
+    promised, measured = shares(printed, "as measured", "novel")
+    _, centered = shares(printed, "re-centred", "novel")
+    assert promised == 0.05
+    assert len(measured) == len(centered) == 8
+    assert measured[1:].min() > 0.25 > 0.15 > centered[1:].mean()
+    assert has_colors(pixels)
+
+
+@pytest.mark.slow
+def test_live_trials_are_decided_rejected_and_centred(run, tmp_path):
+    pytest.importorskip("mne_lsl", reason="needs MNE-LSL: pip install mne-lsl")
+    _, printed = run("eeg_live", tmp_path)
+    trials = re.findall(r"^ +\d+  (left|right) .*", printed, flags=re.M)
+    assert len(trials) == 24
+    assert "far from all" in printed  # the artefact
+    right, wrong, rejected = (int(n) for n in re.search(r"(\d+) right, (\d+) wrong, (\d+) rejected", printed).groups())
+    assert right > 2 * wrong
+    assert right + wrong + rejected == 24
+    assert "median latency" in printed
+
+
+def test_without_mne_lsl_the_example_says_what_is_missing(monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match="needs MNE-LSL: pip install mne-lsl"):
+        runpy.run_path(str(EXAMPLES / "eeg_live.py"), run_name="__main__")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_recorded_data_are_used_where_they_are(name, run, real_data):
