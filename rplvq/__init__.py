@@ -7,8 +7,8 @@ from rplvq.costs import GLVQ, PLVQ, RSLVQ, Representability
 from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import compare
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans
-from rplvq.inspection import RejectOption, explain
-from rplvq.io import Checkpoint, load_model
+from rplvq.inspection import RejectOption, explain, model_card
+from rplvq.io import Checkpoint, load_model, save_model
 from rplvq.manifolds import (
     AffineInvariant,
     BuresWasserstein,
@@ -32,7 +32,7 @@ __all__ = [
     "FromPymanopt", "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean",
     "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability",
     "RiemannianLVQ", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
-    "TransferClassifier", "compare", "explain", "load_model",
+    "TransferClassifier", "compare", "explain", "load_model", "model_card", "save_model",
 ]  # fmt: skip
 
 

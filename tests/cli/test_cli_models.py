@@ -11,7 +11,7 @@ import pytest
 
 from rplvq import RejectOption, RiemannianLVQ, load_model
 from rplvq.cli import main
-from rplvq.cli._data import load_samples
+from rplvq.cli._data import load_data
 from rplvq.datasets import make_syn1
 from tests.commands import fails
 from tests.problems import spd
@@ -192,7 +192,7 @@ def test_files_that_are_no_models_or_samples_take_one_line(data, model, capsys):
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")  # NumPy's own, without compiled steps
 def test_samples_of_bundled_sets_go_by_name():
-    X, y = load_samples("syn1", 2)
+    X, y, _ = load_data(["syn1"], 2)
     np.testing.assert_array_equal(X, make_syn1(random_state=2)[0])
     assert len(y) == 1000
 

@@ -1,0 +1,172 @@
+"""The model card: what a model or its file holds, in Markdown for people and as plain values for programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from rplvq.io import ModelFile, read_model
+from rplvq.parts import library_version
+
+USE = """\
+Probabilities, limits and the choice hold for samples like those of the training. Where sensors, subjects or sessions \
+change, compare the share of rejected samples with the promised one, and test the model on labelled samples again."""
+
+
+def model_card(model: Any, manifold: Any = None) -> str:
+    """Describe a model in Markdown, for a repository or a report.
+
+    Parameters
+    ----------
+    model : fitted estimator, or path-like
+        An estimator or a pipeline of this library, or a file that :func:`rplvq.save_model` wrote. Only a file tells the
+        versions that wrote it, and the date and the data if ``save_model`` was given ``data``.
+    manifold : optional
+        As for :func:`rplvq.load_model`.
+
+    Returns
+    -------
+    str
+        Headings, lists and tables in Markdown: the file, the data, the steps, the classes, the metric and all other
+        parameters that differ from their defaults, what was chosen and by which held-out losses, the calibration of the
+        probabilities, the limits beyond which samples are novel, and what held-out samples promised.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    ModelFileError, OSError
+        As :func:`rplvq.load_model` raises them.
+
+    Examples
+    --------
+    >>> from rplvq import Recenter, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn1
+    >>> from rplvq.inspection import model_card
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> pipeline = make_pipeline(Recenter(), RiemannianLVQ("log_euclidean", random_state=0)).fit(X, y)
+    >>> print(model_card(pipeline)[:128])
+    # Model card: Pipeline
+    <BLANKLINE>
+    ## Steps
+    <BLANKLINE>
+    - `Recenter()`
+    - `RiemannianLVQ(metric='log_euclidean', random_state=0)`
+    <BLANKLINE>
+    ## Classifier
+    """
+    facts = model_facts(model, manifold)
+    blocks = [f"# Model card: {facts.pop('name')}"]
+    for title, content in facts.items():
+        blocks += [f"## {title.capitalize()}", _markdown(content)]
+    return "\n\n".join([*blocks, "## Use", USE]) + "\n"
+
+
+def model_facts(model: Any, manifold: Any = None) -> dict[str, Any]:
+    """Return what :func:`model_card` shows, as values by section; arguments and errors are the same."""
+    is_path = isinstance(model, (str, os.PathLike))
+    content = read_model(model, manifold) if is_path else ModelFile(model, {}, {})
+    check_is_fitted(content.estimator)
+    facts: dict[str, Any] = {"name": type(content.estimator).__name__}
+    if is_path:
+        written = datetime.fromtimestamp(os.stat(model).st_mtime, UTC).isoformat(timespec="seconds")
+        by = ", ".join(f"{name} {version}" for name, version in content.versions.items())
+        facts["file"] = {"name": os.path.basename(model), "of": written, "written by": by, "read by": library_version()}
+        facts["data"] = content.record or {"recorded": "nothing: save_model(..., data=(X, y)) records them"}
+    steps = list(_steps(content.estimator))
+    facts["steps"] = [" ".join(repr(step).split()) for step in steps]
+    for step in steps:
+        for title, describe in SECTIONS.items():
+            if title not in facts and (section := describe(vars(step), step)):
+                facts[title] = section
+    return facts
+
+
+def _steps(model: Any) -> Iterator[Any]:
+    """Yield a fitted estimator and the fitted ones in it, from the first step to the last."""
+    for _, step in getattr(model, "steps", ()):
+        yield from _steps(step)
+    if not hasattr(model, "steps"):
+        yield model
+    if hasattr(model, "estimator_"):
+        yield from _steps(model.estimator_)
+
+
+def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
+    if "prototype_labels_" not in fitted or "trainer_" not in fitted:
+        return {}
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "callbacks"}
+    return {
+        "classes": fitted["classes_"].tolist(),
+        "prototypes": list(fitted["prototypes_"].shape),
+        "prototype_labels": fitted["prototype_labels_"].tolist(),
+        "sigma2": float(fitted["sigma2_"]),
+        "epochs": int(fitted["n_epochs_"]),
+        "last_epoch": {name: values[-1].item() for name, values in fitted["history_"].items()},
+        "parameters": {
+            name: value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+            for name, value in parameters.items()
+        },
+    }
+
+
+def _choice(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
+    choice = fitted.get("choice_")
+    if choice is None:
+        return {}
+    compared = {"compared": [one._asdict() for one in choice.tried]} if choice.tried else {}
+    return {"chosen": choice.chosen, "trains": choice.trains, "calibration": choice.calibration} | compared
+
+
+def _rejection(fitted: Mapping[str, Any], option: Any) -> dict[str, Any]:
+    if "reject_label_" not in fitted:
+        return {}
+    limits, section = fitted["limits_"], {name: fitted[f"{name}_"] for name in ("criterion", "threshold")}
+    section |= {"reject_label": fitted["reject_label_"], "promised share of samples with a label": option.coverage}
+    if limits is None:
+        return section
+    pairs = zip(limits.classes.tolist(), limits.sqdist.tolist(), strict=True)
+    return section | {"novel beyond": [{"class": label, "squared distance": limit} for label, limit in pairs]}
+
+
+def _transfer(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
+    if "source_weights_" not in fitted:
+        return {}
+    return {"weight of the sources": fitted["weight_"], "sources": fitted["source_weights_"]}
+
+
+SECTIONS = {"classifier": _classifier, "choice": _choice, "rejection": _rejection, "transfer": _transfer}
+"""What describes a step, given its attributes, by the title of the section; nothing where it does not apply."""
+
+
+def _markdown(content: Any) -> str:
+    """Return a list for texts and for a mapping; the tables in a mapping follow its list."""
+    if isinstance(content, list):
+        return "\n".join(f"- `{item}`" for item in content)
+    tables = {name: rows for name, rows in content.items() if _is_table(rows)}
+    lines = "\n".join(f"- {_value(name)}: {_value(value)}" for name, value in content.items() if name not in tables)
+    return "\n\n".join([lines, *(f"{_value(name)}:\n\n{_table(rows)}" for name, rows in tables.items())])
+
+
+def _is_table(rows: Any) -> bool:
+    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
+
+
+def _table(rows: list[dict[str, Any]]) -> str:
+    lines = [list(map(_value, rows[0])), ["---"] * len(rows[0]), *(list(map(_value, row.values())) for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _value(value: Any) -> str:
+    """Return a value as one line in which Markdown marks nothing up."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(entry)}" for name, entry in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(_value, value))
+    text = f"{value:.6g}" if isinstance(value, float) else " ".join(str(value).split())
+    return "".join(f"\\{char}" if char in "\\`*_|<>[]#" else char for char in text)
