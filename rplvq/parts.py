@@ -315,6 +315,23 @@ def is_saved_estimator(cls: type) -> bool:
     return (name in _ESTIMATORS or name in _LATE) and saved_estimator(name).cls is cls
 
 
+def trusted_types() -> list[str]:
+    """Return the names of all classes of this library that a model or a pipeline may hold.
+
+    skops saves pipelines with steps of other libraries that :func:`rplvq.save_model` refuses. Reading such a file needs
+    a list of the types that may be created, which is this one, after a look at those that it lacks::
+
+        skops.io.dump(pipeline, "pipeline.skops")
+        unknown = skops.io.get_untrusted_types(file="pipeline.skops")
+        print(set(unknown) - set(trusted_types()))  # add what you trust
+        pipeline = skops.io.load("pipeline.skops", trusted=trusted_types())
+    """
+    for name in _LATE:
+        saved_estimator(name)
+    classes = [*_SHIPPED.values(), *(saved.cls for saved in _ESTIMATORS.values())]
+    return sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in classes})
+
+
 def library_version() -> str:
     """Return the version that the root of the package states, without an import of the root, which imports this."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)

@@ -7,10 +7,10 @@ from rplvq.io._archive import UNREADABLE, digest_of
 from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, load_checkpoint, require_same_origin, require_valid
 from rplvq.io._files import open_members, replace_file, require_writable
 from rplvq.io._invariants import require_fitted
-from rplvq.io._model import SKOPS_TYPES, ModelFile, load_model, read_model, save_model
+from rplvq.io._model import ModelFile, load_model, read_model, save_model
 
 __all__ = [
-    "SKOPS_TYPES", "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "ModelFile", "digest_of", "load_checkpoint",
+    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "ModelFile", "digest_of", "load_checkpoint",
     "load_model", "open_members", "read_model", "replace_file", "require_fitted", "require_same_origin",
     "require_valid", "require_writable", "save_model",
 ]  # fmt: skip
@@ -19,6 +19,6 @@ __all__ = [
 def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
     return [
-        "SKOPS_TYPES", "Checkpoint", "LoadedCheckpoint", "ModelFile", "load_checkpoint", "load_model", "read_model",
+        "Checkpoint", "LoadedCheckpoint", "ModelFile", "load_checkpoint", "load_model", "read_model",
         "save_model",
     ]  # fmt: skip

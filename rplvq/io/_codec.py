@@ -134,7 +134,7 @@ class Packer:
             raise ValueError(
                 f"{where} cannot be saved: {cls.__qualname__} is no estimator of rplvq. If its parameters and fitted "
                 f"attributes are numbers, texts and arrays, call rplvq.parts.register_part({cls.__qualname__}) before "
-                "you save and before you load. Otherwise save the whole pipeline by skops: see rplvq.io.SKOPS_TYPES"
+                "you save and before you load. Otherwise save it all by skops: see rplvq.parts.trusted_types"
             )
         if attrs.has(cls):
             raise ValueError(

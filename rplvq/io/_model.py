@@ -20,9 +20,6 @@ from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
 from rplvq.parts import is_saved_estimator, library_version
 
-SKOPS_TYPES = ("numpy.dtypes.Int64DType",)
-"""What skops has to trust to load a pipeline of this library with foreign steps: see the example of save_model."""
-
 
 class ModelFile(NamedTuple):
     """The content of a model file.
