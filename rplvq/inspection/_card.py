@@ -50,15 +50,13 @@ def model_card(model: Any, manifold: Any = None) -> str:
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = make_syn1(n_per_class=10, random_state=0)
     >>> pipeline = make_pipeline(Recenter(), RiemannianLVQ("log_euclidean", random_state=0)).fit(X, y)
-    >>> print(model_card(pipeline)[:128])
+    >>> print(model_card(pipeline)[:104])
     # Model card: Pipeline
     <BLANKLINE>
     ## Steps
     <BLANKLINE>
     - `Recenter()`
     - `RiemannianLVQ(metric='log_euclidean', random_state=0)`
-    <BLANKLINE>
-    ## Classifier
     """
     facts = model_facts(model, manifold)
     blocks = [f"# Model card: {facts.pop('name')}"]
