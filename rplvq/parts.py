@@ -316,15 +316,10 @@ def is_saved_estimator(cls: type) -> bool:
 
 
 def trusted_types() -> list[str]:
-    """Return the names of all classes of this library that a model or a pipeline may hold.
+    """Return the names of all classes of this library that a pipeline may hold.
 
-    skops saves pipelines with steps of other libraries that :func:`rplvq.save_model` refuses. Reading such a file needs
-    a list of the types that may be created, which is this one, after a look at those that it lacks::
-
-        skops.io.dump(pipeline, "pipeline.skops")
-        unknown = skops.io.get_untrusted_types(file="pipeline.skops")
-        print(set(unknown) - set(trusted_types()))  # add what you trust
-        pipeline = skops.io.load("pipeline.skops", trusted=trusted_types())
+    skops also saves steps that :func:`rplvq.save_model` refuses. ``skops.io.load(path, trusted=trusted_types())`` reads
+    the file; add what you trust of ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
     """
     for name in _LATE:
         saved_estimator(name)

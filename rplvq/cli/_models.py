@@ -19,7 +19,7 @@ from rplvq.cli._options import STEPS, UsageError
 from rplvq.cli._streams import say
 from rplvq.estimators import RiemannianLVQ
 from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
-from rplvq.inspection import RejectOption, model_card, model_facts
+from rplvq.inspection import RejectOption, model_card
 from rplvq.io import Checkpoint, load_model, replace_file, require_writable, save_model
 from rplvq.preprocessing import StreamingPipeline
 from rplvq.protocols import Array
@@ -51,7 +51,7 @@ def train(arguments: argparse.Namespace) -> None:
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
         model.fit(X, y, **given, **resumed)
     labels = _answers(model, X, given)["labels"]
-    facts = model_facts(model)
+    facts = model_card(model, markdown=False)
     made = {"model": arguments.model, "training_accuracy": accuracy(labels, y, model.classes_)}
     with interrupts_deferred(raised=False):
         save_model(model, arguments.model, data=(X, y))
@@ -174,7 +174,7 @@ def _learner(model: Any, labelled: bool) -> Any:
 def info(arguments: argparse.Namespace) -> None:
     """Print the card of a model file as Markdown, or what it says as JSON."""
     if arguments.json:
-        write_json(model_facts(arguments.model))
+        write_json(model_card(arguments.model, markdown=False))
     else:
         say(model_card(arguments.model))
 

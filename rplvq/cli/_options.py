@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from rplvq.cli._data import BY_FILE, DATASETS
@@ -233,34 +234,28 @@ def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def _integer(least: int, most: float = math.inf) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
-            raise argparse.ArgumentTypeError(f"must be an integer {limit}, got {text!r}")
-        return value
+def _value(kind: Callable[[str], Any], fits: Callable[[Any], bool], wanted: str, *words: str) -> Callable[[str], Any]:
+    """Make a parser of numbers of a kind that fit, or of some words."""
+
+    def parse(text: str) -> Any:
+        if text in words:
+            return text
+        with suppress(ValueError):
+            if fits(value := kind(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"must be {wanted}, got {text!r}")
 
     return parse
 
 
-def _jobs(text: str) -> int:
-    if text.removeprefix("-").isdecimal() and len(text) < 5 and int(text) != 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a number of processes up to 9999, or -1 for all cores, got {text!r}")
+def _integer(least: int, most: float = math.inf) -> Callable[[str], Any]:
+    limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+    return _value(int, lambda value: least <= value <= most, f"an integer {limit}")
 
 
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text!r}")
-    return value
+_jobs = _value(int, lambda value: 0 < abs(value) < 10000, "a number of processes up to 9999, or -1 for all cores")
+_share = _value(float, lambda value: 0 < value <= 1, "a number above 0 and at most 1")
+_sigma2 = _value(float, lambda value: 0 < value < math.inf, "auto or a positive number", "auto")
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -271,15 +266,3 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def _sigma2(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be auto or a positive number, got {text!r}")
-    return value

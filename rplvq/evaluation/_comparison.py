@@ -318,6 +318,12 @@ class Comparison:
         return as_markdown(make_report(self, self.metrics))
 
     def to_latex(self, *, table: bool = False) -> str:
-        """Return the same as LaTeX, with tables that need no package; if ``table``, the table of the rows alone."""
+        """Return the same as LaTeX, with tables that need no package.
+
+        Parameters
+        ----------
+        table : bool, default=False
+            Whether to return the table of the rows alone.
+        """
         blocks = make_report(self, self.metrics)
         return as_latex([block for block in blocks if isinstance(block, Table)][:1] if table else blocks)

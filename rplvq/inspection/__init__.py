@@ -1,6 +1,6 @@
 """Looks into one classifier: what its predictions rest on, how certain they are, and when it should give none."""
 
-from rplvq.inspection._card import model_card, model_facts
+from rplvq.inspection._card import model_card
 from rplvq.inspection._certainty import (
     AccuracyReject,
     Reliability,
@@ -14,5 +14,5 @@ from rplvq.inspection._rejection import RejectOption
 
 __all__ = [
     "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability",
-    "accuracy_reject_curve", "calibrate_sigma2", "explain", "model_card", "model_facts", "reliability",
+    "accuracy_reject_curve", "calibrate_sigma2", "explain", "model_card", "reliability",
 ]  # fmt: skip

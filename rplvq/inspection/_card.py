@@ -17,30 +17,29 @@ Probabilities, limits and the choice hold for samples like those of the training
 change, compare the share of rejected samples with the promised one, and test the model on labelled samples again."""
 
 
-def model_card(model: Any, manifold: Any = None) -> str:
+def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> Any:
     """Describe a model in Markdown, for a repository or a report.
 
     Parameters
     ----------
     model : fitted estimator, or path-like
-        An estimator or a pipeline of this library, or a file that :func:`rplvq.save_model` wrote. Only a file tells the
+        An estimator or a pipeline of this library, or a file of :func:`rplvq.save_model`. Only a file tells the
         versions that wrote it, and the date and the data if ``save_model`` was given ``data``.
     manifold : optional
         As for :func:`rplvq.load_model`.
+    markdown : bool, default=True
+        Whether to return one text, or else the facts as a dictionary of plain values by section.
 
     Returns
     -------
-    str
-        Headings, lists and tables in Markdown: the file, the data, the steps, the classes, the metric and all other
-        parameters that differ from their defaults, what was chosen and by which held-out losses, the calibration of the
-        probabilities, the limits beyond which samples are novel, and what held-out samples promised.
+    str or dict
+        The file, the data, the steps, the classes, metric and parameters, what was chosen and by which held-out losses,
+        the calibration of probabilities, the limits beyond which samples are novel, and what held-out samples promised.
 
     Raises
     ------
-    NotFittedError
-        If the model is not fitted.
-    ModelFileError, OSError
-        As :func:`rplvq.load_model` raises them.
+    NotFittedError, ModelFileError, OSError
+        If the model is not fitted; as :func:`rplvq.load_model` raises them.
 
     Examples
     --------
@@ -58,15 +57,17 @@ def model_card(model: Any, manifold: Any = None) -> str:
     - `Recenter()`
     - `RiemannianLVQ(metric='log_euclidean', random_state=0)`
     """
-    facts = model_facts(model, manifold)
+    facts = _facts(model, manifold)
+    if not markdown:
+        return facts
     blocks = [f"# Model card: {facts.pop('name')}"]
     for title, content in facts.items():
         blocks += [f"## {title.capitalize()}", _markdown(content)]
     return "\n\n".join([*blocks, "## Use", USE]) + "\n"
 
 
-def model_facts(model: Any, manifold: Any = None) -> dict[str, Any]:
-    """Return what :func:`model_card` shows, as values by section; arguments and errors are the same."""
+def _facts(model: Any, manifold: Any) -> dict[str, Any]:
+    """Return what a card shows, as plain values by section."""
     is_path = isinstance(model, (str, os.PathLike))
     content = read_model(model, manifold) if is_path else ModelFile(model, {}, {})
     check_is_fitted(content.estimator)
@@ -114,28 +115,26 @@ def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
 
 
 def _choice(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
-    choice = fitted.get("choice_")
-    if choice is None:
+    if (choice := fitted.get("choice_")) is None:
         return {}
-    compared = {"compared": [one._asdict() for one in choice.tried]} if choice.tried else {}
-    return {"chosen": choice.chosen, "trains": choice.trains, "calibration": choice.calibration} | compared
+    facts = {name: getattr(choice, name) for name in ("chosen", "trains", "calibration")}
+    return facts | {"compared": [one._asdict() for one in choice.tried]}
 
 
 def _rejection(fitted: Mapping[str, Any], option: Any) -> dict[str, Any]:
     if "reject_label_" not in fitted:
         return {}
-    limits, section = fitted["limits_"], {name: fitted[f"{name}_"] for name in ("criterion", "threshold")}
-    section |= {"reject_label": fitted["reject_label_"], "promised share of samples with a label": option.coverage}
-    if limits is None:
-        return section
-    pairs = zip(limits.classes.tolist(), limits.sqdist.tolist(), strict=True)
-    return section | {"novel beyond": [{"class": label, "squared distance": limit} for label, limit in pairs]}
+    facts = {name: fitted[f"{name}_"] for name in ("criterion", "threshold", "reject_label")}
+    facts["promised share of samples with a label"] = option.coverage
+    if (limits := fitted["limits_"]) is not None:
+        pairs = zip(limits.classes.tolist(), limits.sqdist.tolist(), strict=True)
+        facts["novel beyond"] = [{"class": label, "squared distance": limit} for label, limit in pairs]
+    return facts
 
 
 def _transfer(fitted: Mapping[str, Any], _: Any) -> dict[str, Any]:
-    if "source_weights_" not in fitted:
-        return {}
-    return {"weight of the sources": fitted["weight_"], "sources": fitted["source_weights_"]}
+    names = {"weight of the sources": "weight_", "sources": "source_weights_"}
+    return {title: fitted[name] for title, name in names.items() if "source_weights_" in fitted}
 
 
 SECTIONS = {"classifier": _classifier, "choice": _choice, "rejection": _rejection, "transfer": _transfer}

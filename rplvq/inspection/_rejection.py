@@ -338,7 +338,13 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted option to one model file, as :func:`rplvq.io.save_model` does."""
+        """Write the fitted option to one model file.
+
+        Parameters
+        ----------
+        path : path-like
+            As for :func:`rplvq.save_model`, also the errors.
+        """
         save_model(self, path)
 
     @classmethod

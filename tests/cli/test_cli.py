@@ -227,10 +227,10 @@ def test_help_shows_examples_and_defaults(capsys):
 
 def test_datasets_go_by_name_and_seed():
     for name, make in [("syn1", make_syn1), ("syn2", make_syn2)]:
-        X, y = load_data(name, 3)
+        X, y, _ = load_data([name], 3)
         np.testing.assert_array_equal(X, make(random_state=3)[0])
         assert len(y) == 1000
-    np.testing.assert_array_equal(load_data("digits", 3)[0], load_digits_covariances()[0])
+    np.testing.assert_array_equal(load_data(["digits"], 3)[0], load_digits_covariances()[0])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from rplvq import Recenter, RejectOption, RiemannianLVQ, TransferClassifier, __version__, save_model
 from rplvq.datasets import make_syn1
-from rplvq.inspection import model_card, model_facts
+from rplvq.inspection import model_card
 
 X, Y = make_syn1(n_per_class=12, n=4, random_state=0)
 NAMES = np.array(["left_hand", "right|hand", "feet", "<tongue>"])[Y]
@@ -21,7 +21,7 @@ def test_the_card_of_a_file_states_all_that_it_holds(tmp_path):
     option = RejectOption(RiemannianLVQ("log_euclidean", random_state=0), coverage=0.9)
     model = make_pipeline(Recenter(), option).fit(X, NAMES)
     save_model(model, tmp_path / "hands.npz", data=(X, NAMES))
-    facts = model_facts(tmp_path / "hands.npz")
+    facts = model_card(tmp_path / "hands.npz", markdown=False)
     fitted = model[-1]
     classifier, choice = fitted.estimator_, fitted.estimator_.choice_
     assert facts["name"] == "Pipeline"
@@ -49,15 +49,15 @@ def test_the_card_of_a_file_states_all_that_it_holds(tmp_path):
 
 
 def test_a_model_without_a_file_has_a_card_without_versions():
-    facts = model_facts(RiemannianLVQ(sigma2=1.0, max_epochs=1, random_state=0).fit(X, Y))
+    facts = model_card(RiemannianLVQ(sigma2=1.0, max_epochs=1, random_state=0).fit(X, Y), markdown=False)
     assert list(facts) == ["name", "steps", "classifier"]  # with a sigma2 of the user nothing is chosen
     assert facts["classifier"]["last_epoch"]["epoch"] == 1
     model = TransferClassifier(RiemannianLVQ(max_epochs=0), target="a", cv=2)
     model.fit(X, Y, groups=np.array(["a", "b", "c"])[np.arange(len(X)) % 3])
-    facts = model_facts(model)
+    facts = model_card(model, markdown=False)
     assert facts["transfer"]["sources"] == model.source_weights_
     assert "# Model card: TransferClassifier" in model_card(model)
-    assert "classifier" not in model_facts(Recenter().fit(X))
+    assert "classifier" not in model_card(Recenter().fit(X), markdown=False)
 
 
 def test_what_is_not_fitted_has_no_card():
