@@ -41,7 +41,7 @@ FORMATS: dict[str, Writer] = {
 """What writes a file, by its suffix."""
 
 REPORT: dict[str, Writer] = {
-    **{f"comparison{suffix}": FORMATS[suffix] for suffix in (".txt", ".csv", ".md", ".png")},
+    **{f"comparison{suffix}": FORMATS[suffix] for suffix in (".txt", ".csv", ".md", ".tex", ".png")},
     "comparison.tex": _text(Comparison.to_latex),
     "folds.csv": lambda result, path: result.to_csv(path, folds=True),
     "differences.csv": lambda result, path: result.differences_to_csv(path),
