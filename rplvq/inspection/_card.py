@@ -49,7 +49,7 @@ def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> An
     >>> from sklearn.pipeline import make_pipeline
     >>> X, y = make_syn1(n_per_class=10, random_state=0)
     >>> pipeline = make_pipeline(Recenter(), RiemannianLVQ("log_euclidean", random_state=0)).fit(X, y)
-    >>> print(model_card(pipeline)[:104])
+    >>> print(model_card(pipeline)[:106])
     # Model card: Pipeline
     <BLANKLINE>
     ## Steps

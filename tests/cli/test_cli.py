@@ -259,7 +259,7 @@ def test_datasets_go_by_name_and_seed():
         (["compare", "--sigma2", "-1"], "--sigma2: must be auto or a positive number, got '-1'"),
         (["compare", "--sigma2", "inf"], "got 'inf'"),
         (["compare", "--sigma2", "wide"], "got 'wide'"),
-        (["compare", "--data", "absent.npz"], "'absent.npz' is neither a file nor a folder nor one of syn1, syn2, digits"),
+        (["compare", "--data", "absent.npz"], "'absent.npz' is neither a file nor a folder nor one of syn1, syn2"),
         (["compare", "--data", "."], "'.' is a folder without .npz and .npy files"),
     ],
 )
