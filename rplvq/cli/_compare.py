@@ -54,7 +54,7 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     targets = [target for name in arguments.out for target in _targets(name)]
     baselines = baseline_estimators(arguments.baselines) if arguments.baselines else {}
     loaded = load_data(arguments.data, arguments.seed, Names(arguments.x_name, arguments.y_name))
-    groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, loaded)
+    groups = None if arguments.groups is None else load_groups(arguments.groups, loaded)
     X, y = loaded.X, np.asarray(loaded.y)
     n_samples = len(X)
     X, y, groups = draw(X, y, groups, _wanted(arguments, n_samples), arguments.seed)

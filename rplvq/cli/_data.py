@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from rplvq.arrays import check_groups, hard_targets
+from rplvq.arrays import check_groups, hard_targets, same_type
 from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.estimators import ambient_of, resolve_manifold
 from rplvq.io import UNREADABLE, open_members
@@ -44,28 +44,35 @@ NAMES = Names()
 
 
 class Loaded(NamedTuple):
-    """Samples X (N, ...), their labels y (N,) or (N, C) if all sources have them, and the file (N,) of each sample."""
+    """Samples X (N, ...), their labels y (N,) or (N, C) if all files have them, and the number of samples by file."""
 
     X: Array
     y: Array | None
-    files: Array
+    sizes: dict[str, int]
 
 
 def load_data(sources: Sequence[str], seed: int, names: Names = NAMES, *, labelled: bool = True) -> Loaded:
     """Read bundled sets, .npz files, .npy files of samples, and all such files of folders, one after the other."""
-    paths = [path for source in sources for path in _paths(source)]
+    paths = list(dict.fromkeys(path for source in sources for path in _paths(source)))
     parts = [DATASETS[path](seed) if path in DATASETS else _read(path, names, labelled) for path in paths]
+    sizes = {path: len(X) for path, (X, _) in zip(paths, parts, strict=True)}
     first_X, first_y = parts[0]
     for path, (X, y) in zip(paths, parts, strict=True):
         if X.shape[1:] != first_X.shape[1:]:
             raise ValueError(f"--data {path!r} has samples of shape {X.shape[1:]}, {paths[0]!r} {first_X.shape[1:]}")
-        if (y is None) != (first_y is None) or (y is not None and first_y is not None and y.ndim != first_y.ndim):
+        if not _is_alike(y, first_y):
             raise ValueError(f"--data {path!r} and {paths[0]!r} differ in whether and how samples are labelled")
-    files = np.repeat([Path(path).stem for path in paths], [len(X) for X, _ in parts])
-    labels = [y for _, y in parts if y is not None]
     if len(parts) == 1:
-        return Loaded(first_X, first_y, files)
-    return Loaded(np.concatenate([X for X, _ in parts]), np.concatenate(labels) if labels else None, files)
+        return Loaded(first_X, first_y, sizes)
+    labels = None if first_y is None else np.concatenate([y for _, y in parts])
+    return Loaded(np.concatenate([X for X, _ in parts]), labels, sizes)
+
+
+def _is_alike(one: Array | None, other: Array | None) -> bool:
+    """Whether two arrays, or neither, can follow each other: a string and a number would become equal strings."""
+    if one is None or other is None:
+        return one is other
+    return one.shape[1:] == other.shape[1:] and same_type(one, other)
 
 
 def _paths(source: str) -> list[str]:
@@ -77,20 +84,24 @@ def _paths(source: str) -> list[str]:
     return files
 
 
-def load_groups(name: str, sources: Sequence[str], loaded: Loaded) -> Array:
+def load_groups(name: str, loaded: Loaded) -> Array:
     """Return the groups (N,) of samples: their files, an array of the files with the samples, or a .npy file."""
     if name == BY_FILE:
-        return loaded.files
+        stems = [Path(path).stem for path in loaded.sizes]
+        return np.repeat(stems if len({*stems}) == len(stems) else list(loaded.sizes), list(loaded.sizes.values()))
     if Path(name).suffix == ".npy":
-        groups = _read_members(name, (), ".npy", "--groups")["X"]
+        parts = [_read_members(name, (), ".npy", "--groups")["X"]]
+        sizes = [len(loaded.X)]
     else:
-        paths = [path for source in sources for path in _paths(source)]
-        if bundled := [path for path in paths if path in DATASETS]:
+        if bundled := [path for path in loaded.sizes if path in DATASETS]:
             raise ValueError(f"--groups {name!r}: {bundled[0]} holds no groups, give a .npy file with one per sample")
-        groups = np.concatenate([_read_members(path, (name,), ".npz", "--data")[name] for path in paths])
-    if groups.dtype.kind not in "biufSU":
-        raise ValueError(f"--groups {name!r} must hold numbers or strings, got {groups.dtype}")
-    return check_groups(groups, len(loaded.X))
+        parts = [_read_members(path, (name,), ".npz", "--data")[name] for path in loaded.sizes]
+        sizes = list(loaded.sizes.values())
+    for part, size in zip(parts, sizes, strict=True):
+        if part.dtype.kind not in "biufSU" or not _is_alike(part, parts[0]):
+            raise ValueError(f"--groups {name!r} must hold numbers or strings, in all files alike, got {part.dtype}")
+        check_groups(part, size)
+    return check_groups(np.concatenate(parts), len(loaded.X))
 
 
 def draw(X: Array, y: Array, groups: Array | None, count: int, seed: int) -> tuple[Array, Array, Array | None]:

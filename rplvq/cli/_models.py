@@ -87,7 +87,7 @@ def _data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple[Loa
     loaded = load_data(arguments.data, getattr(arguments, "seed", 0), names, labelled=labelled)
     if arguments.groups is None:
         return loaded, {}
-    return loaded, {"groups": load_groups(arguments.groups, arguments.data, loaded)}
+    return loaded, {"groups": load_groups(arguments.groups, loaded)}
 
 
 def _routes(model: Any) -> bool:

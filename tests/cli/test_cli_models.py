@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from rplvq import Recenter, RejectOption, RiemannianLVQ, load_model, save_model
 from rplvq.cli import main
-from rplvq.cli._data import load_data
+from rplvq.cli._data import Names, load_data, load_groups
 from rplvq.datasets import make_syn1
 from tests.commands import fails
 from tests.problems import spd
@@ -288,6 +288,16 @@ def test_data_of_many_files_and_folders_in_groups(tmp_path, capsys):
     assert "has samples of shape (3, 3)" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
     np.save(tmp_path / "days" / "other.npy", X)
     assert "differ in whether and how" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
+    np.savez(tmp_path / "days" / "other.npz", epochs=X, cue=y.astype(str))
+    (tmp_path / "days" / "other.npy").unlink()
+    assert "differ in whether and how" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
+    (tmp_path / "days" / "other.npz").unlink()
+    (tmp_path / "again").mkdir()
+    twin = tmp_path / "again" / "monday.npz"
+    np.savez(twin, epochs=9 * X, cue=y, subject=np.full(len(X) + 1, "carla"))
+    assert "groups" in fails(capsys, [*use[:4], str(tmp_path / "days"), str(twin), *names, "--groups", "subject"])
+    groups = load_groups("@file", load_data([files[0], str(twin)], 0, Names("epochs", "cue")))
+    assert groups.tolist() == [files[0]] * (len(X) // 2) + [str(twin)] * len(X)
     (tmp_path / "empty").mkdir()
     assert "is a folder without .npz and .npy files" in fails(capsys, [*use[:4], str(tmp_path / "empty")])
 
