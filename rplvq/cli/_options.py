@@ -196,7 +196,10 @@ def _add_stream(command: argparse.ArgumentParser) -> None:
 def _add_use(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     reject = "no label for samples between classes or far from all training samples; needs a model of train --coverage"
-    add("--model", required=True, metavar="FILE.npz", help="file that train wrote, or save_model in Python")
+    model: Any = command.add_mutually_exclusive_group(required=True)
+    file = "file that train wrote, or save_model in Python"
+    model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help=file)
+    model.add_argument("--model", default=argparse.SUPPRESS, metavar="FILE.npz", help="the same, by an option")
     _add_groups(command, "a pipeline with recenter re-centres each group")
     add("--reject", action="store_true", help=reject)
     add("--out", metavar="FILE", help="file to write instead of standard output")

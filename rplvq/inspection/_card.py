@@ -88,12 +88,11 @@ def _facts(model: Any, manifold: Any) -> dict[str, Any]:
 
 def _steps(model: Any) -> Iterator[Any]:
     """Yield a fitted estimator and the fitted ones in it, from the first step to the last."""
-    for _, step in getattr(model, "steps", ()):
-        yield from _steps(step)
-    if not hasattr(model, "steps"):
+    inner = [step for _, step in getattr(model, "steps", ())]
+    if not inner and hasattr(model, "get_params"):  # and not "passthrough"
         yield model
-    if hasattr(model, "estimator_"):
-        yield from _steps(model.estimator_)
+    for step in [*inner, getattr(model, "estimator_", None)]:
+        yield from _steps(step) if step is not None else ()
 
 
 def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
@@ -106,7 +105,7 @@ def _classifier(fitted: Mapping[str, Any], model: Any) -> dict[str, Any]:
         "prototype_labels": fitted["prototype_labels_"].tolist(),
         "sigma2": float(fitted["sigma2_"]),
         "epochs": int(fitted["n_epochs_"]),
-        "last_epoch": {name: values[-1].item() for name, values in fitted["history_"].items()},
+        "last_epoch": {name: values[-1:].tolist()[0] for name, values in fitted["history_"].items()},
         "parameters": {
             name: value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
             for name, value in parameters.items()

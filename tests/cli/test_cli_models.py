@@ -308,7 +308,7 @@ def test_stream_predicts_before_it_learns(tmp_path, capsys):
     np.savez(tmp_path / "tuesday.npz", X=4 * X[1::2], y=y[1::2])
     np.savez(tmp_path / "bare.npz", X=4 * X[1::2])
     path = saved_pipeline(tmp_path, capsys, "--set", "recenter__online=true", "--coverage", "0.9")
-    command = ["stream", "--model", path, "--groups", "@file", "--batch", "5", "--save", str(tmp_path / "after.npz")]
+    command = ["stream", path, "--groups", "@file", "--batch", "5", "--save", str(tmp_path / "after.npz")]
     for name in ("tuesday", "bare"):
         assert main([*command, "--data", str(tmp_path / f"{name}.npz"), "--reject"]) == 0
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

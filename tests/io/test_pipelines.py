@@ -32,6 +32,7 @@ from rplvq import (
 )
 from rplvq.datasets import make_syn1
 from rplvq.exceptions import ModelFileError
+from rplvq.inspection import model_card
 from rplvq.io import read_model
 from rplvq.io._archive import open_archive, seal_archive
 from rplvq.parts import register_part, trusted_types
@@ -87,6 +88,8 @@ def test_a_file_holds_the_whole(name: str, tmp_path: pathlib.Path) -> None:
     assert repr(again) == repr(model)
     for here, there in zip(answers(model, session=session), answers(again, session=session), strict=True):
         assert_array_equal(here, there)
+    steps = model_card(tmp_path / "one", markdown=False)["steps"]
+    assert steps[-1].startswith("RiemannianLVQ(") or name in ("recenter", "online", "projection")
     save_model(again, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
     sklearn.clone(again)
