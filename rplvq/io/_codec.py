@@ -232,7 +232,8 @@ class Unpacker:
         """
         saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
         parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
-        estimator = saved.cls(**parameters)
+        # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.
+        estimator = saved.cls(**parameters | dict(saved.left_out))
         fitted = with_choice({name: self.unpack(value) for name, value in content["fitted"].items()})
         for name, value in fitted.items():
             if hasattr(saved.cls, name) or name in parameters:

@@ -289,6 +289,12 @@ def test_what_no_fit_leaves_behind_is_refused(name: str, tmp_path: pathlib.Path)
         load_model(tmp_path / "m")
 
 
+def test_a_forged_file_cannot_name_a_cache_which_a_fit_would_unpickle(tmp_path: pathlib.Path) -> None:
+    save_model(fitted("pipeline"), tmp_path / "m")
+    forge(tmp_path / "m", lambda header, _: header["parameters"].update(memory=str(tmp_path)))
+    assert load_model(tmp_path / "m").memory is None
+
+
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
     """Change, cut, insert or blank some bytes."""
     data, kind = bytearray(whole), rng.integers(4)
