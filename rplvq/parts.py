@@ -249,21 +249,11 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Saved(NamedTuple):
-    """An estimator class that model files may hold.
-
-    Parameters
-    ----------
-    cls : type
-        The class.
-    check : callable
-        Raises ValueError or AttributeError unless a fitted estimator has what a fit leaves behind.
-    left_out : mapping of str to object
-        Parameters that no file can hold, and the values with which they come back.
-    """
+    """An estimator class that model files may hold."""
 
     cls: type
-    check: Callable[[Any], Any] = bool
-    left_out: Mapping[str, Any] = MappingProxyType({})
+    check: Callable[[Any], Any] = bool  # raises ValueError or AttributeError unless a fit leaves such an estimator
+    left_out: Mapping[str, Any] = MappingProxyType({})  # parameters that no file holds, with what takes their place
 
 
 _ESTIMATORS: dict[str, Saved] = {}

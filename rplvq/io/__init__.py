@@ -18,7 +18,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
-    return [
-        "Checkpoint", "LoadedCheckpoint", "ModelFile", "load_checkpoint", "load_model", "read_model",
-        "save_model",
-    ]  # fmt: skip
+    return ["Checkpoint", "LoadedCheckpoint", "load_checkpoint", "load_model", "save_model"]

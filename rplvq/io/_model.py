@@ -22,18 +22,7 @@ from rplvq.parts import is_saved_estimator, library_version
 
 
 class ModelFile(NamedTuple):
-    """The content of a model file.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted.
-    versions : dict of str to str
-        Versions of Python and of the libraries that wrote it.
-    record : dict
-        What :func:`save_model` was told of the data: ``date``, ``shape``, ``dtype``, ``counts`` and ``sha256``; or
-        nothing.
-    """
+    """The estimator of a model file, the versions that wrote it, and what save_model was told of the data."""
 
     estimator: Any
     versions: dict[str, str]
