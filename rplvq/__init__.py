@@ -8,8 +8,8 @@ from rplvq.estimators import RiemannianLVQ, TransferClassifier
 from rplvq.evaluation import compare
 from rplvq.features import CommonSubspace, TrialCovariances
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans
-from rplvq.inspection import RejectOption, explain
-from rplvq.io import Checkpoint, load_model
+from rplvq.inspection import RejectOption, explain, model_card
+from rplvq.io import Checkpoint, load_model, save_model
 from rplvq.manifolds import (
     AffineInvariant,
     BuresWasserstein,
@@ -33,7 +33,7 @@ __all__ = [
     "FromPymanopt", "GeometricDecay", "Grow", "HeldOut", "LearnedLogEuclidean", "LogCholesky", "LogEuclidean",
     "Product", "ProjectedEuclidean", "Prune", "Recenter", "RejectOption", "Representability",
     "RiemannianLVQ", "SPDProjection", "Share", "StepDecay", "StepSize", "TangentSpace", "Trainer",
-    "TransferClassifier", "TrialCovariances", "compare", "explain", "load_model",
+    "TransferClassifier", "TrialCovariances", "compare", "explain", "load_model", "model_card", "save_model",
 ]  # fmt: skip
 
 

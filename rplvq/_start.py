@@ -1,4 +1,4 @@
-"""Ctrl-C during the imports of ``python -m rplvq``, before :func:`rplvq.cli.main` can answer it.
+"""Ctrl-C during the imports of ``python -m rplvq`` or ``rplvq``, before :func:`rplvq.cli.main` can answer it.
 
 It ends the process as later, with one line and exit status 130. The root of the package imports this module first.
 """
@@ -19,5 +19,7 @@ def leave(*_: Any) -> None:
 
 
 # Python names the module that it will run only after it has imported the package of this module.
-if sys.argv[0] == "-m" and "rplvq" in sys.orig_argv and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+_is_module = sys.argv[0] == "-m" and "rplvq" in sys.orig_argv
+_is_script = os.path.basename(sys.argv[0]) in ("rplvq", "rplvq.exe")
+if (_is_module or _is_script) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, leave)

@@ -5,11 +5,13 @@ registry of the classes that model files may name.
 """
 
 import difflib
+import importlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
-from typing import Any, Self, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TypeVar
 
 import attrs
 import numpy as np
@@ -245,7 +247,17 @@ def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
 PartT = TypeVar("PartT", bound=type[Any])
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-_ESTIMATORS: dict[str, type] = {}
+
+class Saved(NamedTuple):
+    """An estimator class that model files may hold."""
+
+    cls: type
+    check: Callable[[Any], Any] = bool  # raises ValueError or AttributeError unless a fit leaves such an estimator
+    left_out: Mapping[str, Any] = MappingProxyType({})  # parameters that no file holds, with what takes their place
+
+
+_ESTIMATORS: dict[str, Saved] = {}
+_LATE: dict[str, str] = {}
 _SHIPPED: dict[str, type] = {}
 _REGISTERED: dict[str, type] = {}
 
@@ -260,22 +272,49 @@ def library_part(cls: PartT) -> PartT:
     return cls
 
 
-def library_estimator(cls: PartT) -> PartT:
-    """Class decorator: register an estimator class of the library, so that model files may hold it."""
-    _ESTIMATORS[cls.__qualname__] = cls
-    return cls
+def library_estimator(
+    check: Callable[[Any], Any] = bool, left_out: Mapping[str, Any] = MappingProxyType({})
+) -> Callable[[PartT], PartT]:
+    """Return a class decorator: register an estimator class as :class:`Saved`, so that model files may hold it."""
+
+    def register(cls: PartT) -> PartT:
+        _ESTIMATORS[cls.__qualname__] = Saved(cls, check, left_out)
+        return cls
+
+    return register
+
+
+def late_estimators(module: str, *names: str) -> None:
+    """Register estimator classes by name, for which ``module`` is imported as soon as a model file needs them."""
+    _LATE.update(dict.fromkeys(names, module))
+
+
+def saved_estimator(name: str) -> Saved:
+    """Return what is registered for an estimator class that a model file names; raise ValueError if it is unknown."""
+    if name not in _ESTIMATORS and name in _LATE:
+        importlib.import_module(_LATE[name])
+    if name not in _ESTIMATORS:
+        remedy = "import the module of your own first that decorates it with rplvq.parts.register_part"
+        raise ValueError(f"the file holds an estimator {name!r}, which is not known here: {remedy}")
+    return _ESTIMATORS[name]
 
 
 def is_saved_estimator(cls: type) -> bool:
-    """Whether a model file can hold this estimator class; it cannot hold subclasses."""
-    return _ESTIMATORS.get(cls.__qualname__) is cls
+    """Whether a model file can hold this estimator class; it holds subclasses only if they are registered, too."""
+    name = cls.__qualname__
+    return (name in _ESTIMATORS or name in _LATE) and saved_estimator(name).cls is cls
 
 
-def saved_estimator(name: str) -> type:
-    """Return the estimator class that a model file names; raise ValueError if there is none."""
-    if name not in _ESTIMATORS:
-        raise ValueError(f"the file holds an estimator {name!r}, which is not known here")
-    return _ESTIMATORS[name]
+def trusted_types() -> list[str]:
+    """Return the names of all classes of this library that a pipeline may hold.
+
+    skops also saves steps that :func:`rplvq.save_model` refuses. ``skops.io.load(path, trusted=trusted_types())`` reads
+    the file; add what you trust of ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
+    """
+    for name in _LATE:
+        saved_estimator(name)
+    classes = [*_SHIPPED.values(), *(saved.cls for saved in _ESTIMATORS.values())]
+    return sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in classes})
 
 
 def library_version() -> str:
@@ -284,7 +323,7 @@ def library_version() -> str:
 
 
 def register_part(cls: PartT) -> PartT:
-    """Class decorator for parts of your own, so that models with such parts can be saved.
+    """Class decorator for parts and estimators of your own, so that models with them can be saved.
 
     The file names the class by its qualified name (``__qualname__``). A program that loads the model must define and
     register the class first. Registering a class of the same module and name again replaces it.
@@ -292,7 +331,9 @@ def register_part(cls: PartT) -> PartT:
     Parameters
     ----------
     cls : type
-        An attrs class whose fields are numbers, strings, arrays, lists, tuples, dicts or other parts.
+        An attrs class whose fields are numbers, strings, arrays, lists, tuples, dicts or other parts. Or an estimator
+        class of scikit-learn's kind, such as a step of a pipeline, whose parameters and fitted attributes are such
+        values. It may be of another library: ``register_part(StandardScaler)``.
 
     Returns
     -------
@@ -302,7 +343,7 @@ def register_part(cls: PartT) -> PartT:
     Raises
     ------
     ValueError
-        If it is not an attrs class, or if another class has its name.
+        If it is neither an attrs class nor an estimator, or if another class has its name.
 
     Examples
     --------
@@ -317,6 +358,8 @@ def register_part(cls: PartT) -> PartT:
     >>> Harmonic(0.5)(4, 10)
     0.1
     """
+    if isinstance(cls, type) and issubclass(cls, BaseEstimator):
+        return _register_estimator(cls)
     is_attrs: bool = isinstance(cls, type) and attrs.has(cls)  # a plain bool: attrs.has narrows the type of cls
     if not is_attrs:
         raise ValueError(f"register_part takes a class of attrs, got {cls!r}: decorate it with @attrs.frozen first")
@@ -325,6 +368,17 @@ def register_part(cls: PartT) -> PartT:
     if other is not None and (name in _SHIPPED or other.__module__ != cls.__module__):
         raise ValueError(f"{cls!r} cannot be registered: {other!r} has the name {name!r} already. Rename the class")
     _REGISTERED[name] = cls
+    return cls
+
+
+def _register_estimator(cls: PartT) -> PartT:
+    """Register an estimator class of a user; a subclass of a registered class is checked as that class is."""
+    name = cls.__qualname__
+    other = _ESTIMATORS[name].cls if name in _ESTIMATORS else cls
+    if name in _LATE or other.__module__ != cls.__module__:
+        raise ValueError(f"{cls!r} cannot be registered: an estimator has the name {name!r} already. Rename the class")
+    bases = (_ESTIMATORS[base.__qualname__] for base in cls.__mro__[1:] if is_saved_estimator(base))
+    _ESTIMATORS[name] = next(bases, Saved(cls))._replace(cls=cls)
     return cls
 
 

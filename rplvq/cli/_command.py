@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from rplvq._start import INTERRUPTED
 from rplvq.cli._compare import compare_methods
-from rplvq.cli._models import fit, info, predict
+from rplvq.cli._models import info, predict, stream, train
 from rplvq.cli._options import make_parser
 from rplvq.cli._streams import say
 from rplvq.exceptions import TrainingInterruptedWarning
@@ -58,4 +58,6 @@ def _fail(error: object, status: int) -> int:
     return status
 
 
-COMMANDS = {"compare": compare_methods, "fit": fit, "predict": predict, "info": info}
+COMMANDS = {
+    "compare": compare_methods, "train": train, "fit": train, "predict": predict, "stream": stream, "info": info,
+}  # fmt: skip

@@ -10,8 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import attrs
+import numpy as np
 
-from rplvq.cli._data import check_samples, draw, load_data, load_groups
+from rplvq.cli._data import DATASETS, Names, check_samples, draw, load_data, load_groups
 from rplvq.cli._models import write_json
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
@@ -32,7 +33,7 @@ FORMATS: dict[str, Writer] = {
     ".txt": _text(lambda result: f"{result}\n"),
     ".csv": lambda result, path: result.to_csv(path),
     ".md": _text(Comparison.to_markdown),
-    ".tex": _text(Comparison.to_latex),
+    ".tex": _text(lambda result: result.to_latex(table=True)),
     ".png": save_comparison,
     ".svg": save_comparison,
     ".pdf": save_comparison,
@@ -41,6 +42,7 @@ FORMATS: dict[str, Writer] = {
 
 REPORT: dict[str, Writer] = {
     **{f"comparison{suffix}": FORMATS[suffix] for suffix in (".txt", ".csv", ".md", ".tex", ".png")},
+    "comparison.tex": _text(Comparison.to_latex),
     "folds.csv": lambda result, path: result.to_csv(path, folds=True),
     "differences.csv": lambda result, path: result.differences_to_csv(path),
 }
@@ -51,8 +53,9 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     """Compare metrics and costs with the class means and with baselines, print a report, and write files."""
     targets = [target for name in arguments.out for target in _targets(name)]
     baselines = baseline_estimators(arguments.baselines) if arguments.baselines else {}
-    X, y = load_data(arguments.data, arguments.seed)
-    groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, len(X))
+    loaded = load_data(arguments.data, arguments.seed, Names(arguments.x_name, arguments.y_name))
+    groups = None if arguments.groups is None else load_groups(arguments.groups, loaded)
+    X, y = loaded.X, np.asarray(loaded.y)
     n_samples = len(X)
     X, y, groups = draw(X, y, groups, _wanted(arguments, n_samples), arguments.seed)
     check_samples(X, y, arguments.metrics, arguments.splits)
@@ -62,7 +65,7 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     run: Any = {"n_jobs": arguments.jobs, "verbose": not arguments.quiet, "random_state": arguments.seed}
     result = compare(X, y, estimators, test=arguments.test, **folds, **run)
     drawn = "" if len(X) == n_samples else f", {len(X)} of {n_samples} samples, drawn by class"
-    about = {"data": f"{arguments.data}{drawn}", **result.about}
+    about = {"data": f"{' '.join(arguments.data)}{drawn}", **result.about}
     result = attrs.evolve(result, about=about | {"command": shlex.join(["python", "-m", "rplvq", *arguments.given])})
     with interrupts_deferred(raised=False):
         written = _write(result, targets)
@@ -76,7 +79,8 @@ def _wanted(arguments: argparse.Namespace, n_samples: int) -> int:
     """Return the number of samples to draw: by default at most BUNDLED_SAMPLES of a bundled set, and all of a file."""
     if arguments.samples is not None:
         return int(arguments.samples)
-    return n_samples if Path(arguments.data).is_file() else min(BUNDLED_SAMPLES, n_samples)
+    is_bundled = all(source in DATASETS for source in arguments.data)
+    return min(BUNDLED_SAMPLES, n_samples) if is_bundled else n_samples
 
 
 def _plain_result(result: Comparison) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The commands for one model: train it, predict with it, describe its file."""
+"""The commands for one model: train it, predict with it, let it follow a stream, describe its file."""
 
 import argparse
 import csv
@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
+from sklearn.base import clone
 
 from rplvq.arrays import accuracy
-from rplvq.cli._data import load_data, load_groups, load_samples
-from rplvq.cli._options import UsageError
+from rplvq.cli._data import Loaded, Names, load_data, load_groups
+from rplvq.cli._options import STEPS, UsageError
 from rplvq.cli._streams import say
 from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
 from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
-from rplvq.inspection import RejectOption
-from rplvq.io import Checkpoint, load_model, replace_file, require_writable
+from rplvq.inspection import RejectOption, model_card
+from rplvq.io import Checkpoint, load_model, replace_file, require_writable, save_model
+from rplvq.preprocessing import StreamingPipeline
+from rplvq.protocols import Array
 
 
 def write_json(value: Any) -> None:
@@ -27,8 +31,8 @@ def write_json(value: Any) -> None:
     say(json.dumps(_plain(value), indent=1, allow_nan=False) + "\n")
 
 
-def fit(arguments: argparse.Namespace) -> None:
-    """Train a model and write it to its file.
+def train(arguments: argparse.Namespace) -> None:
+    """Train a model or a pipeline and write it to its file.
 
     Ctrl-C raises TrainingInterruptedWarning and writes no model. A checkpoint keeps what was learned until then.
     """
@@ -37,11 +41,29 @@ def fit(arguments: argparse.Namespace) -> None:
         require_writable(path)
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
-    if checkpoints and arguments.coverage is not None:
-        raise UsageError("--coverage fits several models, which have no common --checkpoint: give one of the two")
-    X, y = load_data(arguments.data, arguments.seed)
-    groups = None if arguments.groups is None else load_groups(arguments.groups, arguments.data, len(X))
-    model = RiemannianLVQ(
+    for option in ("coverage", "steps", "like"):
+        if checkpoints and getattr(arguments, option):
+            raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
+    model = _untrained(arguments, checkpoints)
+    loaded, given = _data(arguments, labelled=True)
+    X, y = loaded.X, loaded.y
+    with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
+        warnings.simplefilter("error", TrainingInterruptedWarning)
+        resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
+        model.fit(X, y, **given, **resumed)
+    labels = _answers(model, X, given)["labels"]
+    facts = model_card(model, markdown=False)
+    made = {"model": arguments.model, "training_accuracy": accuracy(labels, y, model.classes_)}
+    with interrupts_deferred(raised=False):
+        save_model(model, arguments.model, data=(X, y))
+        for path in checkpoints:
+            Path(path).unlink(missing_ok=True)
+        _say(arguments.json, made | {"steps": facts["steps"]} | facts["classifier"])
+
+
+def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> Any:
+    """Return the model that the arguments describe."""
+    model: Any = RiemannianLVQ(
         arguments.metric,
         arguments.cost,
         sigma2=arguments.sigma2,
@@ -52,42 +74,66 @@ def fit(arguments: argparse.Namespace) -> None:
         verbose=not arguments.quiet,
         random_state=arguments.seed,
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", TrainingInterruptedWarning)
-        if arguments.coverage is None:
-            saved = model.fit(X, y, groups=groups, resume=next(filter(os.path.exists, checkpoints), None))
-        else:
-            given = {} if groups is None else {"groups": groups}
-            saved = RejectOption(model, coverage=arguments.coverage).fit(X, y, **given)
-            model = saved.estimator_
-    found = {"model": arguments.model, "training_accuracy": model.score(X, y)}
-    with interrupts_deferred(raised=False):
-        saved.save(arguments.model)
-        for path in checkpoints:
-            Path(path).unlink(missing_ok=True)
-        _say(arguments.json, found | describe(model.set_params(verbose=0)))
+    if arguments.like is not None:
+        model = clone(load_model(arguments.like))
+    elif arguments.steps:
+        model = StreamingPipeline([*((name, STEPS[name]()) for name in arguments.steps), ("lvq", model)])
+    model.set_params(**dict(arguments.set))
+    return model if arguments.coverage is None else RejectOption(model, coverage=arguments.coverage)
+
+
+def _data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple[Loaded, dict[str, Array]]:
+    """Return what --data holds, and the metadata of the samples: their groups, or nothing."""
+    names = Names(arguments.x_name, arguments.y_name)
+    loaded = load_data(arguments.data, getattr(arguments, "seed", 0), names, labelled=labelled)
+    if arguments.groups is None:
+        return loaded, {}
+    return loaded, {"groups": load_groups(arguments.groups, loaded)}
+
+
+def _routes(model: Any) -> bool:
+    """Whether a model passes metadata on to models in it, for which scikit-learn's routing must be enabled."""
+    return hasattr(model, "steps") or (hasattr(model, "estimator") and _routes(model.estimator))
 
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict labels as CSV or JSON, and print the accuracy to standard error if the true labels are known."""
     if arguments.out is not None:
         require_writable(arguments.out)
-    option = RejectOption.load(arguments.model) if arguments.reject else None
-    model = load_model(arguments.model) if option is None else option.estimator_
-    model.set_params(n_jobs=arguments.jobs)
-    if any(Path(arguments.data).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
-        _predict_scene(option or model, arguments)
+    model = load_model(arguments.model)
+    model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
+    if len(arguments.data) == 1 and any(Path(arguments.data[0]).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
+        _predict_scene(model if arguments.reject else getattr(model, "estimator_", model), arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
-        raise UsageError(f"--novelty, --window and --looks are for radar scenes, but --data {arguments.data!r} is none")
-    X, y = load_samples(arguments.data)
-    found: dict[str, Any] = {"labels": (option or model).predict(X)}
-    if option is not None:
-        found["reasons"] = option.reasons(X)
-    if arguments.proba:
-        found |= {"classes": model.classes_, "probabilities": model.predict_proba(X)}
+        raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
+    loaded, given = _data(arguments)
+    found = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
+    _write_answers(arguments, found, loaded.y, model.classes_)
+
+
+def _answers(
+    model: Any, X: Array, given: dict[str, Array], *, reject: bool = False, proba: bool = False
+) -> dict[str, Any]:
+    """Return labels, probabilities and reasons of rejection, of the classifier itself or of the option around it."""
+    with sklearn.config_context(enable_metadata_routing=bool(given)):
+        if hasattr(model, "steps") and hasattr(model[-1], "reasons"):
+            X, given, model = model[:-1].transform(X, **given), {}, model[-1]
+        given = given if _routes(model) else {}
+        classifier = model.estimator_ if hasattr(model, "reasons") else model
+        if reject and classifier is model:
+            raise ValueError("the model holds no reject option, which --reject needs: train it with --coverage")
+        found: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
+        if reject:
+            found["reasons"] = model.reasons(X, **given)
+        if proba:
+            found |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
+    return found
+
+
+def _write_answers(arguments: argparse.Namespace, found: dict[str, Any], y: Array | None, classes: Array) -> None:
     if y is not None:
-        found["accuracy"] = accuracy(found["labels"], y, model.classes_)
+        found["accuracy"] = accuracy(found["labels"], y, classes)
         say(f"rplvq: accuracy {found['accuracy']:.4f} of {found['labels'].size} samples\n", is_error=True)
     text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
     if arguments.out is None:
@@ -100,29 +146,52 @@ def predict(arguments: argparse.Namespace) -> None:
 def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     """Write maps of a radar scene, and print the names of the files."""
     if arguments.out is None:
-        raise UsageError(f"--data {arguments.data!r} is a radar scene: --out must name a map, such as map.tif")
-    scene = PolsarScene(arguments.data, looks=arguments.looks, window=arguments.window)
+        raise UsageError(f"--data {arguments.data[0]!r} is a radar scene: --out must name a map, such as map.tif")
+    scene = PolsarScene(arguments.data[0], looks=arguments.looks, window=arguments.window)
     written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
     _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
 
 
+def stream(arguments: argparse.Namespace) -> None:
+    """Predict batch after batch, and learn from each one afterwards; write the labels, and the model that followed."""
+    for path in (arguments.out, arguments.save):
+        if path is not None:
+            require_writable(path)
+    model = load_model(arguments.model)
+    loaded, given = _data(arguments)
+    learner = _learner(model, loaded.y is not None)
+    parts: list[dict[str, Any]] = []
+    for start in range(0, len(loaded.X), arguments.batch):
+        rows = slice(start, start + arguments.batch)
+        now = {name: values[rows] for name, values in given.items()}
+        parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))
+        labels = () if loaded.y is None else (loaded.y[rows],)
+        with sklearn.config_context(enable_metadata_routing=_routes(learner)):
+            learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    with interrupts_deferred(raised=False):
+        if arguments.save is not None:
+            save_model(model, arguments.save)
+        _write_answers(arguments, found, loaded.y, model.classes_)
+
+
+def _learner(model: Any, labelled: bool) -> Any:
+    """Return what learns from the samples of a stream: the model, or without labels its transformers alone."""
+    pipeline = getattr(model, "estimator_", model)
+    learner = model if labelled or not hasattr(pipeline, "steps") else pipeline[:-1]
+    if not hasattr(learner, "partial_fit") or (learner is model and not labelled):
+        what = "" if labelled else " without labels"
+        remedy = "train it with --steps recenter --set recenter__online=true, or label the samples"
+        raise ValueError(f"the model {type(model).__name__} cannot learn from a stream{what}: {remedy}")
+    return learner
+
+
 def info(arguments: argparse.Namespace) -> None:
-    """Print a description of a model file."""
-    _say(arguments.json, describe(load_model(arguments.model)))
-
-
-def describe(model: RiemannianLVQ) -> dict[str, Any]:
-    """Return the parameters, classes and sizes of a fitted model, and the last epoch of its training."""
-    parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "callbacks"}
-    return {
-        "parameters": {name: value if _is_plain(value) else repr(value) for name, value in parameters.items()},
-        "classes": model.classes_,
-        "prototypes": model.prototypes_.shape,
-        "prototype_labels": model.prototype_labels_,
-        "sigma2": model.sigma2_,
-        "epochs": model.n_epochs_,
-        "last_epoch": {name: values[-1] for name, values in model.history_.items()},
-    }
+    """Print the card of a model file as Markdown, or what it says as JSON."""
+    if arguments.json:
+        write_json(model_card(arguments.model, markdown=False))
+    else:
+        say(model_card(arguments.model))
 
 
 def _say(as_json: bool, found: dict[str, Any]) -> None:

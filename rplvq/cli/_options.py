@@ -1,17 +1,21 @@
 """The options of the command line, and the parsers of their values."""
 
 import argparse
+import json
 import math
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
-from rplvq.cli._data import DATASETS
+from rplvq.cli._data import BY_FILE, DATASETS
 from rplvq.cli._streams import say
 from rplvq.costs import COSTS
 from rplvq.evaluation import BASELINES, METRICS, TESTS
+from rplvq.features import CommonSubspace, TrialCovariances
 from rplvq.manifolds import MANIFOLDS
 from rplvq.parts import plain_name
+from rplvq.preprocessing import Recenter, SPDProjection
 
 EXAMPLES = {
     "compare": """\
@@ -27,14 +31,18 @@ examples:
 Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
 training starts from. Seconds are wall time; several processes share the cores.
 """,
-    "fit": """\
+    "train": """\
 examples:
-  python -m rplvq fit --data digits --prototypes 2 --model digits.npz
-  python -m rplvq fit --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
-  python -m rplvq fit --data mine.npz --model mine-model.npz --coverage 0.9
+  python -m rplvq train --data digits --prototypes 2 --model digits.npz
+  python -m rplvq train --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
+  python -m rplvq train --data mine.npz --model mine-model.npz --coverage 0.9
+  python -m rplvq train --data sessions/ --groups @file --steps recenter --model pipeline.npz
+      a pipeline that re-centres each file of the folder sessions, then classifies
+  python -m rplvq train --data new.npz --like pipeline.npz --model new-pipeline.npz
+      the same steps and parameters, trained on other data
 
 mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
-rplvq.load_model reads the model file in Python.
+rplvq.load_model reads the model file in Python. "fit" is another name of this command.
 """,
     "predict": """\
 examples:
@@ -46,12 +54,29 @@ examples:
 Prints CSV with a header: label, then with --proba one column per class, and with --reject the reason of each rejection.
 Of a folder T3, C3, C2 ... of PolSARpro, it writes a map instead, as GeoTIFF or as .bin with a header of ENVI.
 """,
+    "stream": """\
+examples:
+  python -m rplvq train --data monday.npz --steps recenter --set recenter__online=true --model monday-model.npz
+  python -m rplvq stream --model monday-model.npz --data tuesday.npz --groups @file --batch 10 --save tuesday-model.npz
+
+Each batch is predicted first, and learned from afterwards: by the whole model if the data have labels, and otherwise by
+its transformers. Prints CSV as predict does; the accuracy is that before learning.
+""",
     "info": """\
 examples:
   python -m rplvq info digits.npz
   python -m rplvq info digits.npz --json
 """,
 }
+
+
+STEPS: dict[str, Callable[[], Any]] = {
+    "trials": TrialCovariances,
+    "subspace": CommonSubspace,
+    "recenter": Recenter,
+    "projection": SPDProjection,
+}
+"""Transformers by the name of their step."""
 
 
 class UsageError(ValueError):
@@ -78,18 +103,20 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m rplvq", description="Prototype learning on Riemannian manifolds.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", metavar="{compare,fit,predict,info}", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="{compare,train,predict,stream,info}", required=True)
     _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
-    _add_fit(_command(commands, "fit", "train one model and write it to a file"))
+    _add_train(_command(commands, "train", "train one model or pipeline and write it to a file", ["fit"]))
     _add_predict(_command(commands, "predict", "predict the labels of samples by a model file"))
-    info = _command(commands, "info", "describe a model file")
-    info.add_argument("model", metavar="FILE.npz", help="file that fit wrote")
+    _add_stream(_command(commands, "stream", "predict samples in their order, and learn from them"))
+    info = _command(commands, "info", "describe a model file: its card, in Markdown")
+    info.add_argument("model", metavar="FILE.npz", help="file that train wrote, or save_model in Python")
     return parser
 
 
-def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
+def _command(commands: Any, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
+        aliases=aliases,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
         epilog=EXAMPLES[name],
@@ -97,16 +124,25 @@ def _command(commands: Any, name: str, summary: str) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    if name in ("compare", "fit"):
-        names = f"{', '.join(DATASETS)}, or a file with X and y (default: digits)"
-        parser.add_argument("--data", default="digits", metavar="NAME|FILE.npz", help=names)
+    if name != "info":
+        default = ["digits"] if name in ("compare", "train") else None
+        _add_data(parser, default)
     return parser
+
+
+def _add_data(command: argparse.ArgumentParser, default: list[str] | None) -> None:
+    add = command.add_argument
+    text = f"{', '.join(DATASETS)}, or files with X and y, or folders of such files, read one after the other"
+    text += " (default: digits)" if default else "; .npy files hold X alone. With y, the accuracy is printed, too"
+    add("--data", nargs="+", default=default, required=not default, metavar="NAME|PATH", help=text)
+    add("--x-name", default="X", metavar="NAME", help="array of the samples in .npz files (default: X)")
+    add("--y-name", default="y", metavar="NAME", help="array of the labels in .npz files (default: y)")
 
 
 def _add_compare(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    files = "folder for tables and a picture, made if absent, or files .txt .csv .md .tex .png .svg .pdf; "
-    files += "old ones are replaced"
+    files = "folder for tables and a picture, made if absent, or files .txt .csv .md .tex .png .svg .pdf; a .tex file "
+    files += "holds one table alone, comparison.tex in a folder the whole report; old ones are replaced"
     add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
     lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
     for option, (known, default) in lists.items():
@@ -124,7 +160,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     _add_seed_and_quiet(command, "seed of data, folds and training (default: 0)")
 
 
-def _add_fit(command: argparse.ArgumentParser) -> None:
+def _add_train(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     checkpoint = "file that keeps the progress of training; if it exists, training continues from there. It is removed "
     checkpoint += "when the model is complete (default: none)"
@@ -133,6 +169,13 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
     coverage = "share of samples like the training samples that predict --reject labels; it fits five more models, and "
     coverage += "the file keeps their limits (default: none)"
     add("--coverage", type=_share, metavar="C", help=coverage)
+    steps = f"transformers before the classifier, separated by commas or spaces: {', '.join(STEPS)} (default: none)"
+    add("--steps", type=_one_of(STEPS), nargs="+", action=_Flat, default=[], metavar="NAME", help=steps)
+    like = "train the same steps with the same parameters as this model file; only --set and --coverage change them"
+    add("--like", metavar="FILE.npz", help=like)
+    value = "value of a parameter as JSON or text, such as recenter__online=true; that of the classifier behind steps "
+    value += "is lvq__NAME; may be repeated"
+    add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=value)
     add(
         "--metric",
         type=plain_name,
@@ -147,23 +190,33 @@ def _add_fit(command: argparse.ArgumentParser) -> None:
 
 
 def _add_predict(command: argparse.ArgumentParser) -> None:
+    _add_use(command)
     add = command.add_argument
-    data = f"{', '.join(DATASETS)}, a .npz file with X, or a .npy file; with y in it, the accuracy is printed, too. Or "
-    data += "the folder of a radar scene"
-    model = command.add_mutually_exclusive_group(required=True)
-    model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help="file that fit wrote")
-    model.add_argument("--model", metavar="FILE.npz", default=argparse.SUPPRESS, help="the same, by an option")
-    add("--data", required=True, metavar="NAME|FILE", help=data)
     add("--proba", action="store_true", help="class probabilities beside the labels")
-    reject = "no label for samples between classes or far from all training samples; needs a model of fit --coverage"
-    add("--reject", action="store_true", help=reject)
-    add("--out", metavar="FILE", help="file to write instead of standard output")
     add("--novelty", action="store_true", help="of a scene, also a map of how unusual the pixels are")
     window = "of a scene, odd width of the moving average, as for the pixels of training (default: 1)"
     add("--window", type=_integer(1), default=1, metavar="W", help=window)
     looks = "of a scene, rows and columns averaged to a pixel (default: 1 1)"
     add("--looks", type=_integer(1), nargs=2, default=[1, 1], metavar=("R", "C"), help=looks)
     add("--jobs", type=_jobs, default=1, metavar="J", help="threads; -1 takes all cores (default: 1)")
+
+
+def _add_stream(command: argparse.ArgumentParser) -> None:
+    _add_use(command)
+    command.add_argument("--batch", type=_integer(1), default=1, metavar="B", help="samples per batch (default: 1)")
+    command.add_argument("--save", metavar="FILE.npz", help="file for the model that learned (default: none)")
+
+
+def _add_use(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    reject = "no label for samples between classes or far from all training samples; needs a model of train --coverage"
+    model: Any = command.add_mutually_exclusive_group(required=True)
+    file = "file that train wrote, or save_model in Python"
+    model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help=file)
+    model.add_argument("--model", default=argparse.SUPPRESS, metavar="FILE.npz", help="the same, by an option")
+    _add_groups(command, "a pipeline with recenter re-centres each group")
+    add("--reject", action="store_true", help=reject)
+    add("--out", metavar="FILE", help="file to write instead of standard output")
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
@@ -174,7 +227,8 @@ def _add_model_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_groups(command: argparse.ArgumentParser, effect: str) -> None:
-    groups = "array of the data file, or a .npy file, with the group of each sample, such as its subject"
+    groups = "array of the data files, or a .npy file, with the group of each sample, such as its subject; "
+    groups += f"{BY_FILE} makes each file a group"
     command.add_argument("--groups", metavar="NAME|FILE.npy", help=f"{groups}; {effect} (default: none)")
 
 
@@ -197,43 +251,35 @@ def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
     return parse
 
 
-def _integer(least: int, most: float = math.inf) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        try:
-            value = int(text)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
-            raise argparse.ArgumentTypeError(f"must be an integer {limit}, got {text!r}")
-        return value
+def _value(kind: Callable[[str], Any], fits: Callable[[Any], bool], wanted: str, *words: str) -> Callable[[str], Any]:
+    """Make a parser of numbers of a kind that fit, or of some words."""
+
+    def parse(text: str) -> Any:
+        if text in words:
+            return text
+        with suppress(ValueError):
+            if fits(value := kind(text)):
+                return value
+        raise argparse.ArgumentTypeError(f"must be {wanted}, got {text!r}")
 
     return parse
 
 
-def _jobs(text: str) -> int:
-    if text.removeprefix("-").isdecimal() and len(text) < 5 and int(text) != 0:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"must be a number of processes up to 9999, or -1 for all cores, got {text!r}")
+def _integer(least: int, most: float = math.inf) -> Callable[[str], Any]:
+    limit = f"from {least} to {most}" if most < math.inf else f"of at least {least}"
+    return _value(int, lambda value: least <= value <= most, f"an integer {limit}")
 
 
-def _share(text: str) -> float:
+_jobs = _value(int, lambda value: 0 < abs(value) < 10000, "a number of processes up to 9999, or -1 for all cores")
+_share = _value(float, lambda value: 0 < value <= 1, "a number above 0 and at most 1")
+_sigma2 = _value(float, lambda value: 0 < value < math.inf, "auto or a positive number", "auto")
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, is_pair, value = text.partition("=")
+    if not name or not is_pair:
+        raise argparse.ArgumentTypeError(f"must be NAME=VALUE, got {text!r}")
     try:
-        value = float(text)
+        return name, json.loads(value)
     except ValueError:
-        value = math.nan
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0 and at most 1, got {text!r}")
-    return value
-
-
-def _sigma2(text: str) -> float | str:
-    if text == "auto":
-        return text
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"must be auto or a positive number, got {text!r}")
-    return value
+        return name, value

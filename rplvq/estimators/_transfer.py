@@ -24,7 +24,7 @@ from rplvq.estimators._sources import (
     with_mean_one,
 )
 from rplvq.exceptions import PointError, interrupts_raised
-from rplvq.parts import require_count
+from rplvq.parts import library_estimator, require_count
 from rplvq.protocols import Array
 
 ROUNDS = 3
@@ -42,6 +42,13 @@ def takes_weights(estimator: Any) -> bool:
     return has_fit_parameter(estimator, "sample_weight") or (inner is not None and takes_weights(inner))
 
 
+def _require_classes(model: Any) -> None:
+    """Raise ValueError unless a fitted classifier has the classes of the estimator in it."""
+    if not np.array_equal(model.classes_, model.estimator_.classes_):
+        raise ValueError(f"classes_ are {model.classes_}, those of its estimator {model.estimator_.classes_}")
+
+
+@library_estimator(_require_classes)
 class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier for one target domain that also learns from labelled samples of other domains.
 

@@ -13,7 +13,7 @@ import numpy as np
 from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of, turned
 from rplvq.evaluation._formats import as_csv, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
-from rplvq.evaluation._report import make_report
+from rplvq.evaluation._report import Table, make_report
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
@@ -317,6 +317,13 @@ class Comparison:
         """Return facts, rows, the differences by every metric, and the conclusions by the first one, as Markdown."""
         return as_markdown(make_report(self, self.metrics))
 
-    def to_latex(self) -> str:
-        """Return the same as LaTeX, with tables that need no package."""
-        return as_latex(make_report(self, self.metrics))
+    def to_latex(self, *, table: bool = False) -> str:
+        """Return the same as LaTeX, with tables that need no package.
+
+        Parameters
+        ----------
+        table : bool, default=False
+            Whether to return the table of the rows alone.
+        """
+        blocks = make_report(self, self.metrics)
+        return as_latex([block for block in blocks if isinstance(block, Table)][:1] if table else blocks)

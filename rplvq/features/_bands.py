@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from rplvq.features._transformers import FeatureTransformer, read_trials
 from rplvq.features._trials import Shrinkage, trial_covariances
-from rplvq.parts import require_count
+from rplvq.parts import library_estimator, require_count
 from rplvq.protocols import Array
 
 
@@ -133,6 +133,7 @@ def augmented_covariances(
     return trial_covariances(np.concatenate(copies, axis=1), center=center, shrinkage=shrinkage)
 
 
+@library_estimator()
 class FilterBankCovariances(FeatureTransformer):
     """Transformer of trials to matrices per band: :func:`filter_bank_covariances` with its options as parameters.
 
@@ -174,6 +175,7 @@ class FilterBankCovariances(FeatureTransformer):
         self.shrinkage = shrinkage
 
 
+@library_estimator()
 class AugmentedCovariances(FeatureTransformer):
     """Transformer of trials to augmented matrices: :func:`augmented_covariances` with its options as parameters.
 

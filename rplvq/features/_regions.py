@@ -11,6 +11,7 @@ from rplvq.exceptions import PointError
 from rplvq.features._covariances import effective_size, second_moments, shrunk, strength_of
 from rplvq.features._pixels import FeatureMap, evaluate, feature_map, pixel_names
 from rplvq.features._transformers import FeatureTransformer, Signals
+from rplvq.parts import library_estimator
 from rplvq.protocols import Array
 
 Features: TypeAlias = Literal["auto", "grey5", "rgb9"] | FeatureMap
@@ -139,6 +140,7 @@ def _read_images(images: Any) -> Signals:
     return Signals(array, squares.mean(axis=(0, 1, 2)) if array.ndim == 4 else squares.mean(keepdims=True).ravel())
 
 
+@library_estimator()
 class RegionCovariances(FeatureTransformer):
     """Transformer of images to descriptors: :func:`region_covariances` with its options as parameters.
 

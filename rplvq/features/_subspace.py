@@ -25,10 +25,20 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.features._shared import spectra_of, split_space
-from rplvq.parts import require_count
+from rplvq.parts import library_estimator, require_count
 from rplvq.protocols import Array
 
 
+def _require_components(model: Any) -> None:
+    """Raise ValueError unless the components and the dropped directions of a fitted CommonSubspace are a basis."""
+    basis = np.hstack([model.components_, model.dropped_])
+    if basis.shape != (model.n_features_in_,) * 2 or not np.allclose(
+        basis.conj().T @ basis, np.eye(len(basis)), atol=1e-6
+    ):
+        raise ValueError(f"components_ and dropped_ of shape {basis.shape} are no orthonormal basis")
+
+
+@library_estimator(_require_components)
 class CommonSubspace(MatrixTransformer):
     """Transformer ``X -> V^H X V`` whose orthonormal V (n, r) spans directions in which all samples have power.
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from rplvq.arrays import check_hermitian, single_blas_thread
 from rplvq.features._covariances import STRENGTHS, effective_size, second_moments, shrunk, strength_of
 from rplvq.features._transformers import FeatureTransformer, read_trials
-from rplvq.parts import by_plain_name
+from rplvq.parts import by_plain_name, library_estimator
 from rplvq.protocols import Array
 
 Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]
@@ -151,6 +151,7 @@ def _warn_of_means(signals: Array) -> None:
         )
 
 
+@library_estimator()
 class TrialCovariances(FeatureTransformer):
     """Transformer of trials to covariance matrices: :func:`trial_covariances` with its options as parameters.
 

@@ -1,5 +1,6 @@
 """Looks into one classifier: what its predictions rest on, how certain they are, and when it should give none."""
 
+from rplvq.inspection._card import model_card
 from rplvq.inspection._certainty import (
     AccuracyReject,
     Reliability,
@@ -14,5 +15,5 @@ from rplvq.inspection._watch import Watch, watch
 
 __all__ = [
     "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability", "Watch",
-    "accuracy_reject_curve", "calibrate_sigma2", "explain", "reliability", "watch",
+    "accuracy_reject_curve", "calibrate_sigma2", "explain", "model_card", "reliability", "watch",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from typing import Any, Self
 
@@ -29,7 +28,7 @@ from rplvq.exceptions import interrupts_raised
 from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_certainty, held_out_folds, see
 from rplvq.inspection._novelty import Limits, Seen, prototype_labels, quantile
 from rplvq.io import load_model, save_model
-from rplvq.parts import library_part, require_count
+from rplvq.parts import library_estimator, library_part, require_count
 from rplvq.protocols import Array
 
 DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
@@ -39,13 +38,33 @@ DEFAULTS: dict[str, Any] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"r
 @library_part
 @attrs.frozen
 class Rejection:
-    """What a model file holds of a :class:`RejectOption` beside its estimator, whose prototypes tell if it changed."""
+    """What files of older versions hold of a :class:`RejectOption` beside its estimator."""
 
     parameters: dict[str, Any]
     fitted: dict[str, Any]
     prototypes: Array
 
+    def around(self, model: Any) -> RejectOption:
+        """Return the option around its fitted estimator; raise ValueError if that was trained again since."""
+        if not np.array_equal(self.prototypes, model.prototypes_):
+            raise ValueError("it holds a classifier that was trained again: its reject option is old")
+        option = RejectOption(clone(model), **self.parameters)
+        for name, value in (self.fitted | {"estimator_": model, "classes_": model.classes_}).items():
+            setattr(option, name, value)
+        return option
 
+
+def _require_limits(option: Any) -> None:
+    """Raise ValueError unless a fitted option fits the classes of its estimator."""
+    classes, limits = option.classes_, option.limits_
+    same = np.array_equal(classes, option.estimator_.classes_) and option.reject_label_ not in classes.tolist()
+    if not same or option.criterion_ not in CRITERIA or np.isnan(option.threshold_):
+        raise ValueError(f"its reject option does not fit the classes {option.estimator_.classes_}")
+    if limits is not None and not (limits.classes.shape == limits.sqdist.shape and (limits.sqdist > 0).all()):
+        raise ValueError(f"the limits of its reject option are {limits}")
+
+
+@library_estimator(_require_limits)
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that gives no label to samples whose certainty is below a threshold.
 
@@ -319,47 +338,22 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted option to one model file; :meth:`load` reads it.
-
-        :func:`rplvq.load_model` reads the classifier alone from it.
+        """Write the fitted option to one model file.
 
         Parameters
         ----------
         path : path-like
-            File to write.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        TypeError
-            If the estimator is not a :class:`rplvq.RiemannianLVQ`.
-        ValueError, OSError
-            As :func:`rplvq.io.save_model`.
+            As for :func:`rplvq.save_model`, also the errors.
         """
-        check_is_fitted(self)
-        parameters = {key: value for key, value in self.get_params(deep=False).items() if key != "estimator"}
-        fitted = {key: getattr(self, key) for key in ("criterion_", "threshold_", "limits_", "reject_label_")}
-        model = copy.copy(self.estimator_)
-        model.rejection_ = Rejection(parameters, fitted, getattr(model, "prototypes_", np.empty(0)))
-        save_model(model, path)
+        save_model(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], manifold: Any = None) -> Self:
-        """Read an option that :meth:`save` wrote; arguments and errors are those of :func:`rplvq.load_model`.
-
-        Raise ValueError, too, if the file holds a classifier without a reject option, or one that was trained again
-        without it.
-        """
-        model = load_model(path, manifold)
-        kept = vars(model).pop("rejection_", None)
-        if kept is None:
-            raise ValueError(f"{os.fspath(path)} holds no reject option, but a classifier only: save a RejectOption")
-        if not np.array_equal(kept.prototypes, model.prototypes_):
-            raise ValueError(f"{os.fspath(path)} holds a classifier that was trained again: its reject option is old")
-        option = cls(clone(model), **kept.parameters)
-        for name, value in (kept.fitted | {"estimator_": model, "classes_": model.classes_}).items():
-            setattr(option, name, value)
+        """Read an option as :func:`rplvq.load_model` does; raise ValueError, too, if the file holds anything else."""
+        option = load_model(path, manifold)
+        if not isinstance(option, cls):
+            held = type(option).__name__
+            raise ValueError(f"{os.fspath(path)} holds no reject option, but a {held} only: save a RejectOption")
         return option
 
     def get_metadata_routing(self) -> MetadataRouter:

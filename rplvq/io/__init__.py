@@ -3,22 +3,16 @@
 This package knows no estimator. Classes are found by name in the registry of :mod:`rplvq.parts`.
 """
 
-from rplvq.io._archive import UNREADABLE
-from rplvq.io._checkpoint import (
-    Checkpoint,
-    LoadedCheckpoint,
-    digest_of,
-    load_checkpoint,
-    require_same_origin,
-    require_valid,
-)
+from rplvq.io._archive import UNREADABLE, digest_of
+from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, load_checkpoint, require_same_origin, require_valid
 from rplvq.io._files import open_members, replace_file, require_writable
 from rplvq.io._invariants import require_fitted
-from rplvq.io._model import load_model, save_model
+from rplvq.io._model import ModelFile, load_model, read_model, save_model
 
 __all__ = [
-    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "digest_of", "load_checkpoint", "load_model", "open_members",
-    "replace_file", "require_fitted", "require_same_origin", "require_valid", "require_writable", "save_model",
+    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "ModelFile", "digest_of", "load_checkpoint",
+    "load_model", "open_members", "read_model", "replace_file", "require_fitted", "require_same_origin",
+    "require_valid", "require_writable", "save_model",
 ]  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from rplvq.arrays import LazyRows, parts_of
 from rplvq.exceptions import ModelFileError
 from rplvq.io._files import MOST_HEADER, MOST_MEMBERS, open_members, open_regular
 from rplvq.parts import library_version
@@ -128,3 +129,16 @@ def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) 
 
 def _shapes(arrays: dict[str, Array]) -> dict[str, list[Any]]:
     return {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+
+
+def digest_of(values: list[Array | str | None]) -> str:
+    """Return the SHA-256 of arrays (dtypes, shapes and values) and of texts, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    for value in values:
+        if isinstance(value, (np.ndarray, LazyRows)):
+            digest.update(f"{value.dtype.str}{value.shape}".encode())
+            for rows in parts_of(value) if value.ndim else [...]:
+                digest.update(np.ascontiguousarray(value[rows]).tobytes())
+        else:
+            digest.update(repr(value).encode())
+    return digest.hexdigest()

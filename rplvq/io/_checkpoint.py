@@ -4,7 +4,6 @@ A checkpoint is a sealed archive, like a model file. It holds the :class:`rplvq.
 fingerprints of the data and the parameters, so that the run is not continued with other ones.
 """
 
-import hashlib
 import json
 import os
 import time
@@ -13,15 +12,14 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import LazyRows, parts_of
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import CHECKPOINT, UNREADABLE, open_archive, seal_archive, versions
+from rplvq.io._archive import CHECKPOINT, UNREADABLE, digest_of, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file, require_writable
 from rplvq.io._invariants import require_progress
 from rplvq.io._older import with_choice, with_metric
 from rplvq.parts import count_from, number_in
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import Manifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
@@ -252,16 +250,3 @@ def _text(value: Any, name: str) -> str:
     if packer.arrays or len(text) > 200:
         return f"sha256 {digest_of([text, *packer.arrays.values()])}"
     return text
-
-
-def digest_of(values: list[Array | str | None]) -> str:
-    """Return the SHA-256 of arrays (dtypes, shapes and values) and of texts, in hexadecimal digits."""
-    digest = hashlib.sha256()
-    for value in values:
-        if isinstance(value, (np.ndarray, LazyRows)):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            for rows in parts_of(value) if value.ndim else [...]:
-                digest.update(np.ascontiguousarray(value[rows]).tobytes())
-        else:
-            digest.update(repr(value).encode())
-    return digest.hexdigest()

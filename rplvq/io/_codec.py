@@ -2,8 +2,9 @@
 
 Values that JSON knows are stored as they are. Every other value becomes an object whose only key names its type, such
 as ``{"tuple": [...]}`` or ``{"part": ["Constant", {"value": 0.5}]}``. Arrays are collected separately, each under the
-path of the value that holds it. Reading does not unpickle, import or evaluate anything: the class of a part is looked
-up by its name in :mod:`rplvq.parts`.
+path of the value that holds it. An estimator is stored as its class, parameters and fitted attributes, and may be
+inside another one. Reading does not unpickle or evaluate anything: the class of a part or an estimator is looked up by
+its name in :mod:`rplvq.parts`.
 """
 
 import math
@@ -12,16 +13,20 @@ from typing import Any
 
 import attrs
 import numpy as np
+import sklearn
 
-from rplvq.io._older import REMOVED_FIELDS
+from rplvq.io._older import REMOVED_FIELDS, restored, with_choice, with_metric
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
-from rplvq.parts import fields_of, known_part
+from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator
 from rplvq.protocols import Array
+from rplvq.training import Trainer
 
 BIT_GENERATORS = {
     cls.__name__: cls
     for cls in (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
 }
+REQUESTS = ("fit", "partial_fit", "predict", "predict_proba", "score", "transform")
+"""Methods whose metadata requests are saved."""
 
 
 class Packer:
@@ -61,7 +66,32 @@ class Packer:
             return self._random(value, where)
         if is_from_pymanopt(value):
             return {"pymanopt": [type(value).__qualname__, str(value)]}
+        if is_saved_estimator(type(value)):
+            return {"estimator": self.pack_estimator(value, f"{where}.")}
         return self._part(value, where)
+
+    def pack_estimator(self, estimator: Any, where: str = "") -> dict[str, Any]:
+        """Return the class, the parameters, the fitted attributes and the metadata requests of an estimator as JSON.
+
+        ``where`` comes before the names of its arrays. ValueError is raised as by :meth:`pack`.
+        """
+        cls = type(estimator)
+        parameters = estimator.get_params(deep=False) | dict(saved_estimator(cls.__qualname__).left_out)
+        fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
+        requests = fitted.pop("_metadata_request", None)  # an object of scikit-learn
+        for name, value in fitted.items():
+            if isinstance(value, Trainer):
+                fitted[name] = attrs.evolve(value, callbacks=())
+        asked = {method: getattr(requests, method).requests for method in REQUESTS if requests is not None}
+        return {
+            "estimator": cls.__qualname__,
+            "parameters": {name: self.pack(value, f"{where}{name}") for name, value in parameters.items()},
+            "fitted": {name: self.pack(value, f"{where}{name}") for name, value in fitted.items()},
+            "requests": {
+                method: {key: alias for key, alias in pairs.items() if alias is not None}
+                for method, pairs in asked.items()
+            },
+        }
 
     def _put(self, array: Array, where: str) -> str:
         while where in self.arrays or where == "header":
@@ -100,6 +130,12 @@ class Packer:
             return {"part": [cls.__qualname__, fields]}
         if hasattr(value, "__array__") and not isinstance(value, type):
             return self._array(np.asarray(value), where)
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            raise ValueError(
+                f"{where} cannot be saved: {cls.__qualname__} is no estimator of rplvq. If its parameters and fitted "
+                f"attributes are numbers, texts and arrays, call rplvq.parts.register_part({cls.__qualname__}) before "
+                "you save and before you load. Otherwise save it all by skops: see rplvq.parts.trusted_types"
+            )
         if attrs.has(cls):
             raise ValueError(
                 f"{where} cannot be saved: its class {cls.__qualname__} is not registered. "
@@ -133,6 +169,7 @@ class Unpacker:
             "random_state": self._random_state,
             "pymanopt": self._pymanopt,
             "part": self._part,
+            "estimator": self.unpack_estimator,
         }
 
     def unpack(self, packed: Any) -> Any:
@@ -187,3 +224,26 @@ class Unpacker:
             return cls(**fields)
         except (TypeError, ValueError) as error:
             raise ValueError(f"part {name!r} does not take the fields {sorted(fields)} of the file: {error}") from error
+
+    def unpack_estimator(self, content: Mapping[str, Any]) -> Any:
+        """Return the estimator that :meth:`Packer.pack_estimator` described.
+
+        ValueError is raised if its class is not known here, or if it holds what no fit leaves behind.
+        """
+        saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
+        parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
+        # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.
+        estimator = saved.cls(**parameters | dict(saved.left_out))
+        fitted = with_choice({name: self.unpack(value) for name, value in content["fitted"].items()})
+        for name, value in fitted.items():
+            if hasattr(saved.cls, name) or name in parameters:
+                raise ValueError(f"the file sets {name!r}, which is no fitted attribute")
+            setattr(estimator, name, value)
+        # scikit-learn sets requests only while metadata routing is enabled, so it is enabled here for a moment.
+        with sklearn.config_context(enable_metadata_routing=True):
+            for name, requests in content["requests"].items():
+                if requests:
+                    getattr(estimator, f"set_{name}_request")(**requests)
+        if fitted:
+            saved.check(estimator)
+        return restored(estimator)

@@ -6,24 +6,31 @@ bytes with the version of the format, the versions of the libraries, all paramet
 
 import os
 import warnings
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
-import attrs
+import numpy as np
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
+from rplvq.arrays import as_rows, check_labels, hard_targets
 from rplvq.exceptions import ModelFileError
-from rplvq.io._archive import UNREADABLE, open_archive, seal_archive, versions
+from rplvq.io._archive import UNREADABLE, digest_of, open_archive, seal_archive, versions
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
-from rplvq.io._invariants import require_fitted
-from rplvq.io._older import with_choice, with_metric
-from rplvq.parts import is_saved_estimator, library_version, saved_estimator
-from rplvq.training import Trainer
+from rplvq.parts import is_saved_estimator, library_version
 
 
-def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator to one file.
+class ModelFile(NamedTuple):
+    """The estimator of a model file, the versions that wrote it, and what save_model was told of the data."""
+
+    estimator: Any
+    versions: dict[str, str]
+    record: dict[str, Any]
+
+
+def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any, Any] | None = None) -> None:
+    """Write a fitted estimator, or a whole pipeline, to one file.
 
     The file is written under a temporary name, flushed to the disk, and then renamed. After a crash or a power cut the
     old file is therefore still complete. A process that is killed can leave a file ``.rplvq-*.tmp`` behind, which the
@@ -31,19 +38,24 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    estimator : RiemannianLVQ
-        A fitted estimator. Register parts of your own with :func:`rplvq.parts.register_part`.
+    estimator : estimator
+        A fitted estimator or transformer of this library, or a Pipeline or StreamingPipeline of such steps. Parts and
+        steps of your own, and steps of other libraries, are registered with :func:`rplvq.parts.register_part`.
     path : str or path-like
         Name of the file; no suffix is added, and an existing regular file is replaced.
+    data : tuple of X and y, optional
+        Samples (N, ...) and labels (N,) or (N, C) of the training. Their shape and classes, a SHA-256 of both and the
+        date then go into the file, for :func:`rplvq.inspection.model_card`; the data do not. Without them the same
+        estimator always makes the same bytes.
 
     Raises
     ------
     NotFittedError
         If the estimator is not fitted.
     TypeError
-        If it is not a RiemannianLVQ; subclasses are refused, too.
+        If it is no estimator of this library; subclasses are refused, too, unless they are registered.
     ValueError
-        If a parameter cannot be saved; the message names it and says what to do. Nothing is written.
+        If a step or a parameter cannot be saved; the message names it and says what to do. Nothing is written.
     OSError
         If the file cannot be written, or if ``path`` is a folder, a device or a pipe; the message names ``path``.
 
@@ -51,41 +63,58 @@ def save_model(estimator: Any, path: str | os.PathLike[str]) -> None:
     -----
     Saved are all parameters, all fitted attributes, the state of training (prototypes in the manifold's internal
     representation, schedules, epoch, random generator), the samples that ``partial_fit`` keeps for growth or for late
-    classes, and metadata requests. Not saved are callbacks, because they are functions. Of a pymanopt manifold only
-    class and description are saved, see :func:`load_model`. Array-likes that are not NumPy arrays come back as arrays.
+    classes, and metadata requests. Not saved are callbacks, because they are functions, and the ``memory`` of a
+    pipeline, which is a folder of this machine. Of a pymanopt manifold only class and description are saved, see
+    :func:`load_model`. Array-likes that are not NumPy arrays come back as arrays.
 
     Examples
     --------
-    See :meth:`rplvq.RiemannianLVQ.save`.
+    >>> import os, tempfile
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from rplvq import Recenter, RejectOption, RiemannianLVQ, load_model, save_model
+    >>> from rplvq.datasets import make_syn1
+    >>> X, y = make_syn1(n_per_class=10, random_state=0)
+    >>> model = RejectOption(RiemannianLVQ(max_epochs=1, random_state=0), coverage=0.9)
+    >>> pipeline = make_pipeline(Recenter(), model).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "pipeline.npz")
+    ...     save_model(pipeline, path, data=(X, y))
+    ...     again = load_model(path)
+    >>> bool((again.predict(X) == pipeline.predict(X)).all())
+    True
     """
     if not is_saved_estimator(type(estimator)):
-        why = "save_model can only save a RiemannianLVQ (no subclass or pipeline)"
-        raise TypeError(f"{why}, got {estimator!r}: use joblib or skops for others")
+        why = "save_model can save estimators of this library and pipelines of them"
+        raise TypeError(f"{why} (no subclass unless registered by rplvq.parts.register_part), got {estimator!r}")
     check_is_fitted(estimator)
-    parameters = estimator.get_params(deep=False) | {"callbacks": ()}
-    fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
-    fitted.pop("_metadata_request", None)  # an object of scikit-learn; "requests" has its content
-    for name, value in fitted.items():
-        if isinstance(value, Trainer):
-            fitted[name] = attrs.evolve(value, callbacks=())
-    packer, routing = Packer(), estimator.get_metadata_routing()
-    asked = [(method, getattr(routing, method).requests.items()) for method in ("fit", "partial_fit", "score")]
-    header = {
-        "versions": versions() | {"scikit-learn": sklearn.__version__},
-        "estimator": type(estimator).__qualname__,
-        "parameters": {name: packer.pack(value, name) for name, value in parameters.items()},
-        "fitted": {name: packer.pack(value, name) for name, value in fitted.items()},
-        "requests": {method: {key: alias for key, alias in pairs if alias is not None} for method, pairs in asked},
-    }
+    packer = Packer()
+    header = packer.pack_estimator(estimator)
+    header["versions"] = versions() | {"scikit-learn": sklearn.__version__}
+    if data is not None:
+        header["record"] = _record(*data)
     replace_file(path, seal_archive(header, packer.arrays))
+
+
+def _record(X: Any, y: Any) -> dict[str, Any]:
+    """Return what a file states of the data of the training: the date, the shape, the classes and a fingerprint."""
+    samples = as_rows(X)
+    classes, targets = check_labels(y, samples.shape[0])
+    counts = np.bincount(hard_targets(targets), minlength=len(classes)).tolist()
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "shape": list(samples.shape),
+        "dtype": str(samples.dtype),
+        "counts": [{"class": str(name), "samples": n} for name, n in zip(classes.tolist(), counts, strict=True)],
+        "sha256": digest_of([samples, repr(classes.tolist()), targets]),
+    }
 
 
 def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     """Read an estimator that :func:`save_model` wrote.
 
-    Predictions, probabilities and distances equal those of the saved estimator, bit for bit on the same machine with
-    the same libraries and compiled kernels. ``partial_fit`` continues as it would have there, with the same random
-    numbers and schedules.
+    Files of older versions are read, too. Predictions, probabilities and distances equal those of the saved estimator,
+    bit for bit on the same machine with the same libraries and compiled kernels. ``partial_fit`` continues as it would
+    have there, with the same random numbers and schedules.
 
     Parameters
     ----------
@@ -96,8 +125,8 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 
     Returns
     -------
-    RiemannianLVQ
-        Fitted, with ``callbacks=()``.
+    estimator
+        What was saved: fitted, with ``callbacks=()``.
 
     Raises
     ------
@@ -134,34 +163,23 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     (0, array([[0.],
            [1.]]))
     """
+    return read_model(path, manifold).estimator
+
+
+def read_model(path: str | os.PathLike[str], manifold: Any = None) -> ModelFile:
+    """Read a model file with what it states beside the estimator; arguments and errors are those of load_model."""
     header, arrays = open_archive(path)
     name, unpacker = os.fspath(path), Unpacker(arrays, manifold)
     try:
-        estimator = _restore(header, unpacker)
-        written_by = str(header["versions"]["rplvq"])
+        estimator = unpacker.unpack_estimator(header)
+        check_is_fitted(estimator)
+        written_by, record = dict(header["versions"]), dict(header.get("record", {}))
+        version = str(written_by["rplvq"])
     except UNREADABLE as error:
         raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
     if manifold is not None and not unpacker.manifold_used:
         raise ValueError(f"manifold={manifold}: the model of {name} was not trained on a pymanopt manifold: omit it")
-    if written_by.split(".")[0] != library_version().split(".")[0]:
-        differs = f"{name} was written by rplvq {written_by}, this is {library_version()}"
-        warnings.warn(f"{differs}: the model may predict otherwise here. Check it, or train it again", stacklevel=2)
-    return estimator
-
-
-def _restore(header: dict[str, Any], unpacker: Unpacker) -> Any:
-    """Return the estimator that a header describes."""
-    parameters = with_metric({name: unpacker.unpack(value) for name, value in header["parameters"].items()})
-    cls = saved_estimator(header.get("estimator", "RiemannianLVQ"))
-    estimator = cls(**parameters)
-    fitted = {name: unpacker.unpack(value) for name, value in header["fitted"].items()}
-    for name, value in with_choice(fitted, "trials_", "choice_").items():
-        if hasattr(cls, name):
-            raise ValueError(f"the file sets {name!r}, which is no fitted attribute")
-        setattr(estimator, name, value)
-    # scikit-learn sets requests only while metadata routing is enabled, so it is enabled here for a moment.
-    with sklearn.config_context(enable_metadata_routing=True):
-        for name, requests in header["requests"].items():
-            getattr(estimator, f"set_{name}_request")(**requests)
-    require_fitted(estimator)
-    return estimator
+    if version.split(".")[0] != library_version().split(".")[0]:
+        differs = f"{name} was written by rplvq {version}, this is {library_version()}"
+        warnings.warn(f"{differs}: the model may predict otherwise here. Check it, or train it again", stacklevel=3)
+    return ModelFile(estimator, written_by, record)

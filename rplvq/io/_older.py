@@ -18,12 +18,14 @@ def with_metric(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def with_choice(values: dict[str, Any], trials: str, choice: str) -> dict[str, Any]:
+def with_choice(values: dict[str, Any], trials: str = "trials_", choice: str = "choice_") -> dict[str, Any]:
     """Return the values of a file with a ``choice``, which takes the place of the ``trials`` of older versions.
 
     The losses of older trials are left out, because they are of different folds. What was chosen, and the calibration
-    of sigma2, which later calls of ``partial_fit`` need, are kept.
+    of sigma2, which later calls of ``partial_fit`` need, are kept. Values without a ``trainer_`` have no choice.
     """
+    if trials == "trials_" and "trainer_" not in values:
+        return values
     values = dict(values)
     found = values.pop(trials, None) or {}
     values.setdefault(choice, None)
@@ -32,3 +34,9 @@ def with_choice(values: dict[str, Any], trials: str, choice: str) -> dict[str, A
             name, trains = str(found["candidate"][row]), bool(found["n_epochs"][row] > 0)
             values[choice] = Choice(name, trains, calibration=float(found["calibration"][row]))
     return values
+
+
+def restored(estimator: Any) -> Any:
+    """Return an estimator, or the reject option around it, which older versions stored as an attribute of it."""
+    rejection = vars(estimator).pop("rejection_", None)
+    return estimator if rejection is None else rejection.around(estimator)

@@ -55,6 +55,9 @@ class InverseFactors:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
         return np.asarray(squared_roots(np.linalg.inv(self.factors)), dtype=dtype)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.factors,)  # pickle could do without it, skops could not
+
 
 class AffineInvariantGeodesics(NamedTuple):
     """Spectra of the whitened samples, ``G_k X_b G_k^H = U diag(exp(log_eigenvalues)) U^H``."""

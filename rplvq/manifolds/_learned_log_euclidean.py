@@ -38,6 +38,9 @@ class MetricPrototypes:
         """Return the logarithms, shape (K, n, n), without the metric."""
         return np.array(self.codes, dtype=dtype)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.codes, self.omega)  # pickle could do without it, skops could not
+
     def with_codes(self, codes: Array) -> MetricPrototypes:
         """Return new prototypes (M, n, n) with the same metric."""
         return MetricPrototypes(codes, self.omega)

@@ -50,6 +50,9 @@ class ProductPrototypes:
         """Return the codes, shape (K, F, ...) or (K, d)."""
         return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parts, self.shapes)  # pickle could do without it, skops could not
+
 
 @library_part
 class RelevancePrototypes:
@@ -66,6 +69,9 @@ class RelevancePrototypes:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the codes, shape (K, F, ...) or (K, d)."""
         return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parts, self.shapes, self.weighted)
 
     def with_codes(self, codes: Array) -> RelevancePrototypes:
         """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state.

@@ -29,6 +29,7 @@ from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array
 
 
+@library_part
 class Frame(NamedTuple):
     """The matrices from which the coordinates at a reference M are computed."""
 

@@ -2,11 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
+from rplvq.parts import late_estimators
 from rplvq.preprocessing._projection import SPDProjection
 from rplvq.preprocessing._recenter import Recenter
 
 if TYPE_CHECKING:
     from rplvq.preprocessing._streaming import StreamingPipeline
+
+late_estimators("rplvq.preprocessing._streaming", "Pipeline", "StreamingPipeline")
 
 __all__ = ["Recenter", "SPDProjection", "StreamingPipeline"]
 

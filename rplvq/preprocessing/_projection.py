@@ -30,12 +30,23 @@ from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.parts import require_count
+from rplvq.parts import library_estimator, require_count
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
 
+def _require_components(model: Any) -> None:
+    """Raise ValueError unless a fitted SPDProjection has orthonormal components and prototypes on the manifold."""
+    basis = model.components_
+    product = basis.conj().T @ basis
+    if len(basis) != model.n_features_in_ or not np.allclose(product, np.eye(len(product)), atol=1e-6):
+        raise ValueError(f"components_ of shape {basis.shape} are not orthonormal")
+    AffineInvariant().encode(model.prototypes_)
+    index_labels(model.prototype_labels_, model.classes_, "prototype_labels_")
+
+
+@library_estimator(_require_components)
 class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 

@@ -11,7 +11,13 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, process_routi
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from rplvq.parts import library_estimator
 
+_saved = library_estimator(left_out={"memory": None})
+_saved(Pipeline)
+
+
+@_saved
 class StreamingPipeline(Pipeline):
     """scikit-learn's ``Pipeline`` with :meth:`partial_fit`, for example of :class:`Recenter` and a classifier.
 

@@ -71,7 +71,7 @@ def test_report_holds_tables_and_picture(data, tmp_path, capsys):
 
 
 def test_files_are_written_by_their_suffix(data, tmp_path, capsys):
-    begins = {"a.txt": b"data:", "a.csv": b"estimator,", "a.md": b"- data", "A.TEX": b"data:"}
+    begins = {"a.txt": b"data:", "a.csv": b"estimator,", "a.md": b"- data", "A.TEX": b"\\begin{tabular}"}
     begins |= {"a.png": b"\x89PNG", "a.svg": b"<?xml", "a.pdf": b"%PDF"}
     paths = [str(tmp_path / name) for name in begins]
     assert main(["compare", "--data", data, *FAST, "--metrics", "logeuclid", "--quiet", "--out", *paths]) == 0
@@ -227,17 +227,17 @@ def test_help_shows_examples_and_defaults(capsys):
 
 def test_datasets_go_by_name_and_seed():
     for name, make in [("syn1", make_syn1), ("syn2", make_syn2)]:
-        X, y = load_data(name, 3)
+        X, y, _ = load_data([name], 3)
         np.testing.assert_array_equal(X, make(random_state=3)[0])
         assert len(y) == 1000
-    np.testing.assert_array_equal(load_data("digits", 3)[0], load_digits_covariances()[0])
+    np.testing.assert_array_equal(load_data(["digits"], 3)[0], load_digits_covariances()[0])
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "required: {compare,fit,predict,info}"),
-        (["train"], "invalid choice: 'train'"),
+        ([], "required: {compare,train,predict,stream,info}"),
+        (["learn"], "invalid choice: 'learn'"),
         (["compare", "--wrong"], "unrecognized arguments: --wrong"),
         (["compare", "--epoch", "3"], "unrecognized arguments: --epoch 3"),
         (["compare", "--metrics", "riemann,manhattan"], "'manhattan' is not one of affine_invariant"),
@@ -259,8 +259,8 @@ def test_datasets_go_by_name_and_seed():
         (["compare", "--sigma2", "-1"], "--sigma2: must be auto or a positive number, got '-1'"),
         (["compare", "--sigma2", "inf"], "got 'inf'"),
         (["compare", "--sigma2", "wide"], "got 'wide'"),
-        (["compare", "--data", "absent.npz"], "'absent.npz' is neither a file nor one of syn1, syn2, digits"),
-        (["compare", "--data", "."], "'.' is neither a file nor one of"),
+        (["compare", "--data", "absent.npz"], "'absent.npz' is neither a file nor a folder nor one of syn1, syn2"),
+        (["compare", "--data", "."], "'.' is a folder without .npz and .npy files"),
     ],
 )
 def test_wrong_arguments_take_one_line(capsys, arguments, message):

@@ -8,10 +8,12 @@ import json
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
 
-from rplvq import RejectOption, RiemannianLVQ, load_model
+from rplvq import Recenter, RejectOption, RiemannianLVQ, load_model, save_model
 from rplvq.cli import main
-from rplvq.cli._data import load_samples
+from rplvq.cli._data import Names, load_data, load_groups
 from rplvq.datasets import make_syn1
 from tests.commands import fails
 from tests.problems import spd
@@ -131,10 +133,12 @@ def test_info_as_text_and_json_say_the_same(model, capsys):
     found = json.loads(capsys.readouterr().out)
     assert main(["info", model]) == 0
     text = capsys.readouterr().out
-    assert found["classes"] == ["a", "b", "c", "d"]
-    assert found["parameters"]["prototypes_per_class"] == 2
-    for line in ("classes: ['a', 'b', 'c', 'd']", "sigma2: 1.5", "  metric: log_euclidean"):
+    assert found["classifier"]["classes"] == ["a", "b", "c", "d"]
+    assert found["classifier"]["parameters"]["prototypes_per_class"] == 2
+    assert found["data"]["counts"][3] == {"class": "d", "samples": 9}
+    for line in ("# Model card: RiemannianLVQ", "- classes: a, b, c, d", "- sigma2: 1.5", "| d | 9 |"):
         assert line in text.splitlines()
+    assert f"- sha256: {found['data']['sha256']}" in text.splitlines()
 
 
 def test_compare_as_json(data, capsys):
@@ -192,7 +196,7 @@ def test_files_that_are_no_models_or_samples_take_one_line(data, model, capsys):
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")  # NumPy's own, without compiled steps
 def test_samples_of_bundled_sets_go_by_name():
-    X, y = load_samples("syn1", 2)
+    X, y, _ = load_data(["syn1"], 2)
     np.testing.assert_array_equal(X, make_syn1(random_state=2)[0])
     assert len(y) == 1000
 
@@ -213,3 +217,131 @@ def test_an_image_of_matrices_gives_one_line_per_pixel(model, capsys, tmp_path):
     np.savez(tmp_path / "image.npz", X=samples.reshape(2, 3, *samples.shape[1:]), y=labels.reshape(2, 3))
     main(["predict", "--model", model, "--data", str(tmp_path / "image.npz")])
     assert "accuracy 1.0000 of 6 samples" in capsys.readouterr().err
+
+
+def saved_pipeline(folder, capsys, *options):
+    path = str(folder / "pipeline.npz")
+    command = ["train", "--data", str(folder / "data.npz"), "--model", path, "--quiet", "--steps", "recenter"]
+    assert main([*command, "--epochs", "1", *options]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_train_and_predict_with_a_pipeline(data, capsys):
+    path = saved_pipeline(data, capsys, "--set", "recenter__tol=1e-6", "--set", "lvq__metric=log_euclidean")
+    X, y = (np.load(data / "data.npz")[name] for name in ("X", "y"))
+    lvq = RiemannianLVQ("log_euclidean", max_epochs=1, random_state=0)
+    wanted = make_pipeline(Recenter(tol=1e-6), lvq).fit(X, y)
+    assert main(["predict", "--model", path, "--data", str(data / "samples.npy"), "--proba", "--jobs", "2"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["label"] for row in rows] == wanted.predict(X[:5]).tolist()
+    shown = [[float(row[f"p({label})"]) for label in "abcd"] for row in rows]
+    np.testing.assert_allclose(shown, wanted.predict_proba(X[:5]), rtol=1e-8)
+    again = str(data / "again.npz")
+    command = [
+        "train",
+        "--like",
+        path,
+        "--model",
+        again,
+        "--data",
+        str(data / "data.npz"),
+        "--quiet",
+        "--coverage",
+        "1",
+    ]
+    assert main([*command, "--set", "lvq__max_epochs=0"]) == 0
+    option = load_model(again)
+    assert option.estimator[0].tol == 1e-6
+    assert option.estimator_[-1].n_epochs_ == 0
+    capsys.readouterr()
+    assert "Invalid parameter 'nothing'" in fails(capsys, [*command, "--set", "nothing=1"])
+    assert "must be NAME=VALUE, got 'tol'" in fails(capsys, [*command, "--set", "tol"])
+
+
+def test_data_of_many_files_and_folders_in_groups(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=12, n=4, random_state=0)
+    X[1::2] *= 9
+    (tmp_path / "days").mkdir()
+    for name, rows in (("monday", slice(0, None, 2)), ("tuesday", slice(1, None, 2))):
+        np.savez(tmp_path / "days" / f"{name}.npz", epochs=X[rows], cue=y[rows], subject=np.full(len(X[rows]), name))
+    names = ["--x-name", "epochs", "--y-name", "cue"]
+    order = np.r_[0 : len(X) : 2, 1 : len(X) : 2]
+    session = np.repeat(["monday", "tuesday"], len(X) // 2)
+    with sklearn.config_context(enable_metadata_routing=True):
+        wanted = make_pipeline(Recenter(), RiemannianLVQ(max_epochs=1, random_state=0))
+        wanted.fit(X[order], y[order], groups=session)
+    files = [str(tmp_path / "days" / f"{name}.npz") for name in ("monday", "tuesday")]
+    for sources, groups in ((files, "@file"), ([str(tmp_path / "days")], "subject")):
+        command = ["train", "--data", *sources, "--model", str(tmp_path / "m"), "--groups", groups, *names, "--quiet"]
+        assert main([*command, "--steps", "recenter", "--epochs", "1"]) == 0
+        np.testing.assert_array_equal(load_model(tmp_path / "m")[-1].prototypes_, wanted[-1].prototypes_)
+    capsys.readouterr()
+    use = ["predict", "--model", str(tmp_path / "m"), "--data", *files, *names]
+    assert "pass groups" in fails(capsys, use)
+    assert main([*use, "--groups", "@file"]) == 0
+    with sklearn.config_context(enable_metadata_routing=True):
+        labels = wanted.predict(X[order], groups=session)
+    assert capsys.readouterr().out.split() == ["label", *map(str, labels)]
+    assert "no member 'X', only ['epochs', 'cue', 'subject']; name the arrays by --x-name" in fails(capsys, use[:-4])
+    np.save(tmp_path / "days" / "other.npy", X[:, :3, :3])
+    assert "has samples of shape (3, 3)" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
+    np.save(tmp_path / "days" / "other.npy", X)
+    assert "differ in whether and how" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
+    np.savez(tmp_path / "days" / "other.npz", epochs=X, cue=y.astype(str))
+    (tmp_path / "days" / "other.npy").unlink()
+    assert "differ in whether and how" in fails(capsys, [*use[:4], str(tmp_path / "days"), *names])
+    (tmp_path / "days" / "other.npz").unlink()
+    (tmp_path / "again").mkdir()
+    twin = tmp_path / "again" / "monday.npz"
+    np.savez(twin, epochs=9 * X, cue=y, subject=np.full(len(X) + 1, "carla"))
+    assert "groups" in fails(capsys, [*use[:4], str(tmp_path / "days"), str(twin), *names, "--groups", "subject"])
+    groups = load_groups("@file", load_data([files[0], str(twin)], 0, Names("epochs", "cue")))
+    assert groups.tolist() == [files[0]] * (len(X) // 2) + [str(twin)] * len(X)
+    (tmp_path / "empty").mkdir()
+    assert "is a folder without .npz and .npy files" in fails(capsys, [*use[:4], str(tmp_path / "empty")])
+
+
+def test_stream_predicts_before_it_learns(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=30, n=4, random_state=0)
+    np.savez(tmp_path / "data.npz", X=X[::2], y=y[::2])
+    np.savez(tmp_path / "tuesday.npz", X=4 * X[1::2], y=y[1::2])
+    np.savez(tmp_path / "bare.npz", X=4 * X[1::2])
+    path = saved_pipeline(tmp_path, capsys, "--set", "recenter__online=true", "--coverage", "0.9")
+    command = ["stream", path, "--groups", "@file", "--batch", "5", "--save", str(tmp_path / "after.npz")]
+    for name in ("tuesday", "bare"):
+        assert main([*command, "--data", str(tmp_path / f"{name}.npz"), "--reject"]) == 0
+        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        wanted = load_model(path)
+        labels = []
+        with sklearn.config_context(enable_metadata_routing=True):
+            for start in range(0, len(X) // 2, 5):
+                batch = 4 * X[1::2][start : start + 5]
+                given = {"groups": [name] * len(batch)}
+                labels += wanted.predict(batch, **given).tolist()
+                if name == "tuesday":
+                    wanted.partial_fit(batch, y[1::2][start : start + 5], **given)
+                else:
+                    wanted.estimator_[:-1].partial_fit(batch, **given)
+        assert [row["label"] for row in rows] == list(map(str, labels))
+        after = load_model(tmp_path / "after.npz")
+        np.testing.assert_array_equal(after.estimator_[-1].prototypes_, wanted.estimator_[-1].prototypes_)
+        assert list(after.estimator_[0].running_) == [name]
+    with sklearn.config_context(enable_metadata_routing=True):
+        save_model(make_pipeline(Recenter(), RiemannianLVQ(max_epochs=0)).fit(X, y), tmp_path / "fixed.npz")
+    fixed = ["stream", "--model", str(tmp_path / "fixed.npz"), "--data", str(tmp_path / "tuesday.npz")]
+    assert "the model Pipeline cannot learn from a stream: train it with --steps" in fails(capsys, fixed)
+
+
+def test_a_tex_file_is_one_table(data, capsys):
+    arguments = ["compare", "--data", str(data / "data.npz"), "--metrics", "euclid", "--epochs", "0", "--splits", "3"]
+    out = ["--out", str(data / "table.tex"), str(data / "report")]
+    assert main([*arguments, "--repeats", "1", "--jobs", "1", "--quiet", *out]) == 0
+    capsys.readouterr()
+    table = (data / "table.tex").read_text(encoding="utf-8")
+    assert table.startswith("\\begin{tabular}")
+    assert table.rstrip().endswith("\\end{tabular}")
+    assert table.count("\\begin") == 1
+    whole = (data / "report" / "comparison.tex").read_text(encoding="utf-8")
+    assert table.strip() in whole
+    assert not whole.startswith("\\begin")

@@ -109,6 +109,7 @@ def test_json_is_ascii_and_holds_the_labels(files, capsys, name):
     text = capsys.readouterr().out
     assert text.isascii()
     found = json.loads(text)
+    found = found.get("classifier", found)
     assert set(found.get("classes", found.get("labels"))) == {"a", "b", "\xe9", "\u4e2d"}
 
 
@@ -141,7 +142,7 @@ def test_all_commands_take_the_labels_that_fit_takes(tmp_path, capsys, make):
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [row["label"] for row in rows] == [str(text) for text in texts]
     assert main(["info", str(tmp_path / "m.npz"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["classes"] == predicted["classes"]
+    assert json.loads(capsys.readouterr().out)["classifier"]["classes"] == predicted["classes"]
     assert main(["compare", *options, *FAST, "--metrics", "euclid", "--quiet"]) == 0
     assert len(json.loads(capsys.readouterr().out)["rows"]) == 2
 

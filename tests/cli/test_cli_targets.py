@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from rplvq import RiemannianLVQ, Trainer, load_model
+from rplvq.cli import _models as models
 from rplvq.cli import main
 from rplvq.datasets import make_syn1
 from tests.commands import FAST, fails
@@ -213,11 +214,12 @@ def test_ctrl_c_during_the_imports_says_one_line_and_leaves_the_old_model(folder
 
 
 def test_ctrl_c_after_the_model_is_written_comes_too_late(folder, monkeypatch, capsys):
-    def describe(model):
+    def shown_late(*arguments):
         signal.raise_signal(signal.SIGINT)
-        return {"epochs": model.n_epochs_}
+        show(*arguments)
 
-    monkeypatch.setattr("rplvq.cli._models.describe", describe)
+    show = models._say
+    monkeypatch.setattr(models, "_say", shown_late)
     assert main(["fit", "--data", str(folder / "data.npz"), "--model", str(folder / "new.npz"), *FIT]) == 0
     assert json.loads(capsys.readouterr().out)["epochs"] == 5
     assert load_model(folder / "new.npz").n_epochs_ == 5

@@ -170,7 +170,7 @@ def test_a_file_names_the_class_of_its_estimator(path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["Unknown", "Trainer", "object", "", "RejectOption", None, ["RiemannianLVQ"]], ids=repr
+    "name", ["Unknown", "Trainer", "object", "", "GridSearchCV", None, ["RiemannianLVQ"]], ids=repr
 )
 def test_a_file_of_an_unknown_estimator_is_refused(name: Any, path: pathlib.Path) -> None:
     forge(path, lambda header: header.update(estimator=name))

@@ -160,7 +160,7 @@ def test_only_fitted_models_of_the_class_itself_are_saved(path: pathlib.Path) ->
 
     with pytest.raises(NotFittedError):
         save_model(RiemannianLVQ(), path)
-    with pytest.raises(TypeError, match=r"no subclass or pipeline.*use joblib or skops"):
+    with pytest.raises(TypeError, match=r"no subclass unless registered by rplvq.parts.register_part.*Sub"):
         save_model(Sub(max_epochs=0).fit(X, Y), path)
     assert not path.exists()
 
