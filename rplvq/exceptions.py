@@ -86,8 +86,6 @@ class PointError(ValueError):
 
     Examples
     --------
-    >>> str(PointError(3, "is not square"))
-    'X[3] is not square'
     >>> str(PointError((3, 5), "is not square"))
     'X[3, 5] is not square'
     """

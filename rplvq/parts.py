@@ -57,15 +57,8 @@ class PartsMixin(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
 
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to add ``name__field`` for the fields of parts, of parts in parts, and the parameters of nested
-            estimators.
-
-        Returns
-        -------
-        dict of str to object
+        If ``deep``, ``name__field`` is added for the fields of parts, of parts in parts, and the parameters of nested
+        estimators.
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
@@ -74,21 +67,9 @@ class PartsMixin(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; nothing is changed if one of them is invalid.
+        """Set parameters by name, ``name__field`` for a field of a part; nothing is changed if one of them is invalid.
 
-        Parameters
-        ----------
-        **params : object
-            New values by name, ``name__field`` for a field of a part.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            If a parameter or field does not exist, or if a part refuses a value.
+        ValueError is raised if a parameter or field does not exist, or if a part refuses a value.
 
         Examples
         --------
@@ -196,13 +177,7 @@ MANIFOLD_METHODS = {
 
 
 def what_lacks(value: Any, methods: Iterable[str]) -> str:
-    """Return why ``value`` is no instance with these methods, or "" if it is one.
-
-    Examples
-    --------
-    >>> what_lacks(1.0, ["encode", "is_integer", "near"])
-    'it lacks encode (checks points and changes their coordinates), near'
-    """
+    """Return why ``value`` is no instance with these methods, or "" if it is one."""
     if isinstance(value, type):
         return "it is a class, pass an instance"
     missing = [method for method in methods if not callable(getattr(value, method, None))]
@@ -342,17 +317,7 @@ def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
 
 
 def kernel_of(part: Any, *methods: str) -> str | None:
-    """Return the name of the compiled kernel that does the same as these methods of a part, or None.
-
-    Examples
-    --------
-    >>> from rplvq import LogEuclidean
-    >>> class Slow(LogEuclidean):
-    ...     def move(self, geodesics, weights):
-    ...         return super().move(geodesics, 0.5 * weights)
-    >>> kernel_of(LogEuclidean(), "connect", "move"), kernel_of(Slow(), "connect", "move")
-    ('flat', None)
-    """
+    """Return the name of the compiled kernel that does the same as these methods of a part, or None."""
     marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
     return next(iter(frozenset.intersection(*marks)), None)
 

@@ -226,12 +226,8 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
     matrices), nothing is copied, and the result is the array that was passed, which may be on disk. Otherwise the codes
-    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones.
-
-    Raises
-    ------
-    ValueError
-        If a point is not on the manifold; the message names the first such index.
+    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones. ValueError names the first point
+    that is not on the manifold.
     """
     points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size

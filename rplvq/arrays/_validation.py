@@ -92,23 +92,10 @@ def precision_of(points: Any) -> float:
 
 
 def check_hermitian(points: Any) -> Array:
-    """Check a stack of Hermitian matrices that a user passes.
+    """Return Hermitian matrices (N, n, n) that a user passes as float64 or complex128, exactly Hermitian.
 
-    Parameters
-    ----------
-    points : array-like of shape (N, n, n)
-        Real or complex.
-
-    Returns
-    -------
-    ndarray of shape (N, n, n)
-        float64 or complex128, exactly Hermitian.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate transpose by more
-        than 1e-10 times its largest entry (32 eps times it for float32 and float16).
+    ValueError is raised if the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate
+    transpose by more than 1e-10 times its largest entry (32 eps times it for float32 and float16).
     """
     array = as_number_array(points, 3, "(n_matrices, n, n)", ADVICE_AXES)
     n_rows, n_columns = array.shape[1:]

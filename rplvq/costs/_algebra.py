@@ -14,28 +14,13 @@ from rplvq.protocols import Array, Evaluation
 
 
 def restrict_to_classes(cost: Any, classes: Array) -> Any:
-    """Return a cost for the classes with these indices (M,), by its own method if it has one.
-
-    Examples
-    --------
-    >>> from rplvq import RSLVQ
-    >>> restrict_to_classes(RSLVQ(priors=(0.25, 0.25, 0.5)), np.array([0, 2])).priors
-    (0.3333333333333333, 0.6666666666666666)
-    """
+    """Return a cost for the classes with these indices (M,), by its own method if it has one."""
     own = getattr(cost, "restrict_to_classes", None)
     return cost if own is None else own(classes)
 
 
 def largest_slope(cost: Any, sigma2: float) -> float | None:
-    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one.
-
-    Examples
-    --------
-    >>> from rplvq import GLVQ, RSLVQ, Representability
-    >>> largest_slope(RSLVQ() + 0.5 * Representability(), 2.0)
-    0.375
-    >>> largest_slope(GLVQ(), 2.0)
-    """
+    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one."""
     stated = getattr(cost, "largest_slope", None)
     return None if stated is None else stated(sigma2)
 

@@ -169,26 +169,10 @@ class RiemannianGaussian:
 
 
 def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
-    """Maximum-likelihood variance of a Gaussian from the mean squared distance to its centre.
+    """Maximum-likelihood variance of a Gaussian, in squared distances, from the mean squared distance to its centre.
 
     It solves ``normaliser.mean_sqdist(v) = mean_sqdist``, that is ``d log Z / d log sigma = E d^2 / sigma^2``.
-
-    Parameters
-    ----------
-    normaliser : FlatGaussian or RiemannianGaussian
-        The normaliser of the manifold.
-    mean_sqdist : float
-        Mean squared distance, positive.
-
-    Returns
-    -------
-    float
-        The variance, in the units of squared distances.
-
-    Raises
-    ------
-    ValueError
-        If the mean is not a positive finite number.
+    ValueError is raised if the mean is not a positive finite number.
 
     Examples
     --------

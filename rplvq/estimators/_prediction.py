@@ -76,77 +76,51 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
     def predict_proba(self, X: Any) -> Array:
-        """Compute class probabilities: the softmax of ``-sqdist / (2 sigma2_)`` summed by class, or those of the cost.
+        """Compute class probabilities (N, C), the softmax of ``-sqdist / (2 sigma2_)`` by class or those of the cost.
 
-        Returns
-        -------
-        ndarray of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit but has had
-            no sample yet has probability 0.
+        Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has had
+        no sample yet has probability 0.
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of the class probabilities, which are exact where the probabilities underflow.
+        """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
 
-        Returns
-        -------
-        ndarray of shape (N, C)
-            Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
+        A class that has had no sample yet has minus infinity.
         """
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
     def decision_function(self, X: Any) -> Array:
-        """Compute one score per class; the class with the largest score is predicted.
+        """Compute one score per class, shape (N, C); the class with the largest score is predicted.
 
-        Returns
-        -------
-        ndarray of shape (N, C), or (N,) for two classes
-            Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
-            ``decision="posterior"``. For two classes it is the second score minus the first.
+        It is minus the squared distance to the nearest prototype of the class, or the class log-posterior if
+        ``decision="posterior"``. For two classes it is the second score minus the first, shape (N,).
         """
         model = self._snapshot()
         scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
         return np.asarray(scores[..., 1] - scores[..., 0]) if len(model.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
-        """Compute the distances, not squared, of samples to the prototypes.
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            In the order of ``prototype_labels_``.
-        """
+        """Compute the distances (N, K), not squared, to the prototypes, in the order of ``prototype_labels_``."""
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
 
     def score_samples(self, X: Any) -> Array:
-        """Compute minus the squared distance to the nearest prototype, so that unusual samples have small values.
+        """Compute minus the squared distance (N,) to the nearest prototype, so that unusual samples have small values.
 
         It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
         :meth:`rplvq.RejectOption.score_samples` gives it in units of what is usual among held-out samples.
-
-        Returns
-        -------
-        ndarray of shape (N,)
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns of :meth:`transform`: the class of each prototype and its number within it.
+        """Return the names of the columns of :meth:`transform`, shape (K,): class, label and number, joined by "_".
 
-        Parameters
-        ----------
-        input_features : None
-            Ignored, because a distance depends on all features.
-
-        Returns
-        -------
-        ndarray of str objects of shape (K,)
-            Lower-case name of the estimator's class, label and number, joined by "_".
+        The class is that of the estimator in lower case, and the number counts the prototypes of a label. A distance
+        depends on all features, so ``input_features`` is ignored.
 
         Examples
         --------
@@ -162,14 +136,9 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return np.array([f"{prefix}_{label}_{number}" for label, number in numbered], dtype=object)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy.
+        """Return the accuracy on labels ``y`` as in fit; soft labels stand for their likeliest class.
 
-        Parameters
-        ----------
-        y : array-like of shape (N,) or (N, C)
-            Labels as in fit; soft labels stand for their likeliest class. For an image, labels (rows, columns).
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples; for an image, an array (rows, columns).
+        For an image, ``y`` and ``sample_weight`` have the shape (rows, columns).
         """
         model = self._snapshot()
         return accuracy(model.predict(X), y, model.classes_, sample_weight)

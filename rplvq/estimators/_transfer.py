@@ -159,10 +159,6 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (N,), optional
             Weights of the samples within their domains; samples of weight 0 are left out.
 
-        Returns
-        -------
-        self : TransferClassifier
-
         Raises
         ------
         ValueError
@@ -201,58 +197,24 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any, **params: Any) -> Array:
-        """Predict labels.
+        """Predict labels (N,) of samples of the target.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        **params
-            Metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
-
-        Returns
-        -------
-        ndarray of shape (N,)
+        ``params`` is metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X, **process_routing(self, "predict", **params).estimator.predict))
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Array:
-        """Compute the class probabilities of the estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        **params
-            As for predict.
-
-        Returns
-        -------
-        ndarray of shape (N, C)
-        """
+        """Compute the class probabilities (N, C) of the estimator; arguments as for :meth:`predict`."""
         check_is_fitted(self)
         given = process_routing(self, "predict_proba", **params).estimator.predict_proba
         return np.asarray(self.estimator_.predict_proba(X, **given))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy; after a fit on labels "domain/label", ``y`` may have them, too.
+        """Return the accuracy, weighted by ``sample_weight`` (N,); other arguments as for :meth:`predict`.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        y : array-like of shape (N,)
-            Their labels.
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples.
-        **params
-            As for predict.
-
-        Returns
-        -------
-        float
+        After a fit on labels "domain/label", ``y`` may have them, too.
         """
         predicted = self.predict(X, **params)
         if self._encoded and not np.isin(np.unique(y), self.classes_).all():

@@ -108,30 +108,12 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
 def corrected_t_interval(
     a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Compute the confidence interval of the mean difference ``a - b`` that belongs to the corrected t-test.
+    """Compute the confidence interval (low, high) of the mean difference ``a - b`` that belongs to the corrected t-test.
 
     It is ``mean(d) +- q sqrt((1 / F + n_test / n_train) var(d))`` with the quantile q of Student's t distribution with
-    F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``.
-
-    Parameters
-    ----------
-    a, b : array-like of shape (F,)
-        Scores of two estimators in the same F folds.
-    test_to_train : float
-        Size of the test part over that of the training part.
-    confidence : float, default=0.95
-        Probability with which such intervals contain the expected difference.
-
-    Returns
-    -------
-    low, high : float
-        Both are NaN if a score is NaN.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not paired, there are fewer than two folds, the ratio is not positive, or ``confidence`` is
-        not between 0 and 1.
+    F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``; the
+    other arguments and the errors are those of that function. ``confidence``, between 0 and 1, is the probability with
+    which such intervals contain the expected difference.
 
     Examples
     --------

@@ -25,30 +25,14 @@ REACH, LONGEST = 4.0, 0.9
 
 @attrs.frozen(eq=False)
 class Discriminant:
-    """The tangent vectors of samples, from which discriminants are computed, with and without some of the samples.
-
-    Parameters
-    ----------
-    manifold : Manifold
-        A metric of positive definite matrices, whose codes the discriminants have.
-    space : TangentSpace
-        The metric of the tangent vectors.
-    tangents : ndarray of shape (N, n, n)
-        The tangent vectors.
-    classes : ndarray of int of shape (N,)
-        Class indices, of which none of 0..C-1 is missing.
-    weights : ndarray of shape (N,)
-        Weights of the samples.
-    whole : Shrunk
-        The covariance within classes of all samples. Each fold uses its shrinkage.
-    """
+    """The tangent vectors of samples, from which discriminants are computed, with and without some of the samples."""
 
     manifold: Manifold[Any]
     space: TangentSpace
-    tangents: Array
-    classes: Array
-    weights: Array
-    whole: Shrunk
+    tangents: Array  # (N, n, n)
+    classes: Array  # (N,), none of 0..C-1 is missing
+    weights: Array  # (N,)
+    whole: Shrunk  # covariance within classes of all samples; each fold uses its shrinkage
 
     @classmethod
     def of(
@@ -102,13 +86,6 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
     """Return the points (C, m) whose nearest one is the class that LDA gives, from class means (C, m) and S (m, m).
 
     See :class:`DiscriminantMeans` for the formula.
-
-    Examples
-    --------
-    >>> points = discriminant_points(np.array([[0.0, 0.0], [1.0, 1.0]]), np.diag([1.0, 4.0]))
-    >>> points.round(3)  # the border is orthogonal to S^-1 (1, 1)
-    array([[-0.088,  0.353],
-           [ 1.088,  0.647]])
     """
     middle = means.mean(axis=0)
     centred = means - middle

@@ -50,10 +50,6 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     n_bins : int, default=10
         Number of bins between 0 and 1.
 
-    Returns
-    -------
-    Reliability
-
     Raises
     ------
     ValueError

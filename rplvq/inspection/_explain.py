@@ -96,10 +96,6 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
         class. For a class other than that of the nearest prototype the margin is negative, and negative shares say what
         the sample lacks.
 
-    Returns
-    -------
-    list of N Explanation
-
     Raises
     ------
     NotFittedError
@@ -227,10 +223,9 @@ def _one(prototypes: Prototypes, index: int) -> Prototypes:
 
 
 def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: Array) -> Array:
-    """Return the parts (B, n) of squared distances that belong to a basis ``V = filters`` with ``V^-1 = patterns^H``.
+    """Return the parts ``[V^-1 M^2 V]_cc`` (B, n) of squared distances, for ``V = filters`` and ``V^-1 = patterns^H``.
 
-    They are ``[V^-1 M^2 V]_cc`` with ``M = log(W^-1 X) = F diag(log lam) P^H`` for the filters F and patterns P of the
-    spectrum, for which ``F^-1 = P^H``.
+    ``M = log(W^-1 X) = F diag(log lam) P^H`` has the filters F and patterns P of the spectrum, with ``F^-1 = P^H``.
     """
     into, out = adjoint(patterns) @ spectrum.filters, adjoint(spectrum.patterns) @ filters
     return np.asarray((into * split.shares[..., None, :] * out.swapaxes(-1, -2)).real.sum(axis=-1))

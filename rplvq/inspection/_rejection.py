@@ -167,10 +167,6 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         **params
             Metadata for the estimator; arrays with one entry per sample are split into folds, too.
 
-        Returns
-        -------
-        self : RejectOption
-
         Raises
         ------
         ValueError
@@ -213,25 +209,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
 
-        A class that comes late has the limit of all other classes together.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Samples and labels, as the estimator takes them.
-        **params
-            Metadata for the estimator.
-
-        Returns
-        -------
-        self : RejectOption
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If a label is the reject label, or as the estimator does.
+        ``X``, ``y`` and ``params`` are those of the estimator. A class that comes late has the limit of all other classes
+        together. NotFittedError is raised before fit, and ValueError if a label is the reject label, or as the estimator
+        does.
         """
         check_is_fitted(self)
         if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():
@@ -241,29 +221,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def certainty(self, X: Any, **params: Any) -> Array:
-        """Compute the certainty of the predictions.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            A larger value means more certain.
-        """
+        """Compute the certainty (N,) of the predictions; a larger value means more certain."""
         return self._judged(X, params)[0]
 
     def score_samples(self, X: Any, **params: Any) -> Array:
-        """Compute minus the squared distance to the nearest prototype, in units of the limit of the prototype's class.
+        """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of the prototype's class.
 
         Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
-        scikit-learn's detectors of outliers.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Raises
-        ------
-        ValueError
-            If fit learned no limits, because the criterion needs none.
+        scikit-learn's detectors of outliers. ValueError is raised if the criterion needs no limits.
         """
         check_is_fitted(self)
         if self.limits_ is None:
@@ -272,25 +237,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -self.limits_.relative(seen.sqdist, seen.labels)
 
     def reasons(self, X: Any, **params: Any) -> Array:
-        """Say why samples are rejected.
-
-        Returns
-        -------
-        ndarray of str of shape (N,)
-            "between classes" or "far from all", and an empty text for samples that get a label.
-        """
+        """Say why samples are rejected (N,): "between classes", "far from all", or an empty text for those with a label."""
         certainty, is_far = self._judged(X, params)
         found = np.where(is_far, "far from all", "between classes")
         found[~(certainty < self.threshold_)] = ""
         return found
 
     def predict(self, X: Any, **params: Any) -> Array:
-        """Predict labels, and the reject label where the certainty is below the threshold.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
+        """Predict labels (N,), and the reject label where the certainty is below the threshold."""
         certainty = self.certainty(X, **params)
         labels = np.asarray(self.estimator_.predict(X, **self._routed("predict", params)["predict"]))
         rejected = np.asarray([self.reject_label_])
@@ -299,43 +253,19 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return result
 
     def predict_proba(self, X: Any, **params: Any) -> Array:
-        """Compute the class probabilities of the estimator, for rejected samples as well.
-
-        Returns
-        -------
-        ndarray of shape (N, C)
-        """
+        """Compute the class probabilities (N, C) of the estimator, for rejected samples as well."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy, on labels ``y`` as in :meth:`fit`; a rejected sample is an error.
-
-        Parameters
-        ----------
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples.
-        """
+        """Return the accuracy, weighted by ``sample_weight`` (N,), on labels ``y`` as in :meth:`fit`; a rejection is an error."""
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted option to one model file; :meth:`load` reads it.
+        """Write the fitted option to one model file; :meth:`load` reads it, and :func:`rplvq.load_model` its classifier alone.
 
-        :func:`rplvq.load_model` reads the classifier alone from it.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write.
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        TypeError
-            If the estimator is not a :class:`rplvq.RiemannianLVQ`.
-        ValueError, OSError
-            As :func:`rplvq.io.save_model`.
+        Errors are those of :func:`rplvq.io.save_model`, and TypeError if the estimator is not a
+        :class:`rplvq.RiemannianLVQ`.
         """
         check_is_fitted(self)
         parameters = {key: value for key, value in self.get_params(deep=False).items() if key != "estimator"}

@@ -246,14 +246,6 @@ class AffineInvariant:
         Definite Matrices, Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides. The
         index, or its group, is therefore that of ``sqdist(prototypes, samples).argmin(axis=1)``. If ``groups`` (K,) are
         given, such as the class of each prototype, the search ends as soon as the group is known.
-
-        Examples
-        --------
-        >>> from rplvq import AffineInvariant
-        >>> manifold = AffineInvariant()
-        >>> prototypes = manifold.encode([np.eye(2), np.diag([9.0, 1.0]), np.diag([1.0, 9.0])])
-        >>> manifold.nearest(prototypes, manifold.encode([np.diag([2.0, 8.0]), np.diag([2.0, 1.0])]))
-        array([2, 0])
         """
         factors = inverse_factors(prototypes)
         few, names = len(factors) < FEW, ("batch_eigenvalues", "batch_inverses")

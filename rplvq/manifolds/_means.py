@@ -113,24 +113,12 @@ def riemannian_mean(
 
 
 def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: Iterable[Array]) -> Iterator[Array]:
-    """Yield the Riemannian means (...) of parts of samples whose mean is known, such as all but one fold of them.
+    """Yield the Riemannian means (...) of parts of samples (N, ...) whose ``mean`` is known, such as all but one fold.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    codes : ndarray of shape (N, ...)
-        Encoded points.
-    mean : ndarray of shape (...)
-        Their mean.
-    parts : iterable of ndarray of shape (N,)
-        Weights of the samples in each part, 0 for a sample that is not in it.
-
-    Notes
-    -----
-    The first step of each search is known from one decomposition at ``mean``, which all parts share. Where the space is
-    nearly flat at the scale of the data, a second step suffices. Elsewhere the search goes on. The results are within
-    about 1 % of the distance between the two means.
+    ``parts`` are the weights (N,) of the samples in each part, 0 for a sample that is not in it. The first step of each
+    search is known from one decomposition at ``mean``, which all parts share. Where the space is nearly flat at the
+    scale of the data, a second step suffices. Elsewhere the search goes on. The results are within about 1 % of the
+    distance between the two means.
     """
     with single_blas_thread(matrix_size(codes)):
         start = np.asarray(mean)[None]

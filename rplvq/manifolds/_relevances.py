@@ -44,12 +44,6 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     (F,), or (K, F) with sums over b alone. ``sqdist`` (B, K) are the squared distances of the product, and ``strength``
     is their sum weighted by the absolute weights, a number or (K, 1). Of (K, F), all sets are scaled to the geometric
     mean of their means, so that they share one scale.
-
-    Examples
-    --------
-    >>> one = np.ones((1, 2))
-    >>> log_step(np.array([1.0, 1.0]), np.array([0.2, -0.2]), one, 1.0, rate=1.0, penalty=0.0).round(3)
-    array([0.905, 1.105])
     """
     unit = float(sqdist.mean())
     if not unit > 0:

@@ -43,33 +43,14 @@ def within_covariance(
 ) -> Shrunk:
     """Return the shrunk covariance of Hermitian matrices (N, n, n) within groups, ``(1 - s) S + s tr(S) / m I``.
 
-    S is the weighted covariance of the deviations from the means of the groups. By default each sample is classified by
-    a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the shrinkage s is the one of 15
-    values with the smallest mean negative log-posterior, for the best common scale of the scores. The samples of a
-    single group can't be classified, and s is then that of Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
+    S is the weighted covariance of the deviations from the means of the groups, in m real coordinates. By default each
+    sample is classified by a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the
+    shrinkage s is the one of 15 values with the smallest mean negative log-posterior, for the best common scale of the
+    scores. The samples of a single group can't be classified, and s is then that of Ledoit and Wolf (2004,
+    doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes in a fit; a weight w counts as w copies.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (N, n, n)
-        Hermitian matrices.
-    m : int
-        Number of real coordinates: n (n + 1) / 2, or n^2 for complex matrices.
-    groups : ndarray of shape (N,), optional
-        Group of each sample, which is its class in a fit; by default all are in one.
-    weights : ndarray of shape (N,), optional
-        Weights that are not negative; by default 1. A weight w counts as w copies of a sample.
-    shrinkage : float, optional
-        The value of s, if it is known.
-
-    Returns
-    -------
-    Shrunk
-        The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
-
-    Raises
-    ------
-    ValueError
-        If all samples of each group are equal.
+    The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
+    ValueError is raised if all samples of each group are equal.
     """
     data = _Within.of(codes, m, groups, weights)
     total = float(data.weights.sum())
@@ -193,16 +174,8 @@ def leave_one_out_scores(
     and Morrison 1950, doi:10.1214/aoms/1177729893). The eigenvectors of S give ``B^-1`` for every s, so that one
     decomposition is enough for all samples and candidates.
 
-    Parameters
-    ----------
-    deviations : ndarray of shape (B, m)
-        Deviations of samples from the means of their groups.
-    groups, weights : ndarray of shape (B,)
-        Group indices and weights of these samples; a group has more weight than each of its samples.
-    means, totals : ndarray of shape (G, m) and (G,)
-        Means and total weights of the groups. A common shift of the means changes nothing.
-    eigenvalues, basis : ndarray of shape (p,) and (m, p)
-        The eigenvalues of the scatter S within groups, and its eigenvectors. Those of the eigenvalue 0 may lack.
+    The samples have ``deviations`` (B, m), ``groups`` and ``weights`` (B,), the groups ``means`` (G, m) and ``totals``
+    (G,), and S has ``eigenvalues`` (p,) and a ``basis`` (m, p); those of the eigenvalue 0 may lack.
     """
     inner, centers, own = deviations @ basis, means @ basis, (np.arange(len(deviations)), groups)
     beyond = means - centers @ basis.T  # the parts of the means in directions without scatter

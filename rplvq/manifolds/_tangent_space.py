@@ -208,24 +208,10 @@ class TangentSpace(FlatMethods):
     ) -> tuple[TangentSpace, Array]:
         """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
-        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`).
-        With ``whiten=True``, the covariance within groups is learned, too. A reference or covariance that this metric
-        already has stays as it is.
-
-        Parameters
-        ----------
-        points : array-like of shape (N, n, n)
-            Positive definite matrices.
-        groups : ndarray of shape (N,), optional
-            Group of each point, such as its class; by default all points are in one group.
-        weights : ndarray of shape (N,), optional
-            Multiplicity of each point; by default 1.
-
-        Raises
-        ------
-        ValueError
-            If a point is not positive definite, if the covariance would take more than 256 MiB, or if it can't be
-            learned because all points of each group are equal.
+        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`). With
+        ``whiten=True``, the covariance within ``groups`` (N,) is learned, too. A reference or covariance that this metric
+        already has stays as it is. ValueError is raised if a point is not positive definite, if the covariance would take
+        more than 256 MiB, or if it can't be learned because all points of each group are equal.
         """
         matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
         m = self._n_coordinates(matrices)
@@ -252,12 +238,8 @@ class TangentSpace(FlatMethods):
     ) -> tuple[TangentSpace, Array, Array]:
         """Return this metric with a covariance that is learned from ``kept`` alone, and both arrays of codes under it.
 
-        Parameters
-        ----------
-        kept, held : ndarray of shape (N, n, n) and (M, n, n)
-            Codes of training samples and of held-out samples, under this metric.
-        groups, weights : ndarray of shape (N,)
-            As for :meth:`referenced`, for ``kept``.
+        ``kept`` (N, n, n) and ``held`` (M, n, n) are codes under this metric; ``groups`` and ``weights`` (N,) belong to
+        ``kept``.
         """
         if self._frame is None or self._frame.color is None:
             return self, kept, held

@@ -22,10 +22,6 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     unit : str, default=""
         Unit of the entries, for the label of the axis.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
@@ -69,10 +65,6 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
         Their labels; by default the predicted labels give the colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------

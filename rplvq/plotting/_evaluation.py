@@ -41,10 +41,6 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
@@ -168,10 +164,6 @@ def plot_accuracy_reject(
         Name in the legend, to which the area under the curve is added.
     color : str, default=BLUE
         Color of the line.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Examples
     --------

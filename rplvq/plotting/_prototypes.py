@@ -31,10 +31,6 @@ def plot_prototypes(
     unit : str, default=""
         Unit of the entries, for the colour bar, such as "uV^2".
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
@@ -112,10 +108,6 @@ def plot_ellipses(
         Names of the channels; "channel 0" and so on by default.
     unit : str, default=""
         Unit of the signals, whose standard deviations the axes show.
-
-    Returns
-    -------
-    matplotlib Axes
 
     Raises
     ------

@@ -22,13 +22,7 @@ FEW = 4
 
 
 def interval(n_steps: int) -> int:
-    """Return the number of steps between measurements, which come four times while the number of steps doubles.
-
-    Examples
-    --------
-    >>> [k for k in range(1, 50) if k % interval(k) == 0]
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48]
-    """
+    """Return the number of steps between measurements, which come four times while the number of steps doubles."""
     return max(1, (1 << n_steps.bit_length()) // 8)
 
 

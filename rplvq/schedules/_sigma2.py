@@ -82,20 +82,8 @@ def initial_evidence(
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
     """Return half the weighted median of all squared distances, as the program of the paper's authors does.
 
-    Parameters
-    ----------
-    sqdist, sample_weight, rounding
-        As for :class:`InitialEvidence`.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        If the median is not finite, or if it is at most ``rounding`` because most samples coincide with the prototypes.
+    The arguments are those of :class:`InitialEvidence`. ValueError is raised if the median is not finite, or if it is
+    at most ``rounding`` because most samples coincide with the prototypes.
 
     Examples
     --------
@@ -123,22 +111,8 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
 
     It minimises the mean of ``-log p(y | X)`` over the samples and one additional sample of unknown class, whose label
     is spread evenly over the classes. Without this sample, sigma2 would be 0 if the initial prototypes make no mistake.
-    The derivative with respect to log sigma2 is ``-sum_k slope_k d_k``; its largest zero is taken.
-
-    Parameters
-    ----------
-    start : InitialEvidence
-        Distances, targets and labels.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`half_median`.
+    The derivative with respect to log sigma2 is ``-sum_k slope_k d_k``; its largest zero is taken. Errors are those of
+    :func:`half_median`.
 
     Examples
     --------
@@ -174,7 +148,8 @@ def blended_sigma2(start: InitialEvidence) -> float:
     """Return a sigma2 between half the likeliest value and the half-median, the larger the more training can overfit.
 
     The value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p is the number of free
-    parameters of all prototypes and N the number of samples (the sum of their weights).
+    parameters of all prototypes and N the number of samples (the sum of their weights). This rule is this library's
+    own. Errors are those of :func:`half_median`.
 
     The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. Half of it
     suits training better, because trained prototypes make fewer errors. The cost then depends on the samples that the
@@ -183,32 +158,6 @@ def blended_sigma2(start: InitialEvidence) -> float:
     training data, and learns nothing more. Such data need the broad mixture of half the median distance
     (:func:`half_median`). With many samples per free parameter, however, samples far from any border move the
     prototypes of a broad mixture, and the result can be worse than the class means.
-
-    Parameters
-    ----------
-    start : InitialEvidence
-        Distances, targets and labels.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`half_median`.
-
-    Notes
-    -----
-    This rule is this library's own. With one class mean per class it gives .05 on SynII (half-median 2.5), .10 on SynI
-    (4.3), .14 on ETH-80 (1.3), and 2.0 to 5.6 on BCI 2a (4.8 to 10.8).
-
-    Half the likeliest value was compared with the whole one in the default fit of 17 problems (SynI, SynII, digits,
-    ETH-80, BCI 2a, radar pixels, and one EEG recording). Under the affine-invariant metric, accuracies changed by -.002
-    to +.007, their mean by +.003; under the Log-Euclidean metric by -.005 to +.009, their mean by +.002. Under
-    "whitened_tangent", whose class means are good already, the mean did not change: it gained .006 on SynII, and lost
-    .003 to .006 on radar pixels.
 
     Examples
     --------
@@ -224,17 +173,9 @@ def blended_sigma2(start: InitialEvidence) -> float:
 
 
 def free_numbers(codes: Array) -> int:
-    """Return the number of free parameters of one point.
+    """Return the number of free parameters of one point, from the shape and dtype of codes (N, ...).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (N, ...)
-        Codes of any points; only shape and dtype are used.
-
-    Returns
-    -------
-    int
-        n (n + 1) / 2 for each real n x n matrix of a code, n^2 for a complex one, and else the number of entries.
+    It is n (n + 1) / 2 for each real n x n matrix of a code, n^2 for a complex one, and else the number of entries.
 
     Examples
     --------

@@ -93,28 +93,15 @@ class ShareStep:
 
     The step size is ``batch * share / (2 slope)``, where the largest slope of the cost at sigma2 is
     ``slope * (at / sigma2)^power``. The mixture costs have the power 1, and a cost without sigma2 has the power 0.
-
-    Parameters
-    ----------
-    share, sigma2 : Schedule
-        The share and sigma2 of each epoch.
-    slope, at : float
-        The largest slope, and the sigma2 at which the cost has it.
-    power : float
-        The exponent with which the slope rises while sigma2 falls.
-    batch : float, default=1
-        Number of samples per step.
-    limit : float, default=1
-        Largest share: ``K / batch`` for K prototypes, so that the samples of a batch move one at most to their mean.
     """
 
     share: Any
     sigma2: Any
-    slope: float
+    slope: float  # the largest one of the cost at the sigma2 ``at``
     at: float
-    power: float = 1.0
-    batch: float = 1.0
-    limit: float = 1.0
+    power: float = 1.0  # with which the slope rises while sigma2 falls
+    batch: float = 1.0  # number of samples per step
+    limit: float = 1.0  # largest share, K / batch: the samples of a batch move a prototype at most to their mean
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Step size in ``epoch`` 0..n_epochs."""
