@@ -78,8 +78,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     def predict_proba(self, X: Any) -> Array:
         """Compute class probabilities (N, C), the softmax of ``-sqdist / (2 sigma2_)`` by class or those of the cost.
 
-        Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has had
-        no sample yet has probability 0.
+        Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has
+        had no sample yet has probability 0.
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))

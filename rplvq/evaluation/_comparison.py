@@ -237,10 +237,10 @@ class Comparison:
     ) -> list[dict[str, Any]]:
         """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
-        The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the second
-        one; ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone; better is
-        "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same question.
-        ValueError is raised if the metric was not scored, the test is unknown, or there is only one fold.
+        The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the
+        second one; ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone;
+        better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
+        question. ValueError is raised if the metric was not scored, the test is unknown, or there is only one fold.
         """
         metric, test = self.metrics[0] if metric is None else metric, self.test if test is None else test
         return [
@@ -252,8 +252,8 @@ class Comparison:
     def conclusions(self, metric: str | None = None, *, test: TestName | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
 
-        Without questions, one sentence compares the best mean with all others. Without a second estimator or a second fold
-        there is no answer, and the list is empty.
+        Without questions, one sentence compares the best mean with all others. Without a second estimator or a second
+        fold there is no answer, and the list is empty.
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
@@ -287,7 +287,7 @@ class Comparison:
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
     def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
-        """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv` does; none for a single fold."""
+        """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv`; none for a single fold."""
         testable = len(self.folds) > 1
         rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
         used = {"test": self.test if test is None else test}

@@ -108,7 +108,7 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
 def corrected_t_interval(
     a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Compute the confidence interval (low, high) of the mean difference ``a - b`` that belongs to the corrected t-test.
+    """Compute the confidence interval (low, high) of the mean difference ``a - b``, by the corrected t-test.
 
     It is ``mean(d) +- q sqrt((1 / F + n_test / n_train) var(d))`` with the quantile q of Student's t distribution with
     F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``; the

@@ -209,9 +209,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
 
-        ``X``, ``y`` and ``params`` are those of the estimator. A class that comes late has the limit of all other classes
-        together. NotFittedError is raised before fit, and ValueError if a label is the reject label, or as the estimator
-        does.
+        ``X``, ``y`` and ``params`` are those of the estimator. A class that comes late has the limit of all other
+        classes together. NotFittedError is raised before fit, and ValueError if a label is the reject label, or as the
+        estimator does.
         """
         check_is_fitted(self)
         if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():
@@ -225,7 +225,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._judged(X, params)[0]
 
     def score_samples(self, X: Any, **params: Any) -> Array:
-        """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of the prototype's class.
+        """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of its class.
 
         Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
         scikit-learn's detectors of outliers. ValueError is raised if the criterion needs no limits.
@@ -237,7 +237,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -self.limits_.relative(seen.sqdist, seen.labels)
 
     def reasons(self, X: Any, **params: Any) -> Array:
-        """Say why samples are rejected (N,): "between classes", "far from all", or an empty text for those with a label."""
+        """Say why samples are rejected (N,): "between classes", "far from all", or "" for those with a label."""
         certainty, is_far = self._judged(X, params)
         found = np.where(is_far, "far from all", "between classes")
         found[~(certainty < self.threshold_)] = ""
@@ -258,11 +258,11 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy, weighted by ``sample_weight`` (N,), on labels ``y`` as in :meth:`fit`; a rejection is an error."""
+        """Return the weighted accuracy on labels ``y`` as in :meth:`fit`; a rejected sample is an error."""
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted option to one model file; :meth:`load` reads it, and :func:`rplvq.load_model` its classifier alone.
+        """Write the option to one model file; :meth:`load` reads it, and :func:`rplvq.load_model` its classifier alone.
 
         Errors are those of :func:`rplvq.io.save_model`, and TypeError if the estimator is not a
         :class:`rplvq.RiemannianLVQ`.

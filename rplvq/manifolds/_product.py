@@ -155,8 +155,8 @@ class Product:
     def pack(self, parts: Sequence[Any]) -> Array:
         """Return X, of shape (N, F, ...) or (N, d), from the points (N, ...) of each factor.
 
-        As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list. ValueError is
-        raised if the number of parts, their lengths or their shapes do not fit.
+        As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list. ValueError
+        is raised if the number of parts, their lengths or their shapes do not fit.
         """
         arrays = [np.asarray(unmasked(part, f"parts[{index}]")) for index, part in enumerate(parts)]
         if len(arrays) != len(self.factors):

@@ -208,10 +208,10 @@ class TangentSpace(FlatMethods):
     ) -> tuple[TangentSpace, Array]:
         """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
-        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`). With
-        ``whiten=True``, the covariance within ``groups`` (N,) is learned, too. A reference or covariance that this metric
-        already has stays as it is. ValueError is raised if a point is not positive definite, if the covariance would take
-        more than 256 MiB, or if it can't be learned because all points of each group are equal.
+        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`).
+        With ``whiten=True``, the covariance within ``groups`` (N,) is learned, too. A reference or covariance that this
+        metric already has stays as it is. ValueError is raised if a point is not positive definite, if the covariance
+        would take more than 256 MiB, or if it can't be learned because all points of each group are equal.
         """
         matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
         m = self._n_coordinates(matrices)
