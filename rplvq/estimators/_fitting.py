@@ -2,6 +2,7 @@
 
 import copy
 import sys
+import warnings
 from numbers import Integral
 from os import PathLike
 from typing import Any
@@ -133,6 +134,12 @@ def begin_training(
     # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
     trainer = attrs.evolve(trainer, step_size=given)
     stopped = choice is not None and not choice.trains
+    if stopped and not trainer.leaves_step and trainer.max_epochs > 0:
+        warnings.warn(
+            f"step_size={trainer.step_schedule!r} is not used, because held-out samples chose {choice.chosen!r} without "
+            "training (print choice_). To train in any case, give sigma2 a number or 'half_median'",
+            stacklevel=4,
+        )
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
 
 
