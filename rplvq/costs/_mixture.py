@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from rplvq.arrays import by_block
+from rplvq.capabilities import Probabilistic, WithPriors, provides
 from rplvq.protocols import Array, Cost, Evaluation
 
 GRID_STEP = 2.4
@@ -131,7 +132,13 @@ def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
 
 def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
     """Return the class log-posterior (B, C) of a cost, or that of the mixture with equal weights if it has none."""
-    return np.asarray(getattr(cost, "log_proba", class_log_proba)(sqdist, labels, sigma2))
+    log_proba = cost.log_proba if provides(cost, Probabilistic) else class_log_proba
+    return np.asarray(log_proba(sqdist, labels, sigma2))
+
+
+def priors_of(cost: Any) -> tuple[float, ...] | None:
+    """Return the class priors of a cost, None if they are equal or if it states none."""
+    return cost.priors if provides(cost, WithPriors) else None
 
 
 def as_soft(targets: Array, n_classes: int) -> Array:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, stacked
+from rplvq.capabilities import BeforeFit, Referenced, provides
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
@@ -64,7 +65,7 @@ def draw_seed(model: Any) -> int:
 
 def ambient_of(manifold: Any) -> Manifold[Any]:
     """Return the manifold that checks the samples of a new fit: ``ambient`` if a reference is to be learned first."""
-    return getattr(manifold, "ambient", manifold)  # type: ignore[no-any-return]
+    return manifold.ambient if provides(manifold, Referenced) else manifold
 
 
 def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]:
@@ -73,7 +74,7 @@ def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]
     The codes of the samples are those of :func:`ambient_of`. A manifold that needs no reference returns unchanged, with
     the same samples.
     """
-    if not hasattr(manifold, "referenced"):
+    if not provides(manifold, Referenced):
         return manifold, samples
     found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
     return found, attrs.evolve(samples, codes=codes)
@@ -88,7 +89,7 @@ def new_or_resumed(
     :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
-        if hasattr(callback, "before_fit"):  # a Checkpoint refuses a file that cannot be written
+        if provides(callback, BeforeFit):  # a Checkpoint refuses a file that cannot be written
             callback.before_fit()
     parameters = model.get_params(deep=False)
     if resume is None:
@@ -134,10 +135,10 @@ def begin_training(
     # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
     trainer = attrs.evolve(trainer, step_size=given)
     stopped = choice is not None and not choice.trains
-    if stopped and not trainer.leaves_step and trainer.max_epochs > 0:
+    if choice is not None and stopped and not trainer.leaves_step and trainer.max_epochs > 0:
         warnings.warn(
-            f"step_size={trainer.step_schedule!r} is not used, because held-out samples chose {choice.chosen!r} without "
-            "training (print choice_). To train in any case, give sigma2 a number or 'half_median'",
+            f"step_size={trainer.step_schedule!r} is not used, because held-out samples chose {choice.chosen!r} "
+            "without training (print choice_). To train in any case, give sigma2 a number or 'half_median'",
             stacklevel=4,
         )
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples, distances
+from rplvq.capabilities import StepOfShare, provides
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
@@ -90,11 +91,10 @@ def at_call(trainer: Trainer, state: State, n_seen: float) -> State:
     """
     last = max(trainer.max_epochs, 1)
     began = state.at_epoch(min(state.epoch + 1, last), last)
-    of_share = getattr(state.step_schedule, "of_share", None)
-    if not trainer.leaves_step or of_share is None:
+    if not trainer.leaves_step or not provides(state.step_schedule, StepOfShare):
         return began
     share = min(max(len(state.labels) / n_seen, SMALLEST_SHARE), 1.0)
-    return began._replace(step_size=of_share(share, began.sigma2))
+    return began._replace(step_size=state.step_schedule.of_share(share, began.sigma2))
 
 
 def resting(state: State, recent: Recent | None, met: Array, n_call: int) -> Array:

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, hard_targets, one_type, same_type
+from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
 from rplvq.estimators._names import resolve_counts, resolve_initializer
@@ -174,7 +175,7 @@ def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callab
     if not rules:
         return None
     found = call()
-    at_most = max((getattr(rule, "window", 0) for rule in rules), default=0) or len(found)
+    at_most = max((rule.window for rule in rules if provides(rule, Windowed)), default=0) or len(found)
     return (found if recent is None else recent.followed_by(found)).latest(at_most)
 
 

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import accuracy, matrix_size, row_slices, single_blas_thread, stacked, unmasked
+from rplvq.capabilities import NearestSearch, provides
 from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
@@ -220,7 +221,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
         """Return indices (N,) of prototypes that have the label of the nearest one, by the manifold's search if any."""
         manifold = self.trainer_.manifold
-        if hasattr(manifold, "nearest"):
+        if provides(manifold, NearestSearch):
             return np.asarray(manifold.nearest(prototypes, codes, self.state_.labels))
         return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
 

@@ -9,9 +9,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import hard_targets
+from rplvq.capabilities import AtReference, Whitened, provides
 from rplvq.exceptions import PointError
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
-from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
+from rplvq.manifolds import LowRankCovariance, Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -45,7 +46,8 @@ class Discriminant:
         """
         weights = np.ones(len(codes)) if weights is None else weights
         try:
-            space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+            reference = manifold.reference if provides(manifold, AtReference) else None
+            space, _ = TangentSpace(reference).referenced(manifold.decode(means))
         except (ValueError, TypeError) as error:
             needs = "init='discriminant' needs a metric of positive definite matrices, not"
             raise ValueError(f"{needs} {manifold!r} ({error}): take init='mean'") from error
@@ -89,7 +91,7 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    if hasattr(covariance, "power"):  # of low rank
+    if isinstance(covariance, LowRankCovariance):
         directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
     else:
         directions = np.linalg.solve(covariance, centred.T).T
@@ -131,7 +133,7 @@ def discriminant_beside(
     """
     points: Any = manifold.decode(means)
     is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2]
-    if not is_square or getattr(manifold, "covariance", None) is not None:
+    if not is_square or (provides(manifold, Whitened) and manifold.covariance is not None):
         return None
     m = n_coordinates(len(points[0]), np.iscomplexobj(points))
     if len(points[0]) > LARGE and len(codes) ** 2 * m > MOST_PRODUCTS:

@@ -7,6 +7,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
+from rplvq.capabilities import PlacesMeans, provides
 from rplvq.manifolds import means_of_groups, riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold
@@ -148,7 +149,7 @@ def _choose_in_each_class(
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
     known: Any = [None] * n_classes
-    if getattr(self, "takes_means", False) and all(map(len, rows)):
+    if provides(self, PlacesMeans) and self.takes_means and all(map(len, rows)):
         known = means_of_groups(manifold, codes, rows, weights)
     members: list[Members] = [
         _LocalMembers(manifold, subset(codes, mine), weights[mine], mean)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import adjoint, first_bad, index_labels
-from rplvq.capabilities import Components, Spectrum
+from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import is_stateful
 from rplvq.protocols import Array, Prototypes
@@ -169,7 +169,7 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
         )
     check_is_fitted(model, "state_")
     manifold, labels = model.trainer_.manifold, index_labels(model.prototype_labels_, model.classes_, "labels")
-    if getattr(manifold, "components", None) is None:
+    if not provides(manifold, Decomposed) or manifold.components is None:
         raise ValueError(
             f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
             "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "

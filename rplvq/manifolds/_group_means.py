@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import matrix_size, parts_of_batch, single_blas_thread, subset
+from rplvq.capabilities import Grouped, provides
 from rplvq.manifolds import _means as single
 from rplvq.protocols import Array, Manifold
 
@@ -68,7 +69,7 @@ def means_of_folds(
 
 def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
-    if not hasattr(manifold, "logarithms") or len(parts_of_batch(codes, count, 1)) > 1:
+    if not provides(manifold, Grouped) or len(parts_of_batch(codes, count, 1)) > 1:
         return False
     # The logarithms of a base class do not fit a subclass that overrides what they replace.
     replaced = {"connect", "move", "sqdist", "logarithms"}

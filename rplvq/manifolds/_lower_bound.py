@@ -12,13 +12,13 @@ is the identity the bound is tight. Three inverses per sample and one matrix pro
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
-from rplvq.capabilities import Lengths, LowerBounded
+from rplvq.capabilities import Lengths, LowerBounded, provides
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._flat import as_vectors
 from rplvq.manifolds._logarithms import summed_inverses
@@ -35,11 +35,6 @@ CACHE_BYTES = 1 << 20
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
 SHIFTS, FACTORS = (1 - NODES) / (1 + NODES), 2 * WEIGHTS / (1 + NODES) ** 2
 SENSITIVITY = float(np.sum(FACTORS * (1 / SHIFTS + 1 / SHIFTS**2)))
-
-
-def is_lower_bounded(manifold: Any) -> TypeGuard[LowerBounded]:
-    """Whether a manifold has lower bounds of its distances."""
-    return hasattr(manifold, "bounds")
 
 
 class Frame(NamedTuple):
@@ -171,7 +166,7 @@ def nearest_of_sum(
     known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
     columns = np.broadcast_to(weighted, (shape[1], len(ends))).T
     for r, (manifold, prototypes, samples) in zip(columns, ends, strict=True):
-        if is_lower_bounded(manifold):
+        if provides(manifold, LowerBounded):
             found = manifold.bounds(prototypes, samples)
             lower += r * np.square(np.maximum(found.lower, 0.0))
             slack += r.max() * np.square(found.slack)

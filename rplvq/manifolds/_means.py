@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, single_blas_thread, subset
+from rplvq.capabilities import Additive, provides
 from rplvq.protocols import Array, Manifold, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
@@ -165,12 +166,12 @@ def passes_over(
 
 def is_additive(manifold: Manifold[Any]) -> bool:
     """Whether the manifold has ``pull`` and ``exp``, so that tangents of several parts of the data add up."""
-    return hasattr(manifold, "pull") and hasattr(manifold, "exp")
+    return provides(manifold, Additive)
 
 
 def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
     """Whether prototypes store more than codes, such as a learned metric."""
-    return hasattr(prototypes, "with_codes")
+    return provides(prototypes, StatefulPrototypes)
 
 
 def _bare(prototype: Prototypes) -> Prototypes:

@@ -59,7 +59,7 @@ def _as_reference(value: Any) -> Array | None:
 
 
 def _as_covariance(value: Any) -> Any:
-    return value if hasattr(value, "power") else _as_matrix("covariance", value)
+    return value if isinstance(value, LowRankCovariance) else _as_matrix("covariance", value)
 
 
 def _as_shrinkage(value: Any) -> float | None:
@@ -74,12 +74,12 @@ def _shown(value: Any) -> str:
     """Return the size and trace of a matrix as text, which is short and differs between fits."""
     if value is None:
         return "None"
-    trace = value.trace if hasattr(value, "power") else np.trace(value).real
+    trace = value.trace if isinstance(value, LowRankCovariance) else np.trace(value).real
     return f"<{len(value)} x {len(value)}, trace {trace:.8g}>"
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if hasattr(one, "power") or hasattr(other, "power"):
+    if isinstance(one, LowRankCovariance) or isinstance(other, LowRankCovariance):
         return bool(one == other)
     return np.array_equal(one, other)
 
@@ -175,7 +175,7 @@ class TangentSpace(FlatMethods):
         root, inverse = from_spectrum(singular, basis), from_spectrum(1.0 / singular, basis)
         if self.covariance is None:
             return Frame(root, inverse, None, None)
-        if hasattr(self.covariance, "power"):
+        if isinstance(self.covariance, LowRankCovariance):
             return Frame(root, inverse, self.covariance.power(0.5), self.covariance.power(-0.5))
         try:
             color = np.linalg.cholesky(self.covariance)
@@ -189,7 +189,7 @@ class TangentSpace(FlatMethods):
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
         n = len(self.reference)
         real, whole = n_coordinates(n, False), n_coordinates(n, True)
-        entries = getattr(covariance, "basis", covariance)
+        entries = covariance.basis if isinstance(covariance, LowRankCovariance) else covariance
         if len(covariance) not in (real, whole) or np.iscomplexobj(entries):
             raise ValueError(
                 f"covariance must be real and have {real} rows (real matrices) or {whole} (complex ones) "

@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import Samples, by_block, distances, materialise
-from rplvq.costs import PLVQ, smoothed
+from rplvq.capabilities import Scaled, provides
+from rplvq.costs import PLVQ, priors_of, smoothed
 from rplvq.manifolds import n_coordinates
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, wants_default
@@ -75,8 +76,8 @@ def initial_evidence(
         rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
         samples = samples.subset(np.unique(rows))
     sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
-    priors, rounding = getattr(cost, "priors", None), SAME_POINT * unit_of(manifold, samples)
-    return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)
+    rounding = SAME_POINT * unit_of(manifold, samples)
+    return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors_of(cost), rounding)
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
@@ -211,5 +212,6 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
     """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
-    unit = getattr(manifold, "unit", None)
-    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights)) or 1.0
+    if not provides(manifold, Scaled):
+        return 1.0
+    return float(manifold.unit(materialise(manifold.unit, samples.codes), samples.weights)) or 1.0

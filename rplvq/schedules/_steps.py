@@ -13,15 +13,16 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, by_block
+from rplvq.capabilities import OfSigma2, provides
 from rplvq.costs import evaluate, largest_slope
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array, Cost, Manifold, Schedule
+from rplvq.protocols import Array, Cost, Manifold, Schedule, StepRule
 from rplvq.schedules._schedules import GeometricDecay, is_auto, number, positive, resolve, wants_default, with_start
 from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if hasattr(value, "update") and not isinstance(value, type):
+    if provides(value, StepRule) and not isinstance(value, type):
         raise ValueError(
             f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
         )
@@ -184,14 +185,14 @@ def resolve_step_size(
     """
     if is_auto(value):
         return of_share(Share())
-    if getattr(value, "of_sigma2", False) is True and not isinstance(value, type):
+    if provides(value, OfSigma2) and value.of_sigma2 and not isinstance(value, type):
         return of_share(value)
     if isinstance(value, str) and value == "paper":
         return GeometricDecay(paper())
     if not wants_default(value):
         return resolve(value, Share(), "step_size")
     epochs = range(1, max(n_epochs, 1) + 1)
-    if hasattr(value, "update"):
+    if provides(value, StepRule):
         begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
         return begun
     shape = with_start(value, 1.0)

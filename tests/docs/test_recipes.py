@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("rplvq", "tests", "conftest.py", "pyproject.toml", "CONTRIBUTING.md")
+COPIED = ("rplvq", "tests", "docs/api", "conftest.py", "pyproject.toml", "CONTRIBUTING.md")
 
 
 class Recipe(NamedTuple):
