@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.plotting._style import BLUE, GREEN, INK, ORANGE, Axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
 from rplvq.protocols import Array
 
 
