@@ -32,7 +32,8 @@ def _nested_fields(part: Any, name: str) -> dict[str, Any]:
 
 def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
     """Return a copy of a part with new values by ``field`` or ``field__field``; raise ValueError at an unknown one."""
-    fields, new = _fields(part), {}
+    fields = _fields(part)
+    new = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
         field, is_nested, rest = path.partition("__")

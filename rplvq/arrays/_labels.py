@@ -30,7 +30,8 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
         missing = np.array([type(v).__name__ in MISSING or (isinstance(v, float) and v != v) for v in values], bool)
         kinds = [next((kind for kind in (str, bytes, Number) if isinstance(v, kind)), type(v)) for v in values]
     else:
-        values, kinds = array.ravel(), []
+        values = array.ravel()
+        kinds = []
         missing = values != values
     if (index := first_bad(missing)) is not None:
         raise ValueError(
@@ -212,7 +213,8 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
-    hard, has = hard_targets(targets), "has" if targets.ndim == 1 else "is the likeliest class of"
+    hard = hard_targets(targets)
+    has = "has" if targets.ndim == 1 else "is the likeliest class of"
     # A sample of weight w is w copies: equal samples have been merged into one by now.
     sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
@@ -249,7 +251,8 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
         raise ValueError(f"{name} has {truth.size} labels for {len(predicted)} samples of X")
     truth = truth.ravel()
     if not same_type(truth, predicted):
-        first, other = truth.tolist()[0], predicted.tolist()[0]
+        first = truth.tolist()[0]
+        other = predicted.tolist()[0]
         raise ValueError(f"{name}[0] is {first!r} and its prediction is {other!r}: they are of different types")
     return np.asarray(truth == predicted)
 
@@ -257,7 +260,8 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
 def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
     """Return the weighted share of right predictions, (N,) or those of an image (rows, columns)."""
     if predicted.ndim > 1:
-        y, sample_weight = _flat(y, predicted.shape, "y"), _flat(sample_weight, predicted.shape, "sample_weight")
+        y = _flat(y, predicted.shape, "y")
+        sample_weight = _flat(sample_weight, predicted.shape, "sample_weight")
         predicted = predicted.ravel()
     right = are_right(predicted, y, classes)
     return float(np.average(right, weights=check_weights(sample_weight, len(right))))

@@ -58,8 +58,11 @@ class LazyRows:
     __slots__ = ("dtype", "ndim", "rows", "shape", "source")
 
     def __init__(self, source: Array, rows: Array) -> None:
-        self.source, self.rows = source, rows
-        self.shape, self.dtype, self.ndim = (len(rows), *source.shape[1:]), source.dtype, source.ndim
+        self.source = source
+        self.rows = rows
+        self.shape = (len(rows), *source.shape[1:])
+        self.dtype = source.dtype
+        self.ndim = source.ndim
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -76,7 +79,8 @@ class LazyRows:
 def subset(codes: Array, rows: Array) -> Array:
     """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
     if isinstance(codes, LazyRows):
-        codes, rows = codes.source, codes.rows[rows]
+        rows = codes.rows[rows]
+        codes = codes.source
     return cast(Array, LazyRows(codes, rows))
 
 
@@ -169,7 +173,8 @@ class Samples:
 
     def _first_groups(self, groups: Array) -> Array:
         """Return for each sample (N,) the smallest group among the samples of positive weight that equal it."""
-        numbers, there = repeats(self.codes, self.targets), self.filled_weights > 0
+        numbers = repeats(self.codes, self.targets)
+        there = self.filled_weights > 0
         first = np.full(len(self), np.iinfo(groups.dtype).max)
         np.minimum.at(first, numbers[there], groups[there])
         return np.asarray(first[numbers])
@@ -258,6 +263,7 @@ def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[sli
 
 def _is_same(codes: Array, points: Array) -> bool:
     """Whether two arrays have the same address, type, shape and strides, so that no copy was made."""
-    ours, theirs = codes.__array_interface__, points.__array_interface__
+    ours = codes.__array_interface__
+    theirs = points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides

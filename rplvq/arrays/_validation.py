@@ -164,11 +164,13 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     its logarithm has no meaning.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
-    smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
+    smallest = eigenvalues[:, 0]
+    largest = eigenvalues[:, -1]
     bad = ~(smallest > tolerance * largest)
     if (index := first_bad(bad)) is None:
         return
-    low, high = smallest[index], largest[index]
+    low = smallest[index]
+    high = largest[index]
     kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
     is_coarse = precision > EPS
@@ -191,7 +193,8 @@ def mixed_units(variances: Array, ridge: float = np.inf) -> str:
     known = np.flatnonzero(variances > 0)
     if not len(known):
         return ""
-    low, high = known[variances[known].argmin()], known[variances[known].argmax()]
+    low = known[variances[known].argmin()]
+    high = known[variances[known].argmax()]
     orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))
     if orders < MIXED or variances[low] >= ridge:
         return ""

@@ -75,7 +75,8 @@ class GLVQ(Combinable):
         rows = np.arange(len(sqdist))
         right = np.where(own, sqdist, np.inf).argmin(axis=1)
         wrong = np.where(own, np.inf, sqdist).argmin(axis=1)
-        ahead, behind = sqdist[rows, right], sqdist[rows, wrong]
+        ahead = sqdist[rows, right]
+        behind = sqdist[rows, wrong]
         # Divide by the sum twice instead of by its square, which would overflow for large distances.
         inverse = 1.0 / np.maximum(ahead + behind, COINCIDENT)
         share = ahead * inverse

@@ -154,10 +154,12 @@ class RiemannianGaussian:
         if n == 1:
             return np.zeros_like(v), np.zeros_like(v)
         table, largest_sigma = _table()
-        row, end = table[n - 2], np.log1p(n * largest_sigma**2)
+        row = table[n - 2]
+        end = np.log1p(n * largest_sigma**2)
         x = np.minimum(np.log1p(n * v), end)
         at = 2 * x / end - 1
-        value, slope = chebyshev.chebval(at, row), chebyshev.chebval(at, chebyshev.chebder(row))
+        value = chebyshev.chebval(at, row)
+        slope = chebyshev.chebval(at, chebyshev.chebder(row))
         pairs = 0.5 * n * (n - 1)
         j = np.arange(1, n + 1)
         mehta = np.sum(gammaln(1 + j / 2) - gammaln(1.5)) - gammaln(n + 1)

@@ -122,7 +122,9 @@ def begin_training(
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
-    rule, choice, given = resolve_sigma2_rule(model.sigma2), None, trainer.step_size
+    rule = resolve_sigma2_rule(model.sigma2)
+    choice = None
+    given = trainer.step_size
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
@@ -165,7 +167,8 @@ def store(
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
-    new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
+    new = copy.copy(model)
+    n_epochs = int(history["epoch"][-1]) if history else 0
     if X is not None:
         validate_data(new, stacked(X), skip_check_array=True)
     if X is None:

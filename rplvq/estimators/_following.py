@@ -55,7 +55,8 @@ def with_call(
     """
     if samples.targets.ndim != 1:
         return None
-    owners, sqdist = met[state.labels], np.empty((len(samples), 0))
+    owners = met[state.labels]
+    sqdist = np.empty((len(samples), 0))
     if measured:
         sqdist = distances(trainer.manifold, state.prototypes, samples.codes)
     order = np.random.default_rng(0).permutation(len(samples))  # the samples of a call are sorted by class
@@ -74,7 +75,8 @@ def with_sigma2(state: State, recent: Recent | None) -> State:
     """
     if recent is None:
         return state
-    names, targets = np.unique(recent.owners), recent.labels
+    names = np.unique(recent.owners)
+    targets = recent.labels
     labels = np.searchsorted(names, recent.owners)
     evidence = InitialEvidence(recent.sqdist, np.searchsorted(names, targets), labels, len(labels))
     try:

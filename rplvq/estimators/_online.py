@@ -191,7 +191,9 @@ def prepare_partial_fit(
     Return the indices (M,), among all classes, of those that have prototypes now, the trainer with the cost for these
     classes, the state, whose labels are indices among the M classes, and the stream for the next call.
     """
-    trainer, state, targets = model.trainer_, model.state_, samples.targets
+    trainer = model.trainer_
+    state = model.state_
+    targets = samples.targets
     before = met_classes(known, model.prototype_labels_)
     met = np.union1d(before, present_classes(targets, len(known)))
     grew = len(met) > len(before)
@@ -201,7 +203,8 @@ def prepare_partial_fit(
     whole = trainer.cost if stream.cost is None else stream.cost
     if grew:
         trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
-    state, pending = relabelled(state, before, met), stream.pending
+    state = relabelled(state, before, met)
+    pending = stream.pending
     call = cache(lambda: buffered(samples, known))
     if targets.ndim == 1 and (pending is not None or grew):
         state, pending = initialize_new_classes(
@@ -243,9 +246,11 @@ def initialize_new_classes(
         return state, None
     counts = resolve_counts(model.prototypes_per_class, known)
     pool = call if pending is None else pending.samples.followed_by(call)
-    unsettled, sizes = [], {}
+    unsettled = []
+    sizes = {}
     for label in labels:
-        mine, index = pool.at(pool.targets == label), int(np.searchsorted(met, label))
+        mine = pool.at(pool.targets == label)
+        index = int(np.searchsorted(met, label))
         usual = counts[int(np.searchsorted(known, label))]
         wanted, initializer = _initializer_of_one(model.init, usual, len(mine))
         state = _replace_prototypes(state, trainer.manifold, initializer, index, mine, rng)

@@ -166,7 +166,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
         three axes is more likely a mistake.
         """
-        X, n_axes = stacked(X), np.ndim(self.prototypes_) - 1
+        X = stacked(X)
+        n_axes = np.ndim(self.prototypes_) - 1
         image = getattr(X, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
             with single_blas_thread(matrix_size(X)):

@@ -168,10 +168,13 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         candidates = self._check_parameters()
         data, hidden, classes = self._check_data(X, y, groups, sample_weight)
         is_own = data.domains == self.target if self.target is not None else np.zeros(len(data.y), dtype=bool)
-        own, sources, chance = data.take(is_own), data.take(~is_own), 1 / len(classes)
+        own = data.take(is_own)
+        sources = data.take(~is_own)
+        chance = 1 / len(classes)
         complete = len(np.unique(own.y)) == len(classes)
         with interrupts_raised():
-            weight, trials = np.inf, trial_columns()
+            weight = np.inf
+            trials = trial_columns()
             qualities = dict.fromkeys(np.unique(sources.domains).tolist(), 1.0)
             if len(own.y):
                 right = self._source_answers(sources, own) if any(candidates) else {}
@@ -191,8 +194,11 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 count = (candidates[0] or 1.0) * len(classes)
                 unit = own.weights.mean() if len(own.y) else labelled.weights.sum() / count
                 estimator = self._with_hidden(estimator, labelled, hidden, unit)
-        self.estimator_, self.weight_, self.trials_ = estimator, weight, trials
-        self.source_weights_, self.classes_ = with_mean_one(qualities), estimator.classes_
+        self.estimator_ = estimator
+        self.weight_ = weight
+        self.trials_ = trials
+        self.source_weights_ = with_mean_one(qualities)
+        self.classes_ = estimator.classes_
         self._encoded = groups is None
         return self
 
@@ -267,7 +273,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hidden.all():
             raise ValueError("y has no label: pass labelled samples of the target or of other domains")
         classes, _ = check_labels(labels[~hidden], int(np.count_nonzero(~hidden)))
-        data, used = Rows(samples, np.arange(len(labels)), labels, domains, weights), weights > 0
+        data = Rows(samples, np.arange(len(labels)), labels, domains, weights)
+        used = weights > 0
         return data.take(~hidden & used), data.take(hidden & used), classes
 
     def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
@@ -335,7 +342,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         losses, errors = np.empty((2, len(candidates), len(y)))
         for kept, held in StratifiedKFold(n_folds).split(y, y):
-            train, test = own.take(kept), own.take(held)
+            train = own.take(kept)
+            test = own.take(held)
             answered = {name: None if each is None else each[kept] for name, each in right.items()}
             qualities = qualities_of(answered, train, chance)
             for row, weight in enumerate(candidates):
@@ -358,7 +366,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"unlabeled={self.unlabeled!r} needs predict_proba, which {self.estimator!r} has not")
         names, y = np.unique(labelled.y, return_inverse=True)
-        shares, total = np.bincount(y, labelled.weights), labelled.weights.sum()
+        shares = np.bincount(y, labelled.weights)
+        total = labelled.weights.sum()
         for _ in range(ROUNDS):
             found = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
             found = balanced(np.asarray(found), shares / shares.sum())

@@ -218,7 +218,8 @@ class Comparison:
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
-        scores, test = self._scores(metric), check_test(self.test if test is None else test)
+        scores = self._scores(metric)
+        test = check_test(self.test if test is None else test)
         found: dict[tuple[str, str], float] = {}
         for _, pairs in self._families(all_pairs):
             p_values = p_values_of(pairs, scores, self._test_to_train, test, correct=correct)
@@ -242,7 +243,8 @@ class Comparison:
         better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
         question. ValueError is raised if the metric was not scored, the test is unknown, or there is only one fold.
         """
-        metric, test = self.metrics[0] if metric is None else metric, self.test if test is None else test
+        metric = self.metrics[0] if metric is None else metric
+        test = self.test if test is None else test
         return [
             {"question": topic, "metric": metric} | row
             for topic, pairs in self._families(all_pairs)

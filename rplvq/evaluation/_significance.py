@@ -14,7 +14,8 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
     Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
     """
-    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    first = np.asarray(a, dtype=float)
+    second = np.asarray(b, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"a and b must be paired scores of shape (F,), got {first.shape} and {second.shape}")
     if len(first) < 2:
@@ -98,7 +99,8 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     """
     _check_ratio(test_to_train)
     differences = _differences(a, b)
-    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
+    mean = float(differences.mean())
+    variance = float(differences.var(ddof=1))
     if variance == 0:
         return 1.0 if mean == 0 else 0.0
     t = mean / math.sqrt((1 / len(differences) + test_to_train) * variance)

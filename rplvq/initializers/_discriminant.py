@@ -20,7 +20,8 @@ LARGE = 64
 """Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
 MOST_PRODUCTS = 2e10
 """Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
-REACH, LONGEST = 4.0, 0.9
+REACH = 4.0
+LONGEST = 0.9
 """A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
 
 
@@ -111,7 +112,8 @@ def shortest(matrix: Array, wanted: Array) -> Array:
     """Return the shortest least squares solution (m,) for a matrix (C, m), or the best one of length LONGEST."""
     left, singular, right = np.linalg.svd(matrix, full_matrices=False)
     known = singular > 1e-10 * singular[0]
-    values, parts = singular[known], (wanted @ left)[known]
+    values = singular[known]
+    parts = (wanted @ left)[known]
 
     def solution(ridge: float) -> Array:
         return np.asarray(values * parts / (values**2 + ridge))
@@ -209,7 +211,8 @@ class DiscriminantMeans:
         Raise ValueError if a class has no sample, if the points of the manifold are no positive definite matrices, or
         if all samples of each class are equal.
         """
-        classes, counts = hard_targets(targets), prototype_counts(self.per_class, n_classes)
+        classes = hard_targets(targets)
+        counts = prototype_counts(self.per_class, n_classes)
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight
         means, _ = ClassMeans()(manifold, codes, classes, n_classes, rng, weights)
         single = Discriminant.of(manifold, codes, classes, weights, means).prototypes()

@@ -90,10 +90,12 @@ class _LocalMembers:
     def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         if owners is None and start is None and self.known is not None:
             return self.known
-        codes, weights = self.codes, self.weights
+        codes = self.codes
+        weights = self.weights
         if owners is not None:
             mine = np.flatnonzero(owners == center)
-            codes, weights = subset(codes, mine), weights[mine]
+            codes = subset(codes, mine)
+            weights = weights[mine]
         return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
@@ -246,7 +248,8 @@ class ClassKMeans:
     @staticmethod
     def _seeds(members: Members, count: int, rng: np.random.Generator) -> Array:
         """k-means++: each seed is drawn with probability proportional to its squared distance to the nearest other."""
-        seeds, sqdist = [members.draw(rng)], None
+        seeds = [members.draw(rng)]
+        sqdist = None
         for _ in range(count - 1):
             sqdist = members.nearest(seeds[-1], sqdist)
             seeds.append(members.draw(rng, sqdist))

@@ -183,24 +183,31 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes, targets = check_labels(y, samples.shape[0])
         hard = hard_targets(targets)
         reject_label = _reject_label(self.reject_label, classes)
-        weights, groups = check_weights(params.get("sample_weight"), len(hard)), params.get("groups")
-        weights, groups = np.ones(len(hard)) if weights is None else weights, number_groups(groups, len(hard))
+        weights = check_weights(params.get("sample_weight"), len(hard))
+        groups = params.get("groups")
+        weights = np.ones(len(hard)) if weights is None else weights
+        groups = number_groups(groups, len(hard))
         sizes = np.bincount(hard[weights > 0], minlength=len(classes))
         if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
             raise ValueError(
                 f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
                 "lower cv, give threshold instead of coverage, or drop the class"
             )
-        labels, routed = classes[targets] if targets.ndim == 1 else targets, self._routed("fit", params)
+        labels = classes[targets] if targets.ndim == 1 else targets
+        routed = self._routed("fit", params)
         with interrupts_raised():
             # Before the folds, so that errors name the index of an invalid sample among all.
             estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
-            criterion, limits, threshold = self._resolve_criterion(estimator), None, self.threshold
+            criterion = self._resolve_criterion(estimator)
+            limits = None
+            threshold = self.threshold
             if threshold is None or criterion in FAR:
                 limits, found = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
                 threshold = found if threshold is None else threshold
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
-        self.classes_, self.criterion_, self.limits_ = estimator.classes_, criterion, limits
+        self.classes_ = estimator.classes_
+        self.criterion_ = criterion
+        self.limits_ = limits
         return self
 
     @available_if(  # type: ignore[untyped-decorator]

@@ -132,7 +132,8 @@ def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
     """Return the indices, rows and columns, of the pairs whose spectra (B, K, n) the rounding of ``G X G^H`` spoils."""
     # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. Real covariances are rarely so ill-conditioned.
     with np.errstate(over="ignore"):
-        squares, norms = _squares(factors), np.sqrt(_squares(samples))
+        squares = _squares(factors)
+        norms = np.sqrt(_squares(samples))
         if (low := norms < SMALLEST).any():
             norms[low] = np.trace(samples[low], axis1=1, axis2=2).real
         return np.nonzero(np.log(squares / ILL_CONDITIONED * norms[:, None]) > logs[..., 0])
@@ -248,7 +249,8 @@ class AffineInvariant:
         given, such as the class of each prototype, the search ends as soon as the group is known.
         """
         factors = inverse_factors(prototypes)
-        few, names = len(factors) < FEW, ("batch_eigenvalues", "batch_inverses")
+        few = len(factors) < FEW
+        names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
@@ -291,7 +293,8 @@ class AffineInvariant:
 
     def rotations(self, factors: Array, samples: Array) -> LaneKernels | None:
         """Return compiled kernels if they decompose all pairs of factors and samples, both (..., n, n), faster."""
-        count, n = len(factors) * len(samples), samples.shape[-1]
+        count = len(factors) * len(samples)
+        n = samples.shape[-1]
         if self.compiled is False or count < max(FEW_PAIRS, 2 * n, 10 * FEW_PAIRS // n):
             return None
         return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
@@ -340,5 +343,6 @@ class AffineInvariant:
         patterns those of ``G^-1 U``, both of shape (B, K, n, n).
         """
         _, logs, eigenvectors, factors = self.connect(prototypes, samples)
-        filters, patterns = adjoint(factors) @ eigenvectors, np.linalg.inv(factors) @ eigenvectors
+        filters = adjoint(factors) @ eigenvectors
+        patterns = np.linalg.inv(factors) @ eigenvectors
         return Components(logs**2, Spectrum(np.exp(logs), filters, patterns))

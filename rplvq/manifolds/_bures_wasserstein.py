@@ -118,7 +118,8 @@ class BuresWasserstein:
     @has_kernel("bures_wasserstein")
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
         """Move roots (K, n, n) along the weighted differences, shortened where they would leave the cone."""
-        roots, steps = geodesics.roots, self.pull(geodesics, weights)
+        roots = geodesics.roots
+        steps = self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
         repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
         if repelled.any():

@@ -29,7 +29,8 @@ class MetricPrototypes:
     __slots__ = ("codes", "omega")
 
     def __init__(self, codes: Array, omega: Array) -> None:
-        self.codes, self.omega = codes, omega
+        self.codes = codes
+        self.omega = omega
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -66,8 +67,10 @@ def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weight
     """Return omega (r, m) after a gradient step, given weights (B, K), samples (B, m) and prototypes (K, m)."""
     # sum_bk w_bk (x_b - p_k)(x_b - p_k)^T, multiplied out around a point amid the prototypes.
     center = prototypes.mean(axis=0)
-    samples, prototypes = samples - center, prototypes - center
-    mixed, images = weights.T @ samples, omega @ prototypes.T
+    samples = samples - center
+    prototypes = prototypes - center
+    mixed = weights.T @ samples
+    images = omega @ prototypes.T
     pull: Array = (omega @ samples.T * weights.sum(axis=1)) @ samples
     pull += (images * weights.sum(axis=0) - omega @ mixed.T) @ prototypes - images @ mixed
     reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))

@@ -33,7 +33,8 @@ FEW_OPEN = 256
 CACHE_BYTES = 1 << 20
 """Bytes of samples of which the inverses are computed at once, so that they fit into the cache of a processor."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
-SHIFTS, FACTORS = (1 - NODES) / (1 + NODES), 2 * WEIGHTS / (1 + NODES) ** 2
+SHIFTS = (1 - NODES) / (1 + NODES)
+FACTORS = 2 * WEIGHTS / (1 + NODES) ** 2
 SENSITIVITY = float(np.sum(FACTORS * (1 / SHIFTS + 1 / SHIFTS**2)))
 
 
@@ -93,7 +94,8 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
             images -= factor * positive_inverse(seen + shift * np.eye(n))
     vectors = as_vectors(images)
     squares = vectors @ (-2.0 * frame.images.T)
-    norms, own = np.vecdot(vectors, vectors)[:, None], np.vecdot(frame.images, frame.images)
+    norms = np.vecdot(vectors, vectors)[:, None]
+    own = np.vecdot(frame.images, frame.images)
     squares += (1 - rounding(n * n)) * (norms + own)
     bounds = np.sqrt(np.maximum(squares, 0.0)) - (2 * SENSITIVITY * error + frame.error)[:, None]
     bounds[lost] = -np.inf
@@ -163,7 +165,10 @@ def nearest_of_sum(
     :func:`nearest_by_bound`.
     """
     shape = len(ends[0][2]), len(ends[0][1])
-    known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
+    known = np.zeros(shape)
+    lower = np.zeros(shape)
+    slack = np.zeros(shape[0])
+    bounded = []
     columns = np.broadcast_to(weighted, (shape[1], len(ends))).T
     for r, (manifold, prototypes, samples) in zip(columns, ends, strict=True):
         if provides(manifold, LowerBounded):

@@ -149,7 +149,8 @@ def passes_over(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     if not kept.all():
-        codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
+        codes = subset(codes, np.flatnonzero(kept))
+        shares = shares[kept]
     shares = shares / shares.sum()
     parts = parts_of(codes)
     in_parts = len(parts) > 1 and is_additive(manifold)
@@ -181,7 +182,8 @@ def _bare(prototype: Prototypes) -> Prototypes:
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
     """Pass over the data part by part; only the distances (N,) and the sum of the logarithms are kept."""
-    sqdist, total = np.empty(len(codes)), np.zeros(1)
+    sqdist = np.empty(len(codes))
+    total = np.zeros(1)
     for rows in parts:
         geodesics = manifold.connect(prototype, codes[rows])
         sqdist[rows] = geodesics.sqdist[:, 0]
@@ -212,7 +214,10 @@ def descend(
     """
     point = best = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
-    recent, step, stalled, n_iter = [point.value], 1.0, 0, 1
+    recent = [point.value]
+    step = 1.0
+    stalled = 0
+    n_iter = 1
     while best.gradient > tol and stalled < MAX_STALLED and n_iter < max_iter:
         n_iter += 1
         reached = _measure(manifold, look(point.follow(step)), negligible)
@@ -256,7 +261,8 @@ class _Point(NamedTuple):
 def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
-    code, ahead = np.asarray(prototype), np.asarray(follow(1.0))
+    code = np.asarray(prototype)
+    ahead = np.asarray(follow(1.0))
     noise, square = _between(manifold, prototype, code, ahead)
     # If all points agree up to rounding, their mean logarithm is only noise, so its length is reported as 0.
     length = 0.0 if value <= max(negligible, 1e4 * noise) else float(np.sqrt(square))

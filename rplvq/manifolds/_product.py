@@ -221,7 +221,8 @@ class Product:
             pulls = np.stack([np.sum(weights * part.sqdist, axis=0) for part in geodesics.parts], axis=1)  # (K, F)
             strength = np.sum(np.abs(weights) * geodesics.sqdist, axis=0)[:, None]
             if self.relevances == "learned":
-                pulls, strength = pulls.sum(axis=0), strength.sum()
+                pulls = pulls.sum(axis=0)
+                strength = strength.sum()
             weighted = log_step(weighted, pulls, geodesics.sqdist, strength, self.rate, self.penalty)
         return self._carried(moved, weighted)
 
@@ -296,7 +297,8 @@ class Product:
         if count < FEW or not _any_provides(LowerBounded)(self):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
-        result, weighted = np.empty(len(samples), dtype=np.intp), self._weights_of(prototypes)
+        result = np.empty(len(samples), dtype=np.intp)
+        weighted = self._weights_of(prototypes)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 64 * count):
             part, tied = nearest_of_sum(weighted, list(self._ends(prototypes, samples[rows])), groups)
             if tied.any():

@@ -129,17 +129,21 @@ class _Within:
 
 def _ledoit_wolf(data: _Within) -> float:
     """Return the shrinkage of :func:`sklearn.covariance.ledoit_wolf`, which does not support weights."""
-    total, m = float(data.weights.sum()), data.means.shape[1]
+    total = float(data.weights.sum())
+    m = data.means.shape[1]
     entries = (data.scatter if data.spectrum is None else data.spectrum[0]) / total
-    square, variance = float(np.vdot(entries, entries)), data.trace / total / m
+    square = float(np.vdot(entries, entries))
+    variance = data.trace / total / m
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
-    spread, error = square - m * variance**2, (fourth - square) / total
+    spread = square - m * variance**2
+    error = (fourth - square) / total
     return 1.0 if error >= spread else float(max(error / spread, LEAST))
 
 
 def _best_for_classification(data: _Within) -> float:
     """Return the candidate with the smallest leave-one-out loss, the largest of equally good ones."""
-    totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
+    totals = np.bincount(data.groups, data.weights)
+    everything = np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
     places = places[np.linspace(0, len(places) - 1, min(len(places), MOST_LEFT_OUT)).astype(int)]
     if data.spectrum is not None:
@@ -151,8 +155,10 @@ def _best_for_classification(data: _Within) -> float:
         spectrum = eigenvalues[kept], weighted.T @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
     else:
         spectrum = np.linalg.eigh(data.scatter)
-    groups, weights = data.groups[places], data.weights[places]
-    deviations, middle = data.deviations_of(places), data.means.mean(axis=0)
+    groups = data.groups[places]
+    weights = data.weights[places]
+    deviations = data.deviations_of(places)
+    middle = data.means.mean(axis=0)
     scores = leave_one_out_scores(deviations, groups, weights, data.means - middle, totals, *spectrum)
     losses = [_calibrated_loss(found, groups, weights) for found in scores]
     return CANDIDATES[int(np.argmin(losses))]
@@ -177,7 +183,9 @@ def leave_one_out_scores(
     The samples have ``deviations`` (B, m), ``groups`` and ``weights`` (B,), the groups ``means`` (G, m) and ``totals``
     (G,), and S has ``eigenvalues`` (p,) and a ``basis`` (m, p); those of the eigenvalue 0 may lack.
     """
-    inner, centers, own = deviations @ basis, means @ basis, (np.arange(len(deviations)), groups)
+    inner = deviations @ basis
+    centers = means @ basis
+    own = (np.arange(len(deviations)), groups)
     beyond = means - centers @ basis.T  # the parts of the means in directions without scatter
     ratio = totals[groups] / (totals[groups] - weights)
     target = eigenvalues.sum() / len(basis)
@@ -186,7 +194,8 @@ def leave_one_out_scores(
         products = (centers * inverse) @ centers.T + beyond @ beyond.T / (shrinkage * target)
         lengths = np.diag(products)
         between = lengths[:, None] - 2 * products + lengths  # (G, G), squared distances of the means
-        length, mixed = inner**2 @ inverse, inner @ (centers * inverse).T
+        length = inner**2 @ inverse
+        mixed = inner @ (centers * inverse).T
         cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
         sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
         cross[own], sqdist[own] = length * ratio, length * ratio**2
@@ -199,7 +208,8 @@ def _calibrated_loss(scores: Array, groups: Array, weights: Array) -> float:
     """Return the weighted mean of the negative log-posterior of the true group, with the best scale of the scores."""
     gains = scores - scores[np.arange(len(scores)), groups][:, None]  # over the true group
     best = gains.max(axis=1)
-    below, shares = gains - best[:, None], weights / weights.sum()
+    below = gains - best[:, None]
+    shares = weights / weights.sum()
 
     def loss(log_scale: float) -> float:
         scale = np.exp(log_scale)

@@ -172,7 +172,8 @@ class TangentSpace(FlatMethods):
             return None
         # Singular values of the Cholesky factor are more precise than the eigenvalues of M, whose range is the square.
         basis, singular, _ = np.linalg.svd(np.linalg.cholesky(self.reference))
-        root, inverse = from_spectrum(singular, basis), from_spectrum(1.0 / singular, basis)
+        root = from_spectrum(singular, basis)
+        inverse = from_spectrum(1.0 / singular, basis)
         if self.covariance is None:
             return Frame(root, inverse, None, None)
         if isinstance(self.covariance, LowRankCovariance):
@@ -188,7 +189,8 @@ class TangentSpace(FlatMethods):
             lacking = "reference=None" if self.whiten else "whiten=False"
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
         n = len(self.reference)
-        real, whole = n_coordinates(n, False), n_coordinates(n, True)
+        real = n_coordinates(n, False)
+        whole = n_coordinates(n, True)
         entries = covariance.basis if isinstance(covariance, LowRankCovariance) else covariance
         if len(covariance) not in (real, whole) or np.iscomplexobj(entries):
             raise ValueError(
@@ -227,7 +229,8 @@ class TangentSpace(FlatMethods):
         codes = by_block(plain._tangents, matrices)
         if not self.whiten:
             return plain, codes
-        covariance, shrinkage = self.covariance, self.shrinkage
+        covariance = self.covariance
+        shrinkage = self.shrinkage
         if covariance is None:
             covariance, shrinkage, _ = within_covariance(codes, m, groups, weights, shrinkage)
         found = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)

@@ -73,7 +73,8 @@ def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
     tiles = np.full((depth * (n + 1) - 1, len(columns) * (n + 1) - 1), np.nan)
     for column in range(len(columns)):
         for row, matrix in enumerate(matrices[which == column]):
-            top, left = row * (n + 1), column * (n + 1)
+            top = row * (n + 1)
+            left = column * (n + 1)
             tiles[top : top + n, left : left + n] = matrix
     return tiles, columns, depth
 

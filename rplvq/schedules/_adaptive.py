@@ -150,7 +150,8 @@ class AdaptiveStep:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         if memory.n_steps % interval(memory.n_steps):
             return memory
-        codes, init = np.asarray(prototypes), memory.init
+        codes = np.asarray(prototypes)
+        init = memory.init
         pairs = [slice(k, k + FEW) for k in range(0, len(codes), FEW)]
         total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))

@@ -158,7 +158,8 @@ class Annealed:
         """Value in ``epoch`` 0..n_epochs."""
         start = started(self)
         low = max(start - self.drop, min(self.floor, start))
-        value, beta = start, self.beta
+        value = start
+        beta = self.beta
         for _ in range(epoch):
             if value < low or value <= self.floor:
                 break

@@ -75,7 +75,8 @@ def initial_evidence(
     if len(samples) * len(labels) > PAIRS:
         rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
         samples = samples.subset(np.unique(rows))
-    sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
+    sqdist = distances(manifold, prototypes, samples.codes)
+    n_free = len(labels) * free_numbers(samples.codes)
     rounding = SAME_POINT * unit_of(manifold, samples)
     return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors_of(cost), rounding)
 
@@ -122,7 +123,9 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     0.793
     """
     high = start.half_median
-    weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
+    weights = start.weights
+    cost = PLVQ(start.priors)
+    total = float(start.weights.sum())
     n_classes = int(start.labels.max()) + 1
 
     def rise(log_sigma2: float) -> float:
@@ -139,7 +142,8 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
         return high
     lower = upper
     while rise(lower) > 0:
-        upper, lower = lower, lower - np.log(4.0)
+        upper = lower
+        lower = lower - np.log(4.0)
         if lower < np.log(high * SMALLEST):
             return high
     return float(np.exp(brentq(rise, lower, upper, xtol=1e-13, rtol=1e-13)))
@@ -168,7 +172,8 @@ def blended_sigma2(start: InitialEvidence) -> float:
     >>> round(blended_sigma2(few), 3), round(blended_sigma2(many), 3), half_median(sqdist)
     (0.48, 1.243, 1.25)
     """
-    low, high = likeliest_sigma2(start) / 2, start.half_median
+    low = likeliest_sigma2(start) / 2
+    high = start.half_median
     share = start.n_free / (start.n_free + float(start.weights.sum()))
     return float(low * (high / low) ** share)
 

@@ -120,7 +120,8 @@ def slope_is_derivative(case: Case) -> None:
     step = 1e-5
     differences = np.empty_like(case.sqdist)
     for k in range(len(case.labels)):
-        ahead, behind = case.sqdist.copy(), case.sqdist.copy()
+        ahead = case.sqdist.copy()
+        behind = case.sqdist.copy()
         ahead[:, k] += step
         behind[:, k] -= step
         differences[:, k] = (case.at(ahead).loss - case.at(behind).loss) / (2 * step)

@@ -102,7 +102,8 @@ def check_manifold(
     manifold = with_reference(manifold, points)
     codes = encoded(manifold, points)
     half = len(codes) // 2
-    prototypes, samples = codes[: min(3, half)], codes[half:][:4]
+    prototypes = codes[: min(3, half)]
+    samples = codes[half:][:4]
     d = distances(manifold, prototypes, samples)
     kept = codes.copy()
     case = Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng, divergence)
@@ -131,7 +132,8 @@ def drawn_nearer(case: Case) -> Case | None:
         points = np.asarray(manifold.decode(np.concatenate([case.codes[:1], moved])))
         codes = np.asarray(manifold.encode(points))
         half = len(codes) // 2
-        prototypes, samples = codes[: len(case.prototypes)], codes[half:][: len(case.samples)]
+        prototypes = codes[: len(case.prototypes)]
+        samples = codes[half:][: len(case.samples)]
         d = distances(manifold, prototypes, samples)
     except (ValueError, AssertionError):
         return None
@@ -161,7 +163,8 @@ def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
     """Return the manifold with its reference, if it needs one, learned from the points, which are in two groups."""
     if not hasattr(manifold, "referenced"):
         return manifold  # type: ignore[no-any-return]
-    raw, groups = np.asarray(manifold.ambient.encode(points)), np.arange(len(points)) % 2
+    raw = np.asarray(manifold.ambient.encode(points))
+    groups = np.arange(len(points)) % 2
     found, codes = manifold.referenced(raw, groups)
     d = np.asarray(found.sqdist(codes, codes))
 
@@ -180,7 +183,8 @@ def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
     same(weighted, own, copied.sqdist(twice, twice), "a point of weight 2 must count as two points")
     if hasattr(found, "relearned"):
         fold, inner, outer = found.relearned(codes[:-2], codes[-2:], groups[:-2])
-        own, wanted = np.concatenate([inner, outer]), np.asarray(fold.encode(points))
+        own = np.concatenate([inner, outer])
+        wanted = np.asarray(fold.encode(points))
         rule = "relearned must return the codes that encode of its manifold gives"
         same(fold, own, fold.sqdist(wanted, wanted), rule)
     return found  # type: ignore[no-any-return]
@@ -205,7 +209,8 @@ def encoded(manifold: Manifold[Any], points: Array) -> Array:
 
 def distances(manifold: Manifold[Any], prototypes: Array, samples: Array) -> Array:
     """Return the squared distances (B, K), which must be finite and positive."""
-    d, shape = manifold.sqdist(prototypes, samples), (len(samples), len(prototypes))
+    d = manifold.sqdist(prototypes, samples)
+    shape = (len(samples), len(prototypes))
     require(np.shape(d) == shape, f"sqdist must have shape (B, K) = {shape}, got {np.shape(d)}")
     require(np.isfinite(d).all(), "sqdist must be finite")
     require((d >= 0).all(), f"sqdist must not be negative, got {d.min():.3g}")
@@ -224,7 +229,8 @@ def sqdist_is_symmetric(case: Case) -> None:
 
 def sqdist_follows_order(case: Case) -> None:
     """Require one row per sample and one column per prototype, whatever their order and number."""
-    rows, columns = np.roll(np.arange(len(case.samples)), 1), np.arange(len(case.prototypes))[::-1]
+    rows = np.roll(np.arange(len(case.samples)), 1)
+    columns = np.arange(len(case.prototypes))[::-1]
     d = case.manifold.sqdist(case.prototypes[columns], case.samples[rows])
     agree(d, case.d[rows][:, columns], case.size, "sqdist must follow the order of samples and prototypes")
     one = case.manifold.sqdist(case.prototypes, case.samples[:1])
@@ -250,7 +256,8 @@ def decode_is_undone(case: Case) -> None:
 def weight_zero_stays(case: Case) -> None:
     """Require that a prototype moves only if its own column of weights is not zero."""
     for moved in (case.moved(np.zeros_like(case.d)), case.moved_alone(0, np.zeros(len(case.prototypes)))):
-        shape, wanted = np.shape(np.asarray(moved)), case.prototypes.shape
+        shape = np.shape(np.asarray(moved))
+        wanted = case.prototypes.shape
         require(shape == wanted, f"move must return prototypes of shape {wanted}, got {shape}")
         require(len(moved) == len(case.prototypes), "move must return something with a length, K")
         vanish(case.apart(moved, case.prototypes), case.size, "move with weight 0 must stay")
@@ -266,7 +273,8 @@ def weight_shortens_distance(case: Case) -> None:
             moved = case.moved_alone(i, np.full(len(case.prototypes), s))
             left = case.manifold.sqdist(moved, case.samples[i : i + 1])[0]
             if case.divergence:
-                nearer, word = left < case.d[i], "lower" if s > 0 else "raise"
+                nearer = left < case.d[i]
+                word = "lower" if s > 0 else "raise"
                 require((nearer if s > 0 else ~nearer).all(), f"move with weight {s} must {word} the divergence")
                 continue
             if s == 1:
@@ -332,7 +340,8 @@ def move_splits(case: Case) -> None:
     weights = case.rng.uniform(0.05, 0.3, case.d.shape)
     for prototypes in (case.prototypes, case.moved(0.5 * weights)):
         geodesics = case.manifold.connect(prototypes, case.samples)
-        whole, moved = pull(geodesics, weights), case.manifold.move(geodesics, weights)
+        whole = pull(geodesics, weights)
+        moved = case.manifold.move(geodesics, weights)
         require(len(whole) == len(case.prototypes), "pull must return one tangent per prototype")
         vanish(case.apart(exp(prototypes, whole), moved), case.size, "move must be exp of pull")
         rows = (slice(0, 1), slice(1, None))
