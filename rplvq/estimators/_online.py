@@ -65,8 +65,8 @@ class Stream(NamedTuple):
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
-    ``announced`` is the argument ``classes`` of the call, and ``fitted`` the sorted classes (C,) of the model, None in
-    the first call. A ValueError says if not all fitted classes are announced again, or if the types differ.
+    ``announced`` is the argument ``classes`` of the call, and ``fitted`` (C,) the sorted classes of the model.
+    ValueError is raised if not all fitted classes are announced again, or if the types differ.
     """
     if announced is None:
         return fitted

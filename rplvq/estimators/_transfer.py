@@ -99,15 +99,12 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     as frequent as among the labelled samples. Samples without labels together weigh a quarter of the labelled ones, and
     none more than a labelled own sample.
 
-    **Leakage.** Labels come from the samples passed to fit only, the labels of marked samples are not there to be
-    seen, and held-out own samples take part in no fit that they judge. Methods that predict change nothing.
-
     **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
     "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
     learned and predicted are the strings behind the last "/".
 
-    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``. It passes them on to an estimator that
-    requests them to predict, such as a pipeline with :class:`rplvq.Recenter`; without, they are not routed.
+    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``, and passes them on to an estimator that
+    requests them to predict.
 
     Examples
     --------

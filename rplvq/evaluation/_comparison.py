@@ -194,11 +194,12 @@ class Comparison:
     def p_values(
         self, metric: str | None = None, *, test: TestName | None = None, correct: bool = True, all_pairs: bool = False
     ) -> dict[tuple[str, str], float]:
-        """Test the pairs of estimators for a difference.
+        """Test the pairs of estimators for a difference; return the p-value of each pair of names.
 
         The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
         accounts for the overlap. Wilcoxon's test assumes that folds are independent, so its p-values are too small.
-        Neither test says anything about other data sets.
+        Neither test says anything about other data sets. A pair of several questions has the p-value of the first of
+        them.
 
         Parameters
         ----------
@@ -207,11 +208,6 @@ class Comparison:
         correct : bool, default=True
             Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
             question, or of all pairs.
-
-        Returns
-        -------
-        dict of (str, str) to float
-            p-value of each pair of names; of a pair of several questions, that of the first of them.
 
         Raises
         ------

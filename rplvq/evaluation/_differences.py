@@ -43,7 +43,9 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
         a = scores[first]
         b = scores[second]
         difference, (low, high) = float((a - b).mean()), corrected_t_interval(a, b, ratio)
-        better = "first" if difference > 0 else "second" if difference < 0 else "neither"
+        better = "neither"
+        if abs(difference) > 0:  # and no NaN
+            better = "first" if difference > 0 else "second"
         names = {"first": first, "second": second, "first_mean": float(a.mean()), "second_mean": float(b.mean())}
         rows.append(names | {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p})
     return rows

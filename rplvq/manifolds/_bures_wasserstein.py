@@ -18,8 +18,8 @@ LOWEST_SHARE = 1e-10
 class BuresWassersteinGeodesics(NamedTuple):
     """The square roots of the prototypes, and those of the samples turned towards them.
 
-    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, the unitary U for which ``L_b U`` is closest to ``R_k`` is the
-    polar factor of ``L_b^H R_k``; then ``|L_b U - R_k|_F`` is the distance.
+    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, ``turned`` is ``L_b U`` for the unitary U that brings it closest
+    to ``R_k``, the polar factor of ``L_b^H R_k``. Their distance is that of the matrices.
     """
 
     sqdist: Array  # (B, K)

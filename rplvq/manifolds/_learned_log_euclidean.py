@@ -20,11 +20,7 @@ LONGEST = 0.5
 
 @library_part
 class MetricPrototypes:
-    """Prototypes together with their learned metric.
-
-    ``codes`` (K, n, n) are matrix logarithms, which must not be written to. ``omega`` (r, m) gives the metric
-    ``Q = omega^T omega`` on the m real coordinates of a logarithm.
-    """
+    """Logarithms ``codes`` (K, n, n), and ``omega`` (r, m) of the metric ``Q = omega^T omega`` on their coordinates."""
 
     __slots__ = ("codes", "omega")
 

@@ -68,9 +68,8 @@ def common_frame(factors: Array) -> Frame:
 def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = None) -> Array:
     """Return lower bounds (B, K) of the distances, not squared, of positive definite matrices (B, n, n).
 
-    With compiled ``kernels`` they are several times faster, and equal up to rounding.
-
-    The rounding of the bound itself is subtracted; where this rounding is unknown the bound is minus infinity.
+    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
+    they are several times faster, and equal up to rounding.
     """
     bounds = np.empty((len(samples), len(frame.images)))
     block = max(16, CACHE_BYTES // samples[0].nbytes)
@@ -107,11 +106,9 @@ def nearest_by_bound(
 ) -> tuple[Array, Array]:
     """Find the nearest of K prototypes, or another prototype of its group, for samples (B, n, n).
 
-    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``factors`` (K, n, n) are the inverse
-    factors, and ``spectra`` returns the ascending log-eigenvalues (M, n) of M pairs of a factor and a sample.
-
-    Return the index (B,) of the winner, and whether (B,) a prototype of another group
-    may be as near up to rounding.
+    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``spectra`` returns the ascending
+    log-eigenvalues (M, n) of M pairs of an inverse factor and a sample. Return the index (B,) of the winner, and
+    whether (B,) a prototype of another group may be as near up to rounding.
     """
     candidate = bounds.argmin(axis=1)
     logs = spectra(factors[candidate], samples)

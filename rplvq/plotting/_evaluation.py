@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 import numpy as np
 
-from rplvq.evaluation import Comparison, mean_and_deviation
+from rplvq.evaluation import Comparison, mean_and_deviation, p_text
 from rplvq.inspection import AccuracyReject
 from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
@@ -95,8 +95,10 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
         text = mean_and_deviation(rows[e], metric, "±", digits=3)
         if testable:
             p = p_values.get((best, name), p_values.get((name, best)))
-            tested = "" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
-            text += "   best" if name == best else tested
+            if name == best:
+                text += "   best"
+            elif p is not None:
+                text += f"   {p_text(p, 'p')}"
         labels.append(text)
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(order)), labels)
@@ -107,14 +109,12 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
     """Write the picture of :func:`plot_comparison` to an image file, with facts and conclusions below it.
 
-    The facts are those of ``about``; without them there is nothing below the picture. This needs no display.
-
     Parameters
     ----------
     comparison : Comparison
         From :func:`rplvq.evaluation.compare`.
     path : path-like
-        File to write; its suffix determines the format, such as .png, .svg or .pdf.
+        File to write; its suffix determines the format, such as .png, .svg or .pdf. No display is needed.
     metric : str, optional
         One of its metrics; the first by default.
 

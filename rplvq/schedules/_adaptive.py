@@ -75,12 +75,10 @@ class AdaptiveStep:
 
     Notes
     -----
-    This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size schedule",
-    arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
-    "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The original methods
-    begin with a small fixed r, and average the iterates. The floor ``start * max g``, the linear decay, and the steps
-    after which r is measured are choices of this library: r is measured after steps 1, 2, ..., 8, and then four times
-    while the number of steps doubles (after steps 10, 12, 14, 16, 20, 24, ...).
+    This is DoG (Ivgi, Hinder and Carmon 2023, arXiv:2302.12022, equation 1), and on manifolds RDoG without its
+    curvature term (Dodd, Sharrock and Nemeth 2024, arXiv:2406.02296). They begin with a small fixed r, and average the
+    iterates. The floor ``start * max g``, the linear decay, and the steps after which r is measured are choices of this
+    library: r is measured after steps 1, 2, ..., 8, and then four times while the number of steps doubles.
 
     Examples
     --------
