@@ -8,9 +8,11 @@ from rplvq.evaluation._questions import Question, p_text
 from rplvq.evaluation._report import mean_and_deviation
 from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
 
-    __all__ = [ "BASELINES", "METRICS", "TESTS", "BaselineName", "Comparison", "Question", "TestName",
-    "baseline_estimators", "compare", "corrected_t_interval", "corrected_t_p_value", "default_estimators", "holm",
-    "mean_and_deviation", "p_text", "wilcoxon_p_value", ]  # fmt: skip
+__all__ = [
+    "BASELINES", "METRICS", "TESTS", "BaselineName", "Comparison", "Question", "TestName", "baseline_estimators",
+    "compare", "corrected_t_interval", "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation", "p_text",
+    "wilcoxon_p_value",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
