@@ -10,8 +10,8 @@ from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_v
 
 __all__ = [
     "BASELINES", "METRICS", "TESTS", "BaselineName", "Comparison", "Question", "TestName", "baseline_estimators",
-    "compare", "corrected_t_interval", "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation", "p_text",
-    "wilcoxon_p_value",
+    "compare", "corrected_t_interval", "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation",
+    "p_text", "wilcoxon_p_value",
 ]  # fmt: skip
 
 

@@ -37,7 +37,7 @@ class GivenPrototypes:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:
-        """Return the encoded prototypes (K, ...), sorted by class, and their labels (K,); errors as for :meth:`place`."""
+        """Return the encoded prototypes (K, ...), sorted by class, and labels (K,); errors as for :meth:`place`."""
         return self.place(manifold, codes.shape[1:], n_classes)
 
     def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
