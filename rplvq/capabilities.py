@@ -12,9 +12,9 @@ its members. Of a manifold:
 - ``explain``: :class:`Decomposed`,
 - whether steps are compiled: :class:`Compilable`.
 
-Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a step
-size: :class:`OfSigma2`, :class:`StepOfShare` and :class:`Capped`. Of other parts: :class:`PlacesMeans` (initializers),
-:class:`Windowed` (rules of growth) and :class:`BeforeFit` (callbacks).
+Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
+or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare` and :class:`Capped`. Of
+other parts: :class:`PlacesMeans` (initializers), :class:`Windowed` (rules of growth), :class:`BeforeFit` (callbacks).
 """
 
 from collections.abc import Callable
@@ -293,8 +293,28 @@ class StepOfShare(Schedule, Protocol):
         """Return the cap on the weights of a step of this size."""
 
 
+class WithAmount(OfSigma2, Protocol):
+    """A schedule of shares that states how much it trains, which a :class:`rplvq.selection.Choice` records."""
+
+    @property
+    def amount(self) -> float:
+        """Number of epochs times the first share."""
+
+
+class WithStart(Schedule, Protocol):
+    """A schedule whose first value may be left to the default."""
+
+    @property
+    def start(self) -> float | None:
+        """Value before training, None for the default."""
+
+
 class Capped(Protocol):
     """A step size with a cap on weights, such as :class:`rplvq.schedules.StepSize`; other step rules have the cap 1."""
+
+    @property
+    def schedule(self) -> Any:
+        """The step size itself, as a user gives it."""
 
     @property
     def max_weight(self) -> float | None:

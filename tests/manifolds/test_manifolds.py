@@ -22,6 +22,7 @@ from rplvq import (
     ProjectedEuclidean,
     TangentSpace,
 )
+from rplvq.manifolds import is_additive
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
 from tests.cases import CASES, EVERY, made, reference_move_affine_invariant
