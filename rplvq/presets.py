@@ -107,8 +107,8 @@ def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: Any) -> 
     """GLRSQ: the affine-invariant metric and the margin cost of GLVQ, whose steepness is the number of the epoch.
 
     Tang, Feng and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS 2021. As in the authors'
-    program, the steepness rises by one per epoch, and the derivative of the sigmoid leaves it out. The parameters are
-    those of :class:`rplvq.RiemannianLVQ`.
+    program, the steepness rises by one per epoch, and the derivative of the sigmoid leaves it out. The parameters
+    ``prototypes_per_class``, ``max_epochs`` and ``other`` are those of :class:`rplvq.RiemannianLVQ`.
 
     Examples
     --------

@@ -280,12 +280,12 @@ class Comparison:
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
         """Write the rows to a CSV file in UTF-8 with a header; each row ends with the facts of ``about``.
 
-        An old file is replaced. OSError is raised if it cannot be written.
+        An old file at ``path`` is replaced. OSError is raised if it cannot be written.
         """
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
     def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
-        """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv`; none for a single fold."""
+        """Write the :meth:`differences` of all metrics to ``path``, as :meth:`to_csv`; none for a single fold."""
         testable = len(self.folds) > 1
         rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
         used = {"test": self.test if test is None else test}

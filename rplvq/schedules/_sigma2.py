@@ -109,7 +109,7 @@ def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: flo
 
 
 def likeliest_sigma2(start: InitialEvidence) -> float:
-    """Return the sigma2 for which the labels are likeliest under the initial prototypes, at most the half-median.
+    """Return the sigma2 for which the labels of ``start`` are likeliest, at most the half-median.
 
     It minimises the mean of ``-log p(y | X)`` over the samples and one additional sample of unknown class, whose label
     is spread evenly over the classes. Without this sample, sigma2 would be 0 if the initial prototypes make no mistake.
@@ -152,9 +152,9 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
 def blended_sigma2(start: InitialEvidence) -> float:
     """Return a sigma2 between half the likeliest value and the half-median, the larger the more training can overfit.
 
-    The value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p is the number of free
-    parameters of all prototypes and N the number of samples (the sum of their weights). This rule is this library's
-    own. Errors are those of :func:`half_median`.
+    For the evidence ``start``, the value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p
+    is the number of free parameters of all prototypes and N the number of samples (the sum of their weights). This rule
+    is this library's own. Errors are those of :func:`half_median`.
 
     The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. Half of it
     suits training better, because trained prototypes make fewer errors. The cost then depends on the samples that the
