@@ -68,7 +68,7 @@ class PartsMixin(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set ``params`` by name, ``name__field`` for a field of a part; nothing is changed if one of them is invalid.
+        """Set ``params`` by name, ``name__field`` for a field of a part; nothing changes if one of them is invalid.
 
         ValueError is raised if a parameter or field does not exist, or if a part refuses a value.
 

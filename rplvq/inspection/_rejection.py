@@ -269,7 +269,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the option to the file ``path``; :meth:`load` reads it, and :func:`rplvq.load_model` its classifier alone.
+        """Write the option to a file ``path``; :meth:`load` reads it, and :func:`rplvq.load_model` its classifier.
 
         Errors are those of :func:`rplvq.io.save_model`, and TypeError if the estimator is not a
         :class:`rplvq.RiemannianLVQ`.

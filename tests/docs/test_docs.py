@@ -11,6 +11,7 @@ import sys
 import tomllib
 import types
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -128,8 +129,8 @@ def test_public_names_are_in_the_reference_with_sections_and_an_example(part):
 
 
 GIVES = (
-    "Return ", "Compute ", "Predict ", "Draw ", "Minimise ", "Maximum-likelihood ", "Say ", "Answer ", "One dict per ", "Split ",
-    "Test ", "Compare ", "Sweep once; return ",
+    "Return ", "Compute ", "Predict ", "Draw ", "Minimise ", "Maximum-likelihood ", "Say ", "Answer ", "Split ",
+    "One dict per ", "Test ", "Compare ", "Sweep once; return ",
 )  # fmt: skip
 """Beginnings of sentences that say what is given, so that no section need repeat it."""
 
@@ -169,7 +170,7 @@ def test_methods_that_users_call_have_sections(cls, method):
     takes = [name for name in signature.parameters if name != "self"]
     for name in takes:
         assert re.search(rf"\b{name}\b", stated(cls, method)), f"{name} is not described"
-    if signature.return_annotation not in (None, "None", "Self"):
+    if signature.return_annotation not in (None, "None", "Self", Self):
         assert "Returns\n---" in text or "Yields\n---" in text or text.startswith(GIVES)
     if "X" in takes or "    raise " in inspect.getsource(method):
         assert "Raises\n---" in text or re.search("[Rr]aise", stated(cls, method))
