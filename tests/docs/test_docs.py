@@ -142,11 +142,11 @@ def with_references(text):
     return "\n\n".join([text, *map(inspect.getdoc, found)])
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_public_methods_begin_with_a_sentence(method):
-    text = inspect.getdoc(method) or ""
-    assert len(text) > 20, "no docstring"
-    assert text.splitlines()[0].rstrip().endswith((".", ":")), "the first line is a sentence"
+def test_public_methods_begin_with_a_sentence():
+    for part in METHODS:
+        text = inspect.getdoc(part.values[0]) or ""
+        assert len(text) > 20, f"{part.id} has no docstring"
+        assert text.splitlines()[0].rstrip().endswith((".", ":")), f"{part.id}: the first line is no sentence"
 
 
 def stated(cls, method):
@@ -176,14 +176,18 @@ def test_methods_that_users_call_have_sections(cls, method):
         assert "Raises\n---" in text or re.search("[Rr]aise", stated(cls, method))
 
 
-@pytest.mark.parametrize("method", [part for part in METHODS if part.id.split(".")[0] not in CALLED_DIRECTLY])
-def test_methods_of_parts_name_their_shapes_and_errors(method):
+def test_methods_of_parts_name_their_shapes_and_errors():
     """What they take stands in rplvq/protocols.py, once for all parts."""
-    text, gives = inspect.getdoc(method) or "", str(inspect.signature(method).return_annotation)
-    if re.search("Array|Evaluation|Prototypes|InverseFactors|Geodesics", gives):
-        assert re.search(r"\((\w+|\.\.\.)(, (\w+|\.\.\.))*,?\)", text), "no shape"
-    if "    raise " in inspect.getsource(method) or method.__name__ == "encode":
-        assert re.search("[Rr]aise", text), "its errors are not stated"
+    for part in METHODS:
+        if part.id.split(".")[0] in CALLED_DIRECTLY:
+            continue
+        (method,) = part.values
+        text = inspect.getdoc(method) or ""
+        gives = str(inspect.signature(method).return_annotation)
+        if re.search("Array|Evaluation|Prototypes|InverseFactors|Geodesics", gives):
+            assert re.search(r"\((\w+|\.\.\.)(, (\w+|\.\.\.))*,?\)", text), f"{part.id} states no shape"
+        if "    raise " in inspect.getsource(method) or method.__name__ == "encode":
+            assert re.search("[Rr]aise", text), f"{part.id} does not state its errors"
 
 
 def test_protocols_have_sections():

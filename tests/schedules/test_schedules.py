@@ -151,7 +151,6 @@ def test_a_schedule_without_start_says_so(kind):
 # --- parameters
 
 
-@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", True, [1.0], np.ones(2)])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -168,9 +167,10 @@ def test_a_schedule_without_start_says_so(kind):
         (AdaptiveStep, "start"),
     ],
 )
-def test_parameters_must_be_positive_finite_numbers(kind, name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a .*number.*, got"):
-        kind(**{name: value})
+def test_parameters_must_be_positive_finite_numbers(kind, name):
+    for value in [0, -1.0, math.nan, math.inf, "1", True, [1.0], np.ones(2)]:
+        with pytest.raises(ValueError, match=f"{name} must be a .*number.*, got"):
+            kind(**{name: value})
 
 
 def test_only_a_start_may_be_none():
