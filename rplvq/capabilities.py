@@ -27,15 +27,19 @@ CapabilityT = TypeVar("CapabilityT")
 
 
 @cache
-def _members_of(capability: Any) -> tuple[str, ...]:
-    """Return the names that a protocol and the protocols that it extends state."""
-    return tuple(sorted(name for each in capability.__mro__ for name in vars(each) if not name.startswith("_")))
+def _members_of(capability: Any) -> tuple[list[str], list[str]]:
+    """Return the names of the methods and of the properties that a protocol and those that it extends state."""
+    stated = {name: member for each in capability.__mro__ for name, member in vars(each).items()}
+    public = [name for name in stated if not name.startswith("_")]
+    properties = [name for name in public if isinstance(stated[name], property)]
+    return [name for name in public if name not in properties], properties
 
 
 def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]:
     """Whether a part has all members that a capability states.
 
-    It asks the part itself, and not its class, so that a wrapper may pass on what it wraps.
+    It asks the part itself, and not its class, so that a wrapper may pass on what it wraps. A subclass takes a method
+    away by setting it to None; of a property, None is a value.
 
     Examples
     --------
@@ -43,7 +47,9 @@ def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]
     >>> provides(AffineInvariant(), LowerBounded), provides(LogEuclidean(), LowerBounded)
     (True, False)
     """
-    return all(hasattr(part, name) for name in _members_of(capability))  # type: ignore[arg-type]
+    methods, properties = _members_of(capability)  # type: ignore[arg-type]
+    has_methods = all(getattr(part, name, None) is not None for name in methods)
+    return has_methods and all(hasattr(part, name) for name in properties)
 
 
 class Additive(Protocol):

@@ -170,7 +170,7 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
     check_is_fitted(model, "state_")
     manifold = model.trainer_.manifold
     labels = index_labels(model.prototype_labels_, model.classes_, "labels")
-    if not provides(manifold, Decomposed) or manifold.components is None:
+    if not provides(manifold, Decomposed):
         raise ValueError(
             f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
             "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "
