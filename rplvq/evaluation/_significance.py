@@ -25,7 +25,10 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
 
 def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores.
+    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (Wilcoxon 1945, doi:10.2307/3001968).
+
+    It is exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
+    is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10, and NaN if a score is NaN.
 
     Parameters
     ----------
@@ -33,21 +36,10 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
         Scores of two estimators in the same F folds. As in Wilcoxon's paper, folds with equal scores are left out; if
         all are equal, p is 1.
 
-    Returns
-    -------
-    float
-        Exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
-        is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10. NaN if a score is NaN.
-
     Raises
     ------
     ValueError
         If the scores are not paired or there are fewer than two folds.
-
-    References
-    ----------
-    F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1, 1945,
-    doi:10.2307/3001968. Computed by :func:`scipy.stats.wilcoxon`.
 
     Examples
     --------
@@ -66,9 +58,11 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float) -> float:
     """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
-    Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses
-    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
-    variance var(d) has the divisor F - 1.
+    Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses ``t =
+    mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
+    variance var(d) has the divisor F - 1 (Nadeau and Bengio 2003, "Inference for the Generalization Error",
+    doi:10.1023/A:1024068626366, section 3). The p-value is 1 if all scores are equal, 0 if they differ by the same
+    amount in every fold, and NaN if a score is NaN.
 
     Parameters
     ----------
@@ -77,20 +71,10 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     test_to_train : float
         Size of the test part over that of the training part: 1 / (V - 1) for V-fold cross-validation, repeated or not.
 
-    Returns
-    -------
-    float
-        1 if all scores are equal, 0 if they differ by the same amount in every fold. NaN if a score is NaN.
-
     Raises
     ------
     ValueError
         If the scores are not paired, there are fewer than two folds, or the ratio is not positive.
-
-    References
-    ----------
-    C. Nadeau and Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003,
-    doi:10.1023/A:1024068626366, section 3.
 
     Examples
     --------
@@ -138,31 +122,12 @@ def _check_ratio(test_to_train: float) -> None:
 
 
 def holm(p_values: npt.ArrayLike) -> Array:
-    """Adjust p-values for their number by Holm's step-down method.
+    """Return p-values (m,), adjusted for their number by the step-down method of Holm (1979), in the same order.
 
     With ``p_(1) <= ... <= p_(m)``, the i-th value becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
     the hypotheses whose adjusted p-value is at most alpha bounds the probability of any false rejection by alpha,
-    however the tests depend on each other.
-
-    Parameters
-    ----------
-    p_values : array-like of shape (m,)
-        Raw p-values; a NaN stays NaN and is not counted.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Adjusted p-values in the same order.
-
-    Raises
-    ------
-    ValueError
-        If a value is not between 0 and 1.
-
-    References
-    ----------
-    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
-    Statistics 6, 1979.
+    however the tests depend on each other. Of ``p_values`` (m,), a NaN stays NaN and is not counted; ValueError is
+    raised at one that is not between 0 and 1.
 
     Examples
     --------

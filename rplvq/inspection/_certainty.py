@@ -159,7 +159,8 @@ class AccuracyReject(NamedTuple):
 def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
     """Compute the accuracy of the most certain predictions for every share (Nadeem, Zucker and Hanczar 2010).
 
-    Samples of equal certainty are accepted together or not at all.
+    Samples of equal certainty are accepted together or not at all. ValueError is raised if lengths differ, there is no
+    sample, or a certainty is not finite.
 
     Parameters
     ----------
@@ -167,16 +168,6 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
         True labels and predictions, before rejection.
     certainty : array-like of shape (N,)
         Certainty of each prediction, finite; a larger value means more certain.
-
-    Returns
-    -------
-    AccuracyReject
-        Coverage, accuracy and the area under the curve.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, there is no sample, or a certainty is not finite.
 
     Examples
     --------

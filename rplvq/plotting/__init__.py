@@ -1,8 +1,9 @@
 """Pictures of comparisons, training, prototypes and data; matplotlib is only imported when one is drawn.
 
 Every function takes matplotlib ``ax`` and returns what it drew on, as scikit-learn's displays do. Without ``ax`` it
-makes a new figure, or raises ImportError if matplotlib is missing. A confusion matrix is drawn by
-:class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
+makes a new figure, or raises ImportError if matplotlib is missing. ValueError says which argument does not fit the
+others: a label per sample, a name per channel, a metric that was scored, a history with its columns. A confusion matrix
+is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
 """
 
 from rplvq.plotting._data import plot_distances, plot_spectra

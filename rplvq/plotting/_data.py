@@ -22,11 +22,6 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     unit : str, default=""
         Unit of the entries, for the label of the axis.
 
-    Raises
-    ------
-    ValueError
-        If there is not one label per matrix, or a matrix is not positive definite.
-
     Examples
     --------
     >>> from rplvq.datasets import make_syn2
@@ -65,11 +60,6 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
         Their labels; by default the predicted labels give the colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label per sample, or a sample is not on the manifold.
 
     Examples
     --------

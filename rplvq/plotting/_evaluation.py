@@ -45,11 +45,6 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Raises
-    ------
-    ValueError
-        If the metric was not scored.
-
     Examples
     --------
     >>> from rplvq.evaluation import compare, default_estimators

@@ -31,11 +31,6 @@ def plot_prototypes(
     unit : str, default=""
         Unit of the entries, for the colour bar, such as "uV^2".
 
-    Raises
-    ------
-    ValueError
-        If there are not n names, or the prototypes are not matrices.
-
     Examples
     --------
     >>> from rplvq.plotting import plot_prototypes
@@ -109,11 +104,6 @@ def plot_ellipses(
         Names of the channels; "channel 0" and so on by default.
     unit : str, default=""
         Unit of the signals, whose standard deviations the axes show.
-
-    Raises
-    ------
-    ValueError
-        If a channel is out of range, the prototypes are not matrices, or there is not one label per sample.
 
     Examples
     --------

@@ -29,11 +29,6 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     ndarray of matplotlib Axes of shape (3,)
         Cost, error, schedules, from top to bottom.
 
-    Raises
-    ------
-    ValueError
-        If the history is empty or lacks a column, or if ``ax`` is neither one Axes of a grid nor three Axes.
-
     Examples
     --------
     >>> from rplvq import RiemannianLVQ
