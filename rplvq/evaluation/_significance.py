@@ -25,7 +25,7 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
 
 def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (Wilcoxon 1945, doi:10.2307/3001968).
+    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (1945, doi:10.2307/3001968).
 
     It is exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
     is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10, and NaN if a score is NaN.
