@@ -25,7 +25,7 @@ FEW_PAIRS = 30
 """Smallest number of pairs for which compiled rotations are used; it is larger for small and for large matrices."""
 SMALLEST_IN_LANES = 3
 """Smallest size n for which distances are computed in lanes; for 2 x 2 matrices this pays for hundreds of them only."""
-FEW = 3
+FEWEST_BOUNDED = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 FEW_DISTANCES = 256
 """With fewer pairs of a sample and a prototype than this, preparing the bounds takes longer than all distances."""
@@ -249,7 +249,7 @@ class AffineInvariant:
         given, such as the class of each prototype, the search ends as soon as the group is known.
         """
         factors = inverse_factors(prototypes)
-        few = len(factors) < FEW
+        few = len(factors) < FEWEST_BOUNDED
         names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):

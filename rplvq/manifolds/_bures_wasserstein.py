@@ -9,7 +9,7 @@ from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
-NEAR = 1e-3
+NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
 LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
@@ -44,7 +44,7 @@ def by_traces(roots: Array, samples: Array) -> Array:
     singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     size = squares(samples)[:, None] + squares(roots)
     sqdist = size - 2.0 * singular.sum(axis=-1)
-    b, k = np.nonzero(sqdist < NEAR * size)
+    b, k = np.nonzero(sqdist < NEAR_SHARE * size)
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
 

@@ -28,7 +28,7 @@ from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
-FEW = 50_000
+FEW_DIFFERENCES = 50_000
 """Up to this many differences between entries of samples and of prototypes, a matrix product is not faster."""
 
 
@@ -63,7 +63,7 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
 
     ``groups`` are not used, because they would not make this search faster.
     """
-    if len(prototypes) * samples.size <= FEW:
+    if len(prototypes) * samples.size <= FEW_DIFFERENCES:
         return np.asarray(flat_sqdist(prototypes, samples).argmin(axis=1))
     # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near
     # within rounding, the distances of that sample are recomputed as |x - w|^2.

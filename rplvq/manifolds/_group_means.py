@@ -115,7 +115,7 @@ def _together(
                 first = squares
                 negligible = np.maximum(single.NEGLIGIBLE * values, 1e4 * sqdist[n_samples:])
             else:
-                running &= (values <= last * (1 + single.ROUNDING)) | (squares < single.NEAR**2 * values)
+                running &= (values <= last * (1 + single.ROUNDING)) | (squares < single.SMALL_GRADIENT**2 * values)
                 ahead[~running] = 0
                 step = single.step_of(1 / step + _inner(back, ahead) / _inner(back, back))
             enough = TOLERANCE**2 * values

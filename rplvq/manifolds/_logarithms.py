@@ -13,7 +13,7 @@ from rplvq.protocols import Array
 
 MANY = 500
 """Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
-LARGEST = {1: 32, 2: 24}
+LARGEST_ROTATED = {1: 32, 2: 24}
 """Largest size n of real and of complex matrices for which rotations are faster than LAPACK."""
 UNROTATED = {"batch_eigenvalues": 96, "batch_inverses": 96}
 """The same limit for kernels without rotations; they were not measured beyond it."""
@@ -66,7 +66,7 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     """
     n = matrices.shape[-1]
     n_parts = 2 if np.iscomplexobj(matrices) else 1
-    if not 1 < n <= UNROTATED.get(name, LARGEST[n_parts]) or (kernels := lane_kernels()) is None:
+    if not 1 < n <= UNROTATED.get(name, LARGEST_ROTATED[n_parts]) or (kernels := lane_kernels()) is None:
         return None
     return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
 

@@ -26,7 +26,7 @@ LONGEST = 10.0
 """Longest step, in mean logarithms; steps above 1 are useful where the curvature is positive, as on a sphere."""
 MEMORY = 5
 """Near the mean, a step is accepted if its cost is at most the largest of this many last costs."""
-NEAR = 0.1
+SMALL_GRADIENT = 0.1
 """With a gradient below this, a step that raises the cost cannot reach another local minimum."""
 
 NEARLY_FLAT = 0.3
@@ -221,7 +221,7 @@ def descend(
         if reached.value <= max(recent[-MEMORY:]) * (1 + ROUNDING):
             step = _curved_step(manifold, point, reached, step)
             point = reached
-            recent = [*recent, point.value] if point.gradient < NEAR else [point.value]
+            recent = [*recent, point.value] if point.gradient < SMALL_GRADIENT else [point.value]
         else:
             step = 0.5 * step
     if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):

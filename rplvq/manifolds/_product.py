@@ -20,7 +20,7 @@ from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, requir
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Prototypes
 
-FEW = 6
+FEWEST_BOUNDED = 6
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
 
@@ -294,7 +294,7 @@ class Product:
         A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
         """
         count = len(prototypes)
-        if count < FEW or not _any_provides(LowerBounded)(self):
+        if count < FEWEST_BOUNDED or not _any_provides(LowerBounded)(self):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)

@@ -17,7 +17,7 @@ from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
-FEW = 4
+PROTOTYPES_AT_ONCE = 4
 """Number of prototypes of which all pairs are measured at once, because calls have overhead."""
 
 
@@ -150,7 +150,7 @@ class AdaptiveStep:
             return memory
         codes = np.asarray(prototypes)
         init = memory.init
-        pairs = [slice(k, k + FEW) for k in range(0, len(codes), FEW)]
+        pairs = [slice(k, k + PROTOTYPES_AT_ONCE) for k in range(0, len(codes), PROTOTYPES_AT_ONCE)]
         total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 

@@ -27,7 +27,7 @@ def few_are_many(monkeypatch):
 
 def by_lapack(matrices):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_logarithms, "LARGEST", 0)
+        patch.setattr(_logarithms, "LARGEST_ROTATED", 0)
         return logm(matrices)
 
 
