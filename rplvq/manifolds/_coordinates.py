@@ -4,7 +4,7 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-MOST_BYTES = 1 << 28
+LARGEST = 1 << 28
 """Largest size in bytes of a matrix on coordinates. Full rank is within it for real matrices up to 107 x 107."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rplvq.capabilities import Components
-from rplvq.manifolds._coordinates import MOST_BYTES, coordinates, n_coordinates
+from rplvq.manifolds._coordinates import LARGEST, coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Prototypes
@@ -147,7 +147,7 @@ class LearnedLogEuclidean:
         m = n_coordinates(n, np.iscomplexobj(codes))
         if self.rank is not None and self.rank > m:
             raise ValueError(f"rank must be at most {m} for matrices of size {n}, got {self.rank}")
-        if (size := 8 * m * (self.rank or m)) > MOST_BYTES:
+        if (size := 8 * m * (self.rank or m)) > LARGEST:
             raise ValueError(
                 f"X holds matrices of size {n}, whose metric of rank {self.rank or m} on {m} coordinates takes "
                 f"{size / 2**30:.2g} GiB: give a lower rank, or project the matrices first (SPDProjection)"

@@ -20,7 +20,7 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
-from rplvq.manifolds._coordinates import MOST_BYTES, coordinates, from_coordinates, n_coordinates
+from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatMethods
 from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import riemannian_mean
@@ -282,7 +282,7 @@ class TangentSpace(FlatMethods):
         is_complex = any(np.iscomplexobj(found) for found in (matrices, self.reference) if found is not None)
         m = n_coordinates(n, is_complex)
         n_rows = len(matrices) if is_low_rank(len(matrices), m) else m
-        if self.whiten and self.covariance is None and 8 * m * n_rows > MOST_BYTES:
+        if self.whiten and self.covariance is None and 8 * m * n_rows > LARGEST:
             size = f"{8 * m * n_rows / 2**30:.2g} GiB"
             raise ValueError(
                 f"X holds {len(matrices)} matrices of size {n}, whose covariance on {m} coordinates takes {size}: "

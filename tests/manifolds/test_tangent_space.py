@@ -233,7 +233,7 @@ def test_whitening_is_refused_where_nothing_varies_or_the_covariance_is_too_larg
     X = spd(np.random.default_rng(14), 2, 3)
     with pytest.raises(ValueError, match="needs a class with at least two different samples, but the 2 samples"):
         TangentSpace(whiten=True).referenced(X, np.arange(2))
-    monkeypatch.setattr(_tangent_space, "MOST_BYTES", 8 * 7260 * 2)
+    monkeypatch.setattr(_tangent_space, "LARGEST", 8 * 7260 * 2)
     X = np.array([np.eye(120), np.diag(np.linspace(1, 2, 120)), np.diag(np.linspace(1, 3, 120))])
     with pytest.raises(ValueError, match=r"3 matrices of size 120, whose covariance on 7260 .* takes 0\.00016"):
         TangentSpace(whiten=True).referenced(X)
