@@ -1,19 +1,55 @@
-"""What a manifold may offer beyond the five methods of :class:`rplvq.protocols.Manifold`.
+"""What a part may offer beyond its protocol in :mod:`rplvq.protocols`.
 
-Each capability is a small protocol that one part of the library asks for, by the names of its methods:
+Each capability is a small protocol that one part of the library asks for by :func:`provides`, that is by the names of
+its members. Of a manifold:
 
 - large and distributed batches, and means in bounded memory: :class:`Additive`,
 - fast means of many small groups: :class:`Grouped`,
 - a faster ``predict``: :class:`NearestSearch`, and :class:`LowerBounded` for the factors of a product,
 - the step size: :class:`Scaled` and :class:`Bounded`,
-- coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`,
-- ``explain``: :class:`Decomposed`.
+- coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`, and what the
+  discriminant asks of them: :class:`AtReference` and :class:`Whitened`,
+- ``explain``: :class:`Decomposed`,
+- whether steps are compiled: :class:`Compilable`.
+
+Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
+or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare` and :class:`Capped`. Of
+other parts: :class:`PlacesMeans` (initializers), :class:`Windowed` (rules of growth), :class:`BeforeFit` (callbacks).
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from functools import cache
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, TypeVar
 
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import Array, Manifold, Prototypes, Schedule
+
+CapabilityT = TypeVar("CapabilityT")
+
+
+@cache
+def _members_of(capability: Any) -> tuple[list[str], list[str]]:
+    """Return the names of the methods and of the properties that a protocol and those that it extends state."""
+    stated = {name: member for each in capability.__mro__ for name, member in vars(each).items()}
+    public = [name for name in stated if not name.startswith("_")]
+    properties = [name for name in public if isinstance(stated[name], property)]
+    return [name for name in public if name not in properties], properties
+
+
+def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]:
+    """Whether a part has all members that a capability states.
+
+    It asks the part itself, and not its class, so that a wrapper may pass on what it wraps. A subclass takes a method
+    away by setting it to None; of a property, None is a value.
+
+    Examples
+    --------
+    >>> from rplvq import AffineInvariant, LogEuclidean
+    >>> provides(AffineInvariant(), LowerBounded), provides(LogEuclidean(), LowerBounded)
+    (True, False)
+    """
+    methods, properties = _members_of(capability)  # type: ignore[arg-type]
+    has_methods = all(getattr(part, name, None) is not None for name in methods)
+    return has_methods and all(hasattr(part, name) for name in properties)
 
 
 class Additive(Protocol):
@@ -190,3 +226,125 @@ class Decomposed(Protocol):
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
         """Split the squared distances of samples (B, ...) to K prototypes, shape (B, K), into sums."""
+
+
+class AtReference(Protocol):
+    """A manifold whose coordinates are tangent vectors at one point."""
+
+    @property
+    def reference(self) -> Array | None:
+        """The point, None before it is learned."""
+
+
+class Whitened(Protocol):
+    """A manifold whose coordinates may be whitened; class means are then a discriminant already."""
+
+    @property
+    def covariance(self) -> Any:
+        """The covariance by which coordinates are whitened, None if they are not."""
+
+
+class Compilable(Protocol):
+    """A manifold that says whether steps under it are compiled; others behave as with "auto"."""
+
+    @property
+    def compiled(self) -> bool | Literal["auto"]:
+        """Whether steps are compiled; "auto" does so where it pays."""
+
+
+class Probabilistic(Protocol):
+    """A cost with class probabilities of its own; those of others are of the mixture with equal weights."""
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Return the class log-posterior (B, C) at squared distances (B, K)."""
+
+
+class WithPriors(Protocol):
+    """A cost whose posterior has class priors, which the rules that choose sigma2 read."""
+
+    @property
+    def priors(self) -> tuple[float, ...] | None:
+        """The priors of the C classes, None for equal ones."""
+
+
+class BoundedSlope(Protocol):
+    """A cost that states how steep it is, from which the default step follows."""
+
+    def largest_slope(self, sigma2: float) -> float | None:
+        """Return the largest absolute slope of any sample, None if it is not known."""
+
+
+class ForSomeClasses(Protocol):
+    """A cost with one number per class, which needs this so that classes may appear late in a stream."""
+
+    def restrict_to_classes(self, classes: Array) -> Any:
+        """Return the same cost for the classes with these indices (M,) only."""
+
+
+class OfSigma2(Schedule, Protocol):
+    """A schedule of shares of sigma2 in place of step sizes, such as :class:`rplvq.schedules.Share`."""
+
+    @property
+    def of_sigma2(self) -> bool:
+        """True."""
+
+
+class StepOfShare(Schedule, Protocol):
+    """A schedule of step sizes that follow from a share and sigma2."""
+
+    def of_share(self, share: float, sigma2: float) -> float:
+        """Return the step size of one share at one sigma2."""
+
+    def largest_weight(self, step_size: float, sigma2: float) -> float:
+        """Return the cap on the weights of a step of this size."""
+
+
+class WithAmount(OfSigma2, Protocol):
+    """A schedule of shares that states how much it trains, which a :class:`rplvq.selection.Choice` records."""
+
+    @property
+    def amount(self) -> float:
+        """Number of epochs times the first share."""
+
+
+class WithStart(Schedule, Protocol):
+    """A schedule whose first value may be left to the default."""
+
+    @property
+    def start(self) -> float | None:
+        """Value before training, None for the default."""
+
+
+class Capped(Protocol):
+    """A step size with a cap on weights, such as :class:`rplvq.schedules.StepSize`; other step rules have the cap 1."""
+
+    @property
+    def schedule(self) -> Any:
+        """The step size itself, as a user gives it."""
+
+    @property
+    def max_weight(self) -> float | None:
+        """Largest absolute weight of a (sample, prototype) pair, None for no cap."""
+
+
+class PlacesMeans(Protocol):
+    """An initializer that may place single prototypes of classes at their means, which are then computed together."""
+
+    @property
+    def takes_means(self) -> bool:
+        """Whether it does."""
+
+
+class Windowed(Protocol):
+    """A rule of growth that sees the latest samples of a stream; without it, a rule sees those of the call."""
+
+    @property
+    def window(self) -> int:
+        """Number of samples to keep."""
+
+
+class BeforeFit(Protocol):
+    """A callback that prepares something, such as a file, and raises an error before training if it can't."""
+
+    def before_fit(self) -> None:
+        """Prepare the fit."""

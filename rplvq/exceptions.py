@@ -86,8 +86,6 @@ class PointError(ValueError):
 
     Examples
     --------
-    >>> str(PointError(3, "is not square"))
-    'X[3] is not square'
     >>> str(PointError((3, 5), "is not square"))
     'X[3, 5] is not square'
     """
@@ -95,7 +93,8 @@ class PointError(ValueError):
     def __init__(self, index: int | tuple[int, ...], reason: str, name: str = "X") -> None:
         super().__init__(index, reason, name)
         self.index: Any = index
-        self.reason, self.name = reason, name
+        self.reason = reason
+        self.name = name
 
     def __str__(self) -> str:
         position = self.index if isinstance(self.index, tuple) else (self.index,)

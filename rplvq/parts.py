@@ -34,7 +34,8 @@ def _nested_fields(part: Any, name: str) -> dict[str, Any]:
 
 def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
     """Return a copy of a part with new values by ``field`` or ``field__field``; raise ValueError at an unknown one."""
-    fields, new = _fields(part), {}
+    fields = _fields(part)
+    new = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():
         field, is_nested, rest = path.partition("__")
@@ -59,15 +60,8 @@ class PartsMixin(BaseEstimator):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
 
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to add ``name__field`` for the fields of parts, of parts in parts, and the parameters of nested
-            estimators.
-
-        Returns
-        -------
-        dict of str to object
+        If ``deep``, ``name__field`` is added for the fields of parts, of parts in parts, and the parameters of nested
+        estimators.
         """
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
@@ -76,21 +70,9 @@ class PartsMixin(BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; nothing is changed if one of them is invalid.
+        """Set ``params`` by name, ``name__field`` for a field of a part; nothing changes if one of them is invalid.
 
-        Parameters
-        ----------
-        **params : object
-            New values by name, ``name__field`` for a field of a part.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            If a parameter or field does not exist, or if a part refuses a value.
+        ValueError is raised if a parameter or field does not exist, or if a part refuses a value.
 
         Examples
         --------
@@ -198,13 +180,7 @@ MANIFOLD_METHODS = {
 
 
 def what_lacks(value: Any, methods: Iterable[str]) -> str:
-    """Return why ``value`` is no instance with these methods, or "" if it is one.
-
-    Examples
-    --------
-    >>> what_lacks(1.0, ["encode", "is_integer", "near"])
-    'it lacks encode (checks points and changes their coordinates), near'
-    """
+    """Return why ``value`` is no instance with these methods, or "" if it is one."""
     if isinstance(value, type):
         return "it is a class, pass an instance"
     missing = [method for method in methods if not callable(getattr(value, method, None))]
@@ -396,17 +372,7 @@ def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
 
 
 def kernel_of(part: Any, *methods: str) -> str | None:
-    """Return the name of the compiled kernel that does the same as these methods of a part, or None.
-
-    Examples
-    --------
-    >>> from rplvq import LogEuclidean
-    >>> class Slow(LogEuclidean):
-    ...     def move(self, geodesics, weights):
-    ...         return super().move(geodesics, 0.5 * weights)
-    >>> kernel_of(LogEuclidean(), "connect", "move"), kernel_of(Slow(), "connect", "move")
-    ('flat', None)
-    """
+    """Return the name of the compiled kernel that does the same as these methods of a part, or None."""
     marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
     return next(iter(frozenset.intersection(*marks)), None)
 

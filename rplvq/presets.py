@@ -1,7 +1,8 @@
 """The paper's methods: compositions of public parts with the settings of the paper.
 
 Tang, Feng, Tino, Si, Ji, "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite
-Matrices". The weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
+Matrices". Each function returns a :class:`rplvq.RiemannianLVQ` that is not fitted, and passes ``**other`` on to it. The
+weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
 """
 
 from typing import Any, Literal
@@ -43,11 +44,6 @@ def plrsq_const(
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
 
-    Returns
-    -------
-    RiemannianLVQ
-        A classifier that is not fitted.
-
     Examples
     --------
     >>> from rplvq.presets import plrsq_const
@@ -63,7 +59,7 @@ def plrsq_annealed(
     max_epochs: int = 100,
     **other: Any,
 ) -> RiemannianLVQ:
-    """PLRSQ-AN: the affine-invariant metric, the likelihood-ratio cost and a sigma2 annealed from its start by 0.4.
+    """PLRSQ-AN: as :func:`plrsq_const`, with a sigma2 that is annealed from its start by 0.4.
 
     Parameters
     ----------
@@ -71,11 +67,6 @@ def plrsq_annealed(
         The start of :class:`rplvq.Annealed`, or another schedule. "auto" is :func:`rplvq.schedules.blended_sigma2`.
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
-
-    Returns
-    -------
-    RiemannianLVQ
-        A classifier that is not fitted.
 
     Examples
     --------
@@ -103,11 +94,6 @@ def rslvq_projected(
     prototypes_per_class, max_epochs, **other
         As for :class:`rplvq.RiemannianLVQ`.
 
-    Returns
-    -------
-    RiemannianLVQ
-        A classifier that is not fitted.
-
     Examples
     --------
     >>> from rplvq.presets import rslvq_projected
@@ -121,17 +107,8 @@ def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: Any) -> 
     """GLRSQ: the affine-invariant metric and the margin cost of GLVQ, whose steepness is the number of the epoch.
 
     Tang, Feng and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS 2021. As in the authors'
-    program, the steepness rises by one per epoch, and the derivative of the sigmoid leaves it out.
-
-    Parameters
-    ----------
-    prototypes_per_class, max_epochs, **other
-        As for :class:`rplvq.RiemannianLVQ`.
-
-    Returns
-    -------
-    RiemannianLVQ
-        A classifier that is not fitted.
+    program, the steepness rises by one per epoch, and the derivative of the sigmoid leaves it out. The parameters
+    ``prototypes_per_class``, ``max_epochs`` and ``other`` are those of :class:`rplvq.RiemannianLVQ`.
 
     Examples
     --------

@@ -114,21 +114,9 @@ class Evaluation(NamedTuple):
 class Cost(Protocol):
     """A loss that depends on squared distances.
 
-    A cost may also offer these members.
-
-    ``log_proba(sqdist, labels, sigma2)``
-        The log-posterior of each class, shape (B, C). Without it, the posterior of a mixture with equal weights is
-        used.
-    ``priors``
-        The class priors of this posterior, a tuple of C floats, or None for equal priors. The rules that choose sigma2
-        read it.
-    ``__call__.terms``
-        A description by numbers, from which compiled steps evaluate the cost (extra ``fast``). The decorator
-        :func:`rplvq.costs.described_by` adds it. A subclass that overrides ``__call__``, and a wrapper, have none and
-        take the plain path.
-    ``restrict_to_classes(classes)``
-        The same cost for the classes with these indices (M,) only. A cost with one number per class needs it so that
-        classes may appear late in a stream.
+    What a cost may also offer is in :mod:`rplvq.capabilities`. The decorator :func:`rplvq.costs.described_by` adds a
+    description by numbers, from which compiled steps evaluate the cost (extra ``fast``). A subclass that overrides
+    ``__call__``, and a wrapper, have none and take the plain path.
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

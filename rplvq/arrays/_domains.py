@@ -9,35 +9,15 @@ from rplvq.protocols import Array
 
 
 def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
-    """Return the labels and the domains of samples, which are given by groups or in the labels.
+    """Return the labels, (N,) or (N, C), and the domains (N,) of samples, which are given by groups or in the labels.
 
-    Parameters
-    ----------
-    y : array-like of shape (N,) or (N, C)
-        Labels, if groups are given. Otherwise strings "domain/label", as ``encode_domains`` of pyRiemann makes them. A
-        string is split at its last "/", so that a domain may contain more of them.
-    groups : array-like of shape (N,), optional
-        Domain of each sample, of any sortable type.
-
-    Returns
-    -------
-    labels : ndarray of shape (N,) or (N, C)
-        ``y`` itself if groups are given; otherwise strings.
-    domains : ndarray of shape (N,)
-        Domain of each sample.
-
-    Raises
-    ------
-    ValueError
-        If there are no groups and ``y`` does not hold one "domain/label" per sample; if groups have another length, are
-        missing or of mixed types.
+    With groups (N,), ``y`` stays as it is. Without, it holds strings "domain/label", as ``encode_domains`` of pyRiemann
+    makes them, which are split at their last "/". ValueError is raised if it does not, and at invalid groups.
 
     Examples
     --------
-    >>> split_domains(["anna/left", "anna/right", "day/2/left"])
-    (array(['left', 'right', 'left'], dtype='<U5'), array(['anna', 'anna', 'day/2'], dtype='<U5'))
-    >>> split_domains([0, 1], groups=["anna", "ben"])
-    (array([0, 1]), array(['anna', 'ben'], dtype='<U4'))
+    >>> split_domains(["anna/left", "day/2/left"])
+    (array(['left', 'left'], dtype='<U4'), array(['anna', 'day/2'], dtype='<U5'))
     """
     labels = one_type(y, "y")
     if groups is not None:

@@ -30,7 +30,8 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
         missing = np.array([type(v).__name__ in MISSING or (isinstance(v, float) and v != v) for v in values], bool)
         kinds = [next((kind for kind in (str, bytes, Number) if isinstance(v, kind)), type(v)) for v in values]
     else:
-        values, kinds = array.ravel(), []
+        values = array.ravel()
+        kinds = []
         missing = values != values
     if (index := first_bad(missing)) is not None:
         raise ValueError(
@@ -83,13 +84,9 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
     """Return the classes (C,) and the targets, class indices (N,) or class probabilities (N, C), of labels.
 
     ``y`` holds N labels of one sortable type, or soft labels (N, C) with C >= 2. If ``classes`` (C,) are given, a label
-    that is not among them is an error; with ``more`` it is a class that appears late, if it has their type.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, labels are missing, of mixed types, continuous, unknown or of one class only, or
-        soft labels are not probabilities.
+    that is not among them is an error; with ``more`` it is a class that appears late, if it has their type. ValueError
+    is raised if lengths differ, labels are missing, of mixed types, continuous, unknown or of one class only, or soft
+    labels are not probabilities.
     """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
@@ -170,34 +167,10 @@ def weigh_classes(
     """Multiply sample weights (N,) by the weight of each sample's class; None for both stays None.
 
     "balanced" weights are ``n / (n_classes n_c)`` for a class with n_c of n samples, where a sample of weight w counts
-    as w samples. Without sample weights they are those of :func:`sklearn.utils.class_weight.compute_sample_weight`.
-
-    Parameters
-    ----------
-    class_weight : None, "balanced" or mapping from labels to numbers
-        A class that the mapping lacks has weight 1.
-    classes : ndarray of shape (C,)
-        Sorted labels.
-    targets : ndarray of int of shape (N,), or of float of shape (N, C)
-        Class indices; class probabilities are refused.
-    weights : ndarray of shape (N,) or None
-        Checked sample weights.
-    in_stream : bool
-        Whether the samples are a batch of a stream, which does not tell how frequent classes are.
-    is_open : bool, default=False
-        Whether classes that are not known yet may come.
-
-    Raises
-    ------
-    ValueError
-        If ``class_weight`` has another form, holds a value that is negative or not finite, or has a key that is no
-        class while it lacks a class; if targets are class probabilities; if a stream is to be balanced.
-
-    Examples
-    --------
-    >>> classes, targets = np.array(["a", "b"]), np.array([0, 1, 1, 1])
-    >>> weigh_classes("balanced", classes, targets, None, in_stream=False)
-    array([2.        , 0.66666667, 0.66666667, 0.66666667])
+    as w samples. Of a mapping from labels to numbers, a class that is missing has weight 1. ValueError is raised if
+    ``class_weight`` has another form, a value that is negative or not finite, or a key that is no class while it lacks
+    a class (unless the stream ``is_open`` for late classes); at class probabilities; and if a stream is to be balanced,
+    of which one batch does not tell how frequent classes are.
     """
     if class_weight is None:
         return weights
@@ -240,7 +213,8 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
 
 def check_class_sizes(targets: Array, weights: Array | None, counts: tuple[int, ...], classes: Array) -> None:
     """Raise ValueError at the first class that has fewer samples of positive weight than prototypes."""
-    hard, has = hard_targets(targets), "has" if targets.ndim == 1 else "is the likeliest class of"
+    hard = hard_targets(targets)
+    has = "has" if targets.ndim == 1 else "is the likeliest class of"
     # A sample of weight w is w copies: equal samples have been merged into one by now.
     sizes = np.bincount(hard, None if weights is None else np.ceil(weights), minlength=len(classes))
     for size, count, label in zip(sizes, counts, classes.tolist(), strict=True):
@@ -277,7 +251,8 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
         raise ValueError(f"{name} has {truth.size} labels for {len(predicted)} samples of X")
     truth = truth.ravel()
     if not same_type(truth, predicted):
-        first, other = truth.tolist()[0], predicted.tolist()[0]
+        first = truth.tolist()[0]
+        other = predicted.tolist()[0]
         raise ValueError(f"{name}[0] is {first!r} and its prediction is {other!r}: they are of different types")
     return np.asarray(truth == predicted)
 
@@ -285,7 +260,8 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
 def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
     """Return the weighted share of right predictions, (N,) or those of an image (rows, columns)."""
     if predicted.ndim > 1:
-        y, sample_weight = _flat(y, predicted.shape, "y"), _flat(sample_weight, predicted.shape, "sample_weight")
+        y = _flat(y, predicted.shape, "y")
+        sample_weight = _flat(sample_weight, predicted.shape, "sample_weight")
         predicted = predicted.ravel()
     right = are_right(predicted, y, classes)
     return float(np.average(right, weights=check_weights(sample_weight, len(right))))

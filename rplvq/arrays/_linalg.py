@@ -45,16 +45,7 @@ def from_spectrum(eigenvalues: Array, eigenvectors: Array) -> Array:
 
 
 def spectral_map(function: Callable[[Array], Array], matrices: Array) -> Array:
-    """Return ``U f(lam) U^H`` for Hermitian matrices ``U diag(lam) U^H`` (..., n, n) and a real function f.
-
-    Only the lower triangles are read.
-
-    Examples
-    --------
-    >>> spectral_map(np.sqrt, np.diag([4.0, 9.0]))
-    array([[2., 0.],
-           [0., 3.]])
-    """
+    """Return ``U f(lam) U^H`` for Hermitian matrices ``U diag(lam) U^H`` (..., n, n); only lower triangles are read."""
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     return from_spectrum(function(eigenvalues), eigenvectors)
 

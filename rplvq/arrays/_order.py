@@ -83,7 +83,8 @@ def blocks(
     """
     # One gathering of the samples per block makes small batches cheap slices, and bounds the memory of the copy.
     order = rng.permutation(len(rows))
-    rows, weights = rows[order], None if weights is None else weights[order]
+    rows = rows[order]
+    weights = None if weights is None else weights[order]
     size = len(rows) if batch_size is None else min(batch_size, len(rows))
     length = size * max(1, BLOCK_ROWS // size)
     for start in range(0, len(rows), length):
@@ -97,9 +98,12 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
     Return their order (M,) and the place where each run of equal samples begins, for each place (M,).
     """
     order = np.arange(len(arrays[0])) if rows is None else rows.copy()
-    run, tied = np.zeros_like(order), np.arange(len(order))  # places whose samples agree in the numbers read so far
+    # places whose samples agree in the numbers read so far
+    run = np.zeros_like(order)
+    tied = np.arange(len(order))
     for read in _numbers(*arrays):
-        found, runs = order[tied], run[tied]
+        found = order[tied]
+        runs = run[tied]
         values = read(found)
         inner = np.lexsort((values, runs))  # stable
         order[tied], values = found[inner], values[inner]

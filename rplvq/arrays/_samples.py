@@ -58,8 +58,11 @@ class LazyRows:
     __slots__ = ("dtype", "ndim", "rows", "shape", "source")
 
     def __init__(self, source: Array, rows: Array) -> None:
-        self.source, self.rows = source, rows
-        self.shape, self.dtype, self.ndim = (len(rows), *source.shape[1:]), source.dtype, source.ndim
+        self.source = source
+        self.rows = rows
+        self.shape = (len(rows), *source.shape[1:])
+        self.dtype = source.dtype
+        self.ndim = source.ndim
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -76,7 +79,8 @@ class LazyRows:
 def subset(codes: Array, rows: Array) -> Array:
     """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
     if isinstance(codes, LazyRows):
-        codes, rows = codes.source, codes.rows[rows]
+        rows = codes.rows[rows]
+        codes = codes.source
     return cast(Array, LazyRows(codes, rows))
 
 
@@ -169,7 +173,8 @@ class Samples:
 
     def _first_groups(self, groups: Array) -> Array:
         """Return for each sample (N,) the smallest group among the samples of positive weight that equal it."""
-        numbers, there = repeats(self.codes, self.targets), self.filled_weights > 0
+        numbers = repeats(self.codes, self.targets)
+        there = self.filled_weights > 0
         first = np.full(len(self), np.iinfo(groups.dtype).max)
         np.minimum.at(first, numbers[there], groups[there])
         return np.asarray(first[numbers])
@@ -226,12 +231,8 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
     matrices), nothing is copied, and the result is the array that was passed, which may be on disk. Otherwise the codes
-    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones.
-
-    Raises
-    ------
-    ValueError
-        If a point is not on the manifold; the message names the first such index.
+    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones. ValueError names the first point
+    that is not on the manifold.
     """
     points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
@@ -262,6 +263,7 @@ def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[sli
 
 def _is_same(codes: Array, points: Array) -> bool:
     """Whether two arrays have the same address, type, shape and strides, so that no copy was made."""
-    ours, theirs = codes.__array_interface__, points.__array_interface__
+    ours = codes.__array_interface__
+    theirs = points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides

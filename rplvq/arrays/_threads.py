@@ -17,7 +17,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-LARGEST = 500
+LARGEST_ON_ONE_THREAD = 500
 """Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
 
 
@@ -102,7 +102,7 @@ class single_blas_thread:  # noqa: N801 - called like a function
     def __enter__(self) -> None:
         self.quiet = np.errstate(under="ignore")
         self.quiet.__enter__()
-        if self.n > LARGEST:
+        if self.n > LARGEST_ON_ONE_THREAD:
             return
         try:
             with _calls.lock:

@@ -92,23 +92,10 @@ def precision_of(points: Any) -> float:
 
 
 def check_hermitian(points: Any) -> Array:
-    """Check a stack of Hermitian matrices that a user passes.
+    """Return Hermitian matrices (N, n, n) that a user passes as float64 or complex128, exactly Hermitian.
 
-    Parameters
-    ----------
-    points : array-like of shape (N, n, n)
-        Real or complex.
-
-    Returns
-    -------
-    ndarray of shape (N, n, n)
-        float64 or complex128, exactly Hermitian.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate transpose by more
-        than 1e-10 times its largest entry (32 eps times it for float32 and float16).
+    ValueError is raised if the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate
+    transpose by more than 1e-10 times its largest entry (32 eps times it for float32 and float16).
     """
     array = as_number_array(points, 3, "(n_matrices, n, n)", ADVICE_AXES)
     n_rows, n_columns = array.shape[1:]
@@ -177,11 +164,13 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     its logarithm has no meaning.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
-    smallest, largest = eigenvalues[:, 0], eigenvalues[:, -1]
+    smallest = eigenvalues[:, 0]
+    largest = eigenvalues[:, -1]
     bad = ~(smallest > tolerance * largest)
     if (index := first_bad(bad)) is None:
         return
-    low, high = smallest[index], largest[index]
+    low = smallest[index]
+    high = largest[index]
     kind = "is not positive definite" if low <= -tolerance * abs(high) or high <= 0 else "is singular to rounding"
     share = f", {low / high:.3g} of its largest {high:.3g}" if high > 0 else ""
     is_coarse = precision > EPS
@@ -204,7 +193,8 @@ def mixed_units(variances: Array, ridge: float = np.inf) -> str:
     known = np.flatnonzero(variances > 0)
     if not len(known):
         return ""
-    low, high = known[variances[known].argmin()], known[variances[known].argmax()]
+    low = known[variances[known].argmin()]
+    high = known[variances[known].argmax()]
     orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))
     if orders < MIXED or variances[low] >= ridge:
         return ""

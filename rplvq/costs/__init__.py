@@ -5,7 +5,16 @@ from typing import Any, Literal
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, largest_slope, restrict_to_classes
 from rplvq.costs._glvq import GLVQ
-from rplvq.costs._mixture import as_soft, calibrated_loss, class_groups, evaluate, log_proba_of, sample_losses, smoothed
+from rplvq.costs._mixture import (
+    as_soft,
+    calibrated_loss,
+    class_groups,
+    evaluate,
+    log_proba_of,
+    priors_of,
+    sample_losses,
+    smoothed,
+)
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
@@ -15,7 +24,7 @@ from rplvq.costs._terms import MARGIN, MIXTURE, Terms, described_by, term, terms
 __all__ = [
     "COSTS", "GLVQ", "MARGIN", "MIXTURE", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
     "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "Terms", "as_soft", "calibrated_loss",
-    "class_groups", "described_by", "evaluate", "largest_slope", "likeliest_variance", "log_proba_of",
+    "class_groups", "described_by", "evaluate", "largest_slope", "likeliest_variance", "log_proba_of", "priors_of",
     "restrict_to_classes", "sample_losses", "smoothed", "term", "terms_of",
 ]  # fmt: skip
 

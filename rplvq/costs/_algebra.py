@@ -7,37 +7,21 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.costs._mixture import evaluate, log_proba_of
+from rplvq.capabilities import BoundedSlope, ForSomeClasses, Probabilistic, provides
+from rplvq.costs._mixture import evaluate, log_proba_of, priors_of
 from rplvq.costs._terms import Terms, described_by, terms_of
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 
 
 def restrict_to_classes(cost: Any, classes: Array) -> Any:
-    """Return a cost for the classes with these indices (M,), by its own method if it has one.
-
-    Examples
-    --------
-    >>> from rplvq import RSLVQ
-    >>> restrict_to_classes(RSLVQ(priors=(0.25, 0.25, 0.5)), np.array([0, 2])).priors
-    (0.3333333333333333, 0.6666666666666666)
-    """
-    own = getattr(cost, "restrict_to_classes", None)
-    return cost if own is None else own(classes)
+    """Return a cost for the classes with these indices (M,), by its own method if it has one."""
+    return cost.restrict_to_classes(classes) if provides(cost, ForSomeClasses) else cost
 
 
 def largest_slope(cost: Any, sigma2: float) -> float | None:
-    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one.
-
-    Examples
-    --------
-    >>> from rplvq import GLVQ, RSLVQ, Representability
-    >>> largest_slope(RSLVQ() + 0.5 * Representability(), 2.0)
-    0.375
-    >>> largest_slope(GLVQ(), 2.0)
-    """
-    stated = getattr(cost, "largest_slope", None)
-    return None if stated is None else stated(sigma2)
+    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one."""
+    return cost.largest_slope(sigma2) if provides(cost, BoundedSlope) else None
 
 
 class Combinable:
@@ -113,7 +97,7 @@ class ScaledCost(Combinable):
     @property
     def priors(self) -> tuple[float, ...] | None:
         """Class priors of the scaled cost, None for equal priors."""
-        return getattr(self.cost, "priors", None)
+        return priors_of(self.cost)
 
     def restrict_to_classes(self, classes: Array) -> ScaledCost:
         """Return the same cost for the classes with these indices (M,) only."""
@@ -189,12 +173,12 @@ class SummedCost(Combinable):
     @property
     def priors(self) -> tuple[float, ...] | None:
         """Class priors of the first term that has a ``log_proba``, None for equal priors."""
-        return getattr(self._probabilistic, "priors", None)
+        return priors_of(self._probabilistic)
 
     @property
     def _probabilistic(self) -> Any:
         """The first term that has a ``log_proba``, or None."""
-        return next((term for term in self.terms if hasattr(term, "log_proba")), None)
+        return next((term for term in self.terms if provides(term, Probabilistic)), None)
 
     def __repr__(self) -> str:
         return " + ".join(repr(term) for term in self.terms)

@@ -20,24 +20,22 @@ class GLVQ(Combinable):
 
     With d+ the squared distance to the nearest prototype of the sample's class and d- that to the nearest of any other,
     ``mu = (d+ - d-) / (d+ + d-)`` lies between -1 (clearly right) and 1 (clearly wrong), and
-    ``loss = 1 / (1 + exp(-steepness mu))``.
-    Only these two prototypes move: ``d loss / d d+ = f' 2 d- / (d+ + d-)^2`` and
-    ``d loss / d d- = -f' 2 d+ / (d+ + d-)^2`` with ``f' = steepness loss (1 - loss)`` (Sato and Yamada 1996,
-    "Generalized learning vector quantization", NIPS 8).
+    ``loss = 1 / (1 + exp(-steepness mu))``. Only these two prototypes move:
+    ``d loss / d d+ = f' 2 d- / (d+ + d-)^2`` and ``d loss / d d- = -f' 2 d+ / (d+ + d-)^2`` with
+    ``f' = steepness loss (1 - loss)`` (Sato and Yamada 1996, "Generalized learning vector quantization", NIPS 8).
 
     With a fixed steepness, multiplying all distances by a number does not change the cost, and training does not use
     sigma2. Class probabilities are those of the mixture at sigma2.
 
-    With ``steepness=None`` the steepness is ``1 / sigma2``, so that the schedule of sigma2 anneals this cost as it
-    anneals the others: first all samples count, later only those near a border between classes. sigma2 is then a plain
-    number without units. The loss is ``sigma2 / (1 + exp(-mu / sigma2))``, so that f' does not grow with the steepness.
-    On the affine-invariant manifold with ``sigma2 = 1 / t`` in epoch t this is GLRSQ, :func:`rplvq.presets.glrsq`.
+    With ``steepness=None`` the steepness is ``1 / sigma2``, so that the schedule of sigma2 anneals this cost: first all
+    samples count, later only those near a border between classes. sigma2 is then a plain number without units, and the
+    loss is ``sigma2 / (1 + exp(-mu / sigma2))``, so that f' does not grow with the steepness. On the affine-invariant
+    manifold with ``sigma2 = 1 / t`` in epoch t this is GLRSQ, :func:`rplvq.presets.glrsq`.
 
     Parameters
     ----------
     steepness : float or None, default=1
-        Steepness of the sigmoid; with a larger value only samples near the border between classes count. None takes
-        ``1 / sigma2``.
+        Steepness of the sigmoid; with a larger value only samples near the border between classes count.
 
     Examples
     --------
@@ -75,7 +73,8 @@ class GLVQ(Combinable):
         rows = np.arange(len(sqdist))
         right = np.where(own, sqdist, np.inf).argmin(axis=1)
         wrong = np.where(own, np.inf, sqdist).argmin(axis=1)
-        ahead, behind = sqdist[rows, right], sqdist[rows, wrong]
+        ahead = sqdist[rows, right]
+        behind = sqdist[rows, wrong]
         # Divide by the sum twice instead of by its square, which would overflow for large distances.
         inverse = 1.0 / np.maximum(ahead + behind, COINCIDENT)
         share = ahead * inverse

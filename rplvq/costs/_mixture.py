@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from rplvq.arrays import by_block
+from rplvq.capabilities import Probabilistic, WithPriors, provides
 from rplvq.protocols import Array, Cost, Evaluation
 
 GRID_STEP = 2.4
@@ -96,33 +97,8 @@ def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Arr
 def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
     """Return loss (B,) and slope (B, K) of any cost, which may return them as a plain tuple.
 
-    Parameters
-    ----------
-    cost : Cost
-        The cost.
-    sqdist, targets, labels, sigma2
-        As for :class:`rplvq.protocols.Cost`.
-
-    Returns
-    -------
-    Evaluation
-        Loss and slope.
-
-    Raises
-    ------
-    TypeError
-        If the cost does not return two arrays of these shapes.
-    ValueError
-        If the cost reads class probabilities (B, C) as if they were class indices (B,), and fails at that. Other
-        exceptions of the cost are not changed.
-
-    Examples
-    --------
-    >>> def pull(sqdist, targets, labels, sigma2):
-    ...     own = labels == targets[:, None]
-    ...     return (own * sqdist).sum(axis=1), own.astype(float)
-    >>> evaluate(pull, np.array([[1.0, 3.0]]), np.array([1]), np.array([0, 1]), 1.0)
-    Evaluation(loss=array([3.]), slope=array([[0., 1.]]))
+    TypeError is raised if it does not return two arrays of these shapes, and ValueError if it reads class probabilities
+    (B, C) as if they were class indices (B,), and fails at that. Other exceptions of the cost are not changed.
     """
     try:
         found = cost(sqdist, targets, labels, sigma2)
@@ -156,7 +132,13 @@ def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
 
 def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
     """Return the class log-posterior (B, C) of a cost, or that of the mixture with equal weights if it has none."""
-    return np.asarray(getattr(cost, "log_proba", class_log_proba)(sqdist, labels, sigma2))
+    log_proba = cost.log_proba if provides(cost, Probabilistic) else class_log_proba
+    return np.asarray(log_proba(sqdist, labels, sigma2))
+
+
+def priors_of(cost: Any) -> tuple[float, ...] | None:
+    """Return the class priors of a cost, None if they are equal or if it states none."""
+    return cost.priors if provides(cost, WithPriors) else None
 
 
 def as_soft(targets: Array, n_classes: int) -> Array:
@@ -173,13 +155,6 @@ def smoothed(targets: Array, n_classes: int, total: float) -> Array:
 
     The share ``1 / (M + 1)`` of each label (M,) or (M, C) is spread over all classes. Without it a few held-out samples
     that happen to be right would be recalibrated to probabilities of 1.
-
-    Examples
-    --------
-    >>> smoothed(np.array([0, 1, 1]), 2, 3.0)
-    array([[0.875, 0.125],
-           [0.125, 0.875],
-           [0.125, 0.875]])
     """
     return (as_soft(targets, n_classes) * total + 1 / n_classes) / (total + 1)
 
@@ -210,31 +185,20 @@ def calibrated_loss(
     *,
     factor: float = 1e4,
 ) -> tuple[float, float]:
-    """Minimise the mean negative log-posterior of the true class over sigma2.
+    """Minimise the mean negative log-posterior of the true class over sigma2; return the mean and its sigma2.
 
     Parameters
     ----------
     cost : Cost
         The cost whose posterior counts; without one, that of the mixture with equal weights counts.
-    sqdist : ndarray of shape (M, K)
-        Squared distances.
-    targets : ndarray of shape (M,) or (M, C)
-        Class indices or class probabilities.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
+    sqdist, targets, labels
+        Squared distances (M, K), class indices (M,) or class probabilities (M, C), and class indices (K,).
     sigma2 : float
         Center of the search.
     sample_weight : ndarray of shape (M,), optional
         Multiplicity of each sample.
     factor : float, default=1e4
         The search goes up and down by this factor.
-
-    Returns
-    -------
-    loss : float
-        The smallest mean loss.
-    sigma2 : float
-        The sigma2 at which it is reached.
 
     Examples
     --------

@@ -154,10 +154,12 @@ class RiemannianGaussian:
         if n == 1:
             return np.zeros_like(v), np.zeros_like(v)
         table, largest_sigma = _table()
-        row, end = table[n - 2], np.log1p(n * largest_sigma**2)
+        row = table[n - 2]
+        end = np.log1p(n * largest_sigma**2)
         x = np.minimum(np.log1p(n * v), end)
         at = 2 * x / end - 1
-        value, slope = chebyshev.chebval(at, row), chebyshev.chebval(at, chebyshev.chebder(row))
+        value = chebyshev.chebval(at, row)
+        slope = chebyshev.chebval(at, chebyshev.chebder(row))
         pairs = 0.5 * n * (n - 1)
         j = np.arange(1, n + 1)
         mehta = np.sum(gammaln(1 + j / 2) - gammaln(1.5)) - gammaln(n + 1)
@@ -169,26 +171,10 @@ class RiemannianGaussian:
 
 
 def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
-    """Maximum-likelihood variance of a Gaussian from the mean squared distance to its centre.
+    """Maximum-likelihood variance of a Gaussian, in squared distances, from the mean squared distance to its centre.
 
     It solves ``normaliser.mean_sqdist(v) = mean_sqdist``, that is ``d log Z / d log sigma = E d^2 / sigma^2``.
-
-    Parameters
-    ----------
-    normaliser : FlatGaussian or RiemannianGaussian
-        The normaliser of the manifold.
-    mean_sqdist : float
-        Mean squared distance, positive.
-
-    Returns
-    -------
-    float
-        The variance, in the units of squared distances.
-
-    Raises
-    ------
-    ValueError
-        If the mean is not a positive finite number.
+    ValueError is raised if the mean is not a positive finite number.
 
     Examples
     --------

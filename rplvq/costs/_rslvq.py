@@ -35,7 +35,8 @@ def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
     ``own`` (B, K). P_k is 0 for prototypes of other classes.
     """
     logits_own = np.where(own, logits, -np.inf)
-    log_all, log_own = log_sum_exp(logits), log_sum_exp(logits_own)
+    log_all = log_sum_exp(logits)
+    log_own = log_sum_exp(logits_own)
     return (log_all - log_own)[:, 0], np.exp(logits_own - log_own) - np.exp(logits - log_all)
 
 
@@ -62,7 +63,8 @@ def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: flo
     total_own = sum([share for share, label in zip(joint, labels, strict=True) if label == target])
     if total_own < SMALLEST_SUM:
         return None
-    repel, attract = scale / total, scale / total_own
+    repel = scale / total
+    attract = scale / total_own
     pull = attract - repel
     slope = [share * (pull if label == target else -repel) for share, label in zip(joint, labels, strict=True)]
     return Evaluation(np.array([math.log(total / total_own)]), np.array([slope]))

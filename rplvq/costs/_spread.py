@@ -90,7 +90,7 @@ class SpreadRSLVQ(Combinable):
         ----------
         sqdist : ndarray of shape (N, K)
             Squared distances to the prototypes before training, such as class means.
-        targets : ndarray of int of shape (N,), or of float of shape (N, C)
+        targets : ndarray of shape (N,) or (N, C)
             Class indices or class probabilities.
         labels : ndarray of int of shape (K,)
             Class index of each prototype.
@@ -98,11 +98,6 @@ class SpreadRSLVQ(Combinable):
             The normaliser of the manifold.
         sample_weight : ndarray of shape (N,), optional
             Multiplicity of each sample.
-
-        Returns
-        -------
-        SpreadRSLVQ
-            The cost with these variances.
 
         Raises
         ------

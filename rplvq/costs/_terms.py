@@ -7,7 +7,8 @@ import numpy as np
 
 from rplvq.protocols import Array
 
-MIXTURE, MARGIN = 0.0, 1.0
+MIXTURE = 0.0
+MARGIN = 1.0
 """The kinds of terms."""
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -36,7 +37,8 @@ class Terms(NamedTuple):
 
 def term(kind: float, parameter: float, scale: Array | float, offset: Array | float, count: int) -> Terms:
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
-    scales, offsets = np.empty((1, count)), np.empty((1, count))
+    scales = np.empty((1, count))
+    offsets = np.empty((1, count))
     scales[:], offsets[:] = scale, offset
     return Terms(np.array([[kind, 1.0, parameter]]), scales, offsets)
 

@@ -2,6 +2,7 @@
 
 import copy
 import sys
+import warnings
 from numbers import Integral
 from os import PathLike
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, stacked
+from rplvq.capabilities import BeforeFit, Referenced, provides
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
@@ -63,7 +65,7 @@ def draw_seed(model: Any) -> int:
 
 def ambient_of(manifold: Any) -> Manifold[Any]:
     """Return the manifold that checks the samples of a new fit: ``ambient`` if a reference is to be learned first."""
-    return getattr(manifold, "ambient", manifold)  # type: ignore[no-any-return]
+    return manifold.ambient if provides(manifold, Referenced) else manifold
 
 
 def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]:
@@ -72,7 +74,7 @@ def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]
     The codes of the samples are those of :func:`ambient_of`. A manifold that needs no reference returns unchanged, with
     the same samples.
     """
-    if not hasattr(manifold, "referenced"):
+    if not provides(manifold, Referenced):
         return manifold, samples
     found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)
     return found, attrs.evolve(samples, codes=codes)
@@ -87,7 +89,7 @@ def new_or_resumed(
     :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
-        if hasattr(callback, "before_fit"):  # a Checkpoint refuses a file that cannot be written
+        if provides(callback, BeforeFit):  # a Checkpoint refuses a file that cannot be written
             callback.before_fit()
     parameters = model.get_params(deep=False)
     if resume is None:
@@ -120,7 +122,9 @@ def begin_training(
     ``prototypes`` and ``labels`` (K,) are the first prototypes. ``n_samples`` is the number of samples of the fit, if
     ``samples`` are only a part of them. In a stream, and with rules of growth, the fit trains in any case.
     """
-    rule, choice, given = resolve_sigma2_rule(model.sigma2), None, trainer.step_size
+    rule = resolve_sigma2_rule(model.sigma2)
+    choice = None
+    given = trainer.step_size
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
@@ -133,6 +137,12 @@ def begin_training(
     # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
     trainer = attrs.evolve(trainer, step_size=given)
     stopped = choice is not None and not choice.trains
+    if choice is not None and stopped and not trainer.leaves_step and trainer.max_epochs > 0:
+        warnings.warn(
+            f"step_size={trainer.step_schedule!r} is not used, because held-out samples chose {choice.chosen!r} "
+            "without training (print choice_). To train in any case, give sigma2 a number or 'half_median'",
+            stacklevel=4,
+        )
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
 
 
@@ -157,7 +167,8 @@ def store(
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
-    new, n_epochs = copy.copy(model), int(history["epoch"][-1]) if history else 0
+    new = copy.copy(model)
+    n_epochs = int(history["epoch"][-1]) if history else 0
     if X is not None:
         validate_data(new, stacked(X), skip_check_array=True)
     if X is None:

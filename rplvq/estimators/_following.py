@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples, distances
+from rplvq.capabilities import StepOfShare, provides
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
@@ -54,7 +55,8 @@ def with_call(
     """
     if samples.targets.ndim != 1:
         return None
-    owners, sqdist = met[state.labels], np.empty((len(samples), 0))
+    owners = met[state.labels]
+    sqdist = np.empty((len(samples), 0))
     if measured:
         sqdist = distances(trainer.manifold, state.prototypes, samples.codes)
     order = np.random.default_rng(0).permutation(len(samples))  # the samples of a call are sorted by class
@@ -73,7 +75,8 @@ def with_sigma2(state: State, recent: Recent | None) -> State:
     """
     if recent is None:
         return state
-    names, targets = np.unique(recent.owners), recent.labels
+    names = np.unique(recent.owners)
+    targets = recent.labels
     labels = np.searchsorted(names, recent.owners)
     evidence = InitialEvidence(recent.sqdist, np.searchsorted(names, targets), labels, len(labels))
     try:
@@ -90,11 +93,10 @@ def at_call(trainer: Trainer, state: State, n_seen: float) -> State:
     """
     last = max(trainer.max_epochs, 1)
     began = state.at_epoch(min(state.epoch + 1, last), last)
-    of_share = getattr(state.step_schedule, "of_share", None)
-    if not trainer.leaves_step or of_share is None:
+    if not trainer.leaves_step or not provides(state.step_schedule, StepOfShare):
         return began
     share = min(max(len(state.labels) / n_seen, SMALLEST_SHARE), 1.0)
-    return began._replace(step_size=of_share(share, began.sigma2))
+    return began._replace(step_size=state.step_schedule.of_share(share, began.sigma2))
 
 
 def resting(state: State, recent: Recent | None, met: Array, n_call: int) -> Array:

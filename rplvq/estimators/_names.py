@@ -81,10 +81,12 @@ def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> 
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")
-        prototypes, labels = value[0], one_type(value[1], "init labels")
+        prototypes = value[0]
+        labels = one_type(value[1], "init labels")
         known = np.isin(labels, classes)
         if not known.all() and np.isin(classes, labels).all():  # this fold lacks a class
-            prototypes, labels = np.asarray(prototypes)[known], labels[known]
+            prototypes = np.asarray(prototypes)[known]
+            labels = labels[known]
         return GivenPrototypes(prototypes, index_labels(labels, classes, "init labels"))
     require_methods("init", value, ("__call__",), "an Initializer")
     if attrs.has(type(value)) and getattr(value, "per_class", 1) is None:

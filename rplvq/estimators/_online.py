@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, hard_targets, one_type, same_type
+from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
 from rplvq.estimators._names import resolve_counts, resolve_initializer
@@ -64,8 +65,8 @@ class Stream(NamedTuple):
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
-    ``announced`` is the argument ``classes`` of the call, and ``fitted`` the sorted classes (C,) of the model, None in
-    the first call. A ValueError says if not all fitted classes are announced again, or if the types differ.
+    ``announced`` is the argument ``classes`` of the call, and ``fitted`` (C,) the sorted classes of the model.
+    ValueError is raised if not all fitted classes are announced again, or if the types differ.
     """
     if announced is None:
         return fitted
@@ -174,7 +175,7 @@ def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callab
     if not rules:
         return None
     found = call()
-    at_most = max((getattr(rule, "window", 0) for rule in rules), default=0) or len(found)
+    at_most = max((rule.window for rule in rules if provides(rule, Windowed)), default=0) or len(found)
     return (found if recent is None else recent.followed_by(found)).latest(at_most)
 
 
@@ -190,7 +191,9 @@ def prepare_partial_fit(
     Return the indices (M,), among all classes, of those that have prototypes now, the trainer with the cost for these
     classes, the state, whose labels are indices among the M classes, and the stream for the next call.
     """
-    trainer, state, targets = model.trainer_, model.state_, samples.targets
+    trainer = model.trainer_
+    state = model.state_
+    targets = samples.targets
     before = met_classes(known, model.prototype_labels_)
     met = np.union1d(before, present_classes(targets, len(known)))
     grew = len(met) > len(before)
@@ -200,7 +203,8 @@ def prepare_partial_fit(
     whole = trainer.cost if stream.cost is None else stream.cost
     if grew:
         trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
-    state, pending = relabelled(state, before, met), stream.pending
+    state = relabelled(state, before, met)
+    pending = stream.pending
     call = cache(lambda: buffered(samples, known))
     if targets.ndim == 1 and (pending is not None or grew):
         state, pending = initialize_new_classes(
@@ -242,9 +246,11 @@ def initialize_new_classes(
         return state, None
     counts = resolve_counts(model.prototypes_per_class, known)
     pool = call if pending is None else pending.samples.followed_by(call)
-    unsettled, sizes = [], {}
+    unsettled = []
+    sizes = {}
     for label in labels:
-        mine, index = pool.at(pool.targets == label), int(np.searchsorted(met, label))
+        mine = pool.at(pool.targets == label)
+        index = int(np.searchsorted(met, label))
         usual = counts[int(np.searchsorted(known, label))]
         wanted, initializer = _initializer_of_one(model.init, usual, len(mine))
         state = _replace_prototypes(state, trainer.manifold, initializer, index, mine, rng)

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import accuracy, matrix_size, row_slices, single_blas_thread, stacked, unmasked
+from rplvq.capabilities import NearestSearch, provides
 from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
@@ -76,77 +77,51 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
     def predict_proba(self, X: Any) -> Array:
-        """Compute class probabilities: the softmax of ``-sqdist / (2 sigma2_)`` summed by class, or those of the cost.
+        """Compute class probabilities (N, C), the softmax of ``-sqdist / (2 sigma2_)`` by class or those of the cost.
 
-        Returns
-        -------
-        ndarray of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one. A class that was announced to partial_fit but has had
-            no sample yet has probability 0.
+        Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has
+        had no sample yet has probability 0.
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of the class probabilities, which are exact where the probabilities underflow.
+        """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
 
-        Returns
-        -------
-        ndarray of shape (N, C)
-            Columns in the order of ``classes_``; minus infinity for a class that has had no sample yet.
+        A class that has had no sample yet has minus infinity.
         """
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
     def decision_function(self, X: Any) -> Array:
-        """Compute one score per class; the class with the largest score is predicted.
+        """Compute one score per class, shape (N, C); the class with the largest score is predicted.
 
-        Returns
-        -------
-        ndarray of shape (N, C), or (N,) for two classes
-            Minus the squared distance to the nearest prototype of each class, or the class log-posterior if
-            ``decision="posterior"``. For two classes it is the second score minus the first.
+        It is minus the squared distance to the nearest prototype of the class, or the class log-posterior if
+        ``decision="posterior"``. For two classes it is the second score minus the first, shape (N,).
         """
         model = self._snapshot()
         scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
         return np.asarray(scores[..., 1] - scores[..., 0]) if len(model.classes_) == 2 else scores
 
     def transform(self, X: Any) -> Array:
-        """Compute the distances, not squared, of samples to the prototypes.
-
-        Returns
-        -------
-        ndarray of shape (N, K)
-            In the order of ``prototype_labels_``.
-        """
+        """Compute the distances (N, K), not squared, to the prototypes, in the order of ``prototype_labels_``."""
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
 
     def score_samples(self, X: Any) -> Array:
-        """Compute minus the squared distance to the nearest prototype, so that unusual samples have small values.
+        """Compute minus the squared distance (N,) to the nearest prototype, so that unusual samples have small values.
 
         It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
         :meth:`rplvq.RejectOption.score_samples` gives it in units of what is usual among held-out samples.
-
-        Returns
-        -------
-        ndarray of shape (N,)
         """
         model = self._snapshot()
         return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the columns of :meth:`transform`: the class of each prototype and its number within it.
+        """Return the names of the columns of :meth:`transform`, shape (K,): class, label and number, joined by "_".
 
-        Parameters
-        ----------
-        input_features : None
-            Ignored, because a distance depends on all features.
-
-        Returns
-        -------
-        ndarray of str objects of shape (K,)
-            Lower-case name of the estimator's class, label and number, joined by "_".
+        The class is that of the estimator in lower case, and the number counts the prototypes of a label. A distance
+        depends on all features, so ``input_features`` is ignored.
 
         Examples
         --------
@@ -162,14 +137,9 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return np.array([f"{prefix}_{label}_{number}" for label, number in numbered], dtype=object)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy.
+        """Return the accuracy on labels ``y`` as in fit; soft labels stand for their likeliest class.
 
-        Parameters
-        ----------
-        y : array-like of shape (N,) or (N, C)
-            Labels as in fit; soft labels stand for their likeliest class. For an image, labels (rows, columns).
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples; for an image, an array (rows, columns).
+        For an image, ``y`` and ``sample_weight`` have the shape (rows, columns).
         """
         model = self._snapshot()
         return accuracy(model.predict(X), y, model.classes_, sample_weight)
@@ -196,7 +166,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
         three axes is more likely a mistake.
         """
-        X, n_axes = stacked(X), np.ndim(self.prototypes_) - 1
+        X = stacked(X)
+        n_axes = np.ndim(self.prototypes_) - 1
         image = getattr(X, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
             with single_blas_thread(matrix_size(X)):
@@ -251,7 +222,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
         """Return indices (N,) of prototypes that have the label of the nearest one, by the manifold's search if any."""
         manifold = self.trainer_.manifold
-        if hasattr(manifold, "nearest"):
+        if provides(manifold, NearestSearch):
             return np.asarray(manifold.nearest(prototypes, codes, self.state_.labels))
         return np.asarray(self._sqdist(prototypes, codes).argmin(axis=1))
 

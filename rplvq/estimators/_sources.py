@@ -82,7 +82,8 @@ def trial_columns(candidates: Any = (), losses: Any = None, errors: Any = None, 
     """Return trials as columns, from the losses (T, M) and errors (T, M) of T candidates on M weighted samples."""
     if losses is None:
         losses = errors = np.empty((0, 1))
-    mean, difference = (losses * weights).mean(axis=1), (losses - losses[:1]) * weights
+    mean = (losses * weights).mean(axis=1)
+    difference = (losses - losses[:1]) * weights
     margin = difference.std(axis=1) / np.sqrt(max(difference.shape[1] - 1, 1))
     better = difference.mean(axis=1) < -N_STANDARD_ERRORS * margin
     best = int(np.argmin(np.where(better, mean, np.inf))) if better.any() else 0

@@ -106,15 +106,12 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     as frequent as among the labelled samples. Samples without labels together weigh a quarter of the labelled ones, and
     none more than a labelled own sample.
 
-    **Leakage.** Labels come from the samples passed to fit only, the labels of marked samples are not there to be
-    seen, and held-out own samples take part in no fit that they judge. Methods that predict change nothing.
-
     **pyRiemann.** ``weights`` is what ``domain_tradeoff`` of ``MDWM`` is, with sources weighed one by one. Labels
     "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
     learned and predicted are the strings behind the last "/".
 
-    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``. It passes them on to an estimator that
-    requests them to predict, such as a pipeline with :class:`rplvq.Recenter`; without, they are not routed.
+    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``, and passes them on to an estimator that
+    requests them to predict.
 
     Examples
     --------
@@ -166,10 +163,6 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (N,), optional
             Weights of the samples within their domains; samples of weight 0 are left out.
 
-        Returns
-        -------
-        self : TransferClassifier
-
         Raises
         ------
         ValueError
@@ -179,10 +172,13 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         candidates = self._check_parameters()
         data, hidden, classes = self._check_data(X, y, groups, sample_weight)
         is_own = data.domains == self.target if self.target is not None else np.zeros(len(data.y), dtype=bool)
-        own, sources, chance = data.take(is_own), data.take(~is_own), 1 / len(classes)
+        own = data.take(is_own)
+        sources = data.take(~is_own)
+        chance = 1 / len(classes)
         complete = len(np.unique(own.y)) == len(classes)
         with interrupts_raised():
-            weight, trials = np.inf, trial_columns()
+            weight = np.inf
+            trials = trial_columns()
             qualities = dict.fromkeys(np.unique(sources.domains).tolist(), 1.0)
             if len(own.y):
                 right = self._source_answers(sources, own) if any(candidates) else {}
@@ -202,64 +198,33 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 count = (candidates[0] or 1.0) * len(classes)
                 unit = own.weights.mean() if len(own.y) else labelled.weights.sum() / count
                 estimator = self._with_hidden(estimator, labelled, hidden, unit)
-        self.estimator_, self.weight_, self.trials_ = estimator, weight, trials
-        self.source_weights_, self.classes_ = with_mean_one(qualities), estimator.classes_
+        self.estimator_ = estimator
+        self.weight_ = weight
+        self.trials_ = trials
+        self.source_weights_ = with_mean_one(qualities)
+        self.classes_ = estimator.classes_
         self._encoded = groups is None
         return self
 
     def predict(self, X: Any, **params: Any) -> Array:
-        """Predict labels.
+        """Predict labels (N,) of samples of the target.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        **params
-            Metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
-
-        Returns
-        -------
-        ndarray of shape (N,)
+        ``params`` is metadata that the estimator requests in scikit-learn's metadata routing, such as ``groups``.
         """
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(X, **process_routing(self, "predict", **params).estimator.predict))
 
     @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, **params: Any) -> Array:
-        """Compute the class probabilities of the estimator.
-
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        **params
-            As for predict.
-
-        Returns
-        -------
-        ndarray of shape (N, C)
-        """
+        """Compute the class probabilities (N, C) of the estimator; arguments as for :meth:`predict`."""
         check_is_fitted(self)
         given = process_routing(self, "predict_proba", **params).estimator.predict_proba
         return np.asarray(self.estimator_.predict_proba(X, **given))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy; after a fit on labels "domain/label", ``y`` may have them, too.
+        """Return the accuracy, weighted by ``sample_weight`` (N,); other arguments as for :meth:`predict`.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, ...)
-            Samples of the target.
-        y : array-like of shape (N,)
-            Their labels.
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples.
-        **params
-            As for predict.
-
-        Returns
-        -------
-        float
+        After a fit on labels "domain/label", ``y`` may have them, too.
         """
         predicted = self.predict(X, **params)
         if self._encoded and not np.isin(np.unique(y), self.classes_).all():
@@ -312,7 +277,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if hidden.all():
             raise ValueError("y has no label: pass labelled samples of the target or of other domains")
         classes, _ = check_labels(labels[~hidden], int(np.count_nonzero(~hidden)))
-        data, used = Rows(samples, np.arange(len(labels)), labels, domains, weights), weights > 0
+        data = Rows(samples, np.arange(len(labels)), labels, domains, weights)
+        used = weights > 0
         return data.take(~hidden & used), data.take(hidden & used), classes
 
     def _fitted(self, data: Rows, *, weighted: bool = True) -> Any:
@@ -380,7 +346,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         losses, errors = np.empty((2, len(candidates), len(y)))
         for kept, held in StratifiedKFold(n_folds).split(y, y):
-            train, test = own.take(kept), own.take(held)
+            train = own.take(kept)
+            test = own.take(held)
             answered = {name: None if each is None else each[kept] for name, each in right.items()}
             qualities = qualities_of(answered, train, chance)
             for row, weight in enumerate(candidates):
@@ -403,7 +370,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"unlabeled={self.unlabeled!r} needs predict_proba, which {self.estimator!r} has not")
         names, y = np.unique(labelled.y, return_inverse=True)
-        shares, total = np.bincount(y, labelled.weights), labelled.weights.sum()
+        shares = np.bincount(y, labelled.weights)
+        total = labelled.weights.sum()
         for _ in range(ROUNDS):
             found = model.predict_proba(hidden.X, **self._groups("predict_proba", hidden))
             found = balanced(np.asarray(found), shares / shares.sum())

@@ -4,14 +4,14 @@ from rplvq.evaluation._candidates import BASELINES, METRICS, BaselineName, basel
 from rplvq.evaluation._compare import compare
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._differences import TESTS, TestName
-from rplvq.evaluation._questions import Question
+from rplvq.evaluation._questions import Question, p_text
 from rplvq.evaluation._report import mean_and_deviation
 from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
 
 __all__ = [
     "BASELINES", "METRICS", "TESTS", "BaselineName", "Comparison", "Question", "TestName", "baseline_estimators",
     "compare", "corrected_t_interval", "corrected_t_p_value", "default_estimators", "holm", "mean_and_deviation",
-    "wilcoxon_p_value",
+    "p_text", "wilcoxon_p_value",
 ]  # fmt: skip
 
 

@@ -40,7 +40,8 @@ def describe_run(
 
 
 def _range(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     return f"{low}" if low == high else f"{low} to {high}"
 
 

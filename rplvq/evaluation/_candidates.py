@@ -59,7 +59,9 @@ def default_estimators(
     >>> list(default_estimators(["riemann", "euclid"]))
     ['riemann rslvq', 'riemann MDM', 'euclid rslvq', 'euclid MDM']
     """
-    metrics, costs, named = _parts(metrics, "metrics"), _parts(costs, "costs"), []
+    metrics = _parts(metrics, "metrics")
+    costs = _parts(costs, "costs")
+    named = []
     trained: Any = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class, "max_epochs": max_epochs}
     for metric in metrics:
         for cost in costs:

@@ -111,7 +111,8 @@ def compare(
     else:
         named = named_estimators(estimators)
     check_test(test)
-    questions, scorers = find_questions(named), _cross_validation.resolve_scorers(scoring)
+    questions = find_questions(named)
+    scorers = _cross_validation.resolve_scorers(scoring)
     X, y, hard = _cross_validation.check_data(X, y)
     rng = check_random_state(random_state)
     groups = None if groups is None else check_groups(groups, len(y))

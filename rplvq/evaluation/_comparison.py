@@ -194,11 +194,12 @@ class Comparison:
     def p_values(
         self, metric: str | None = None, *, test: TestName | None = None, correct: bool = True, all_pairs: bool = False
     ) -> dict[tuple[str, str], float]:
-        """Test the pairs of estimators for a difference.
+        """Test the pairs of estimators for a difference; return the p-value of each pair of names.
 
         The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
         accounts for the overlap. Wilcoxon's test assumes that folds are independent, so its p-values are too small.
-        Neither test says anything about other data sets.
+        Neither test says anything about other data sets. A pair of several questions has the p-value of the first of
+        them.
 
         Parameters
         ----------
@@ -208,17 +209,13 @@ class Comparison:
             Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
             question, or of all pairs.
 
-        Returns
-        -------
-        dict of (str, str) to float
-            p-value of each pair of names; of a pair of several questions, that of the first of them.
-
         Raises
         ------
         ValueError
             If the metric was not scored, the test is unknown, or there is only one fold.
         """
-        scores, test = self._scores(metric), check_test(self.test if test is None else test)
+        scores = self._scores(metric)
+        test = check_test(self.test if test is None else test)
         found: dict[tuple[str, str], float] = {}
         for _, pairs in self._families(all_pairs):
             p_values = p_values_of(pairs, scores, self._test_to_train, test, correct=correct)
@@ -237,20 +234,13 @@ class Comparison:
     ) -> list[dict[str, Any]]:
         """One dict per question and pair: the difference of their mean scores, its interval and its p-value.
 
-        Returns
-        -------
-        list of dict
-            question, metric, first, second, first_mean, second_mean; difference is the first mean minus the second one;
-            ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone; better
-            is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the
-            same question.
-
-        Raises
-        ------
-        ValueError
-            If the metric was not scored, the test is unknown, or there is only one fold.
+        The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the
+        second one; ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone;
+        better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
+        question. ValueError is raised if the metric was not scored, the test is unknown, or there is only one fold.
         """
-        metric, test = self.metrics[0] if metric is None else metric, self.test if test is None else test
+        metric = self.metrics[0] if metric is None else metric
+        test = self.test if test is None else test
         return [
             {"question": topic, "metric": metric} | row
             for topic, pairs in self._families(all_pairs)
@@ -260,11 +250,8 @@ class Comparison:
     def conclusions(self, metric: str | None = None, *, test: TestName | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
 
-        Returns
-        -------
-        list of str
-            Without questions, one sentence compares the best mean with all others. Without a second estimator or a
-            second fold there is no answer, and the list is empty.
+        Without questions, one sentence compares the best mean with all others. Without a second estimator or a second
+        fold there is no answer, and the list is empty.
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
@@ -293,21 +280,12 @@ class Comparison:
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
         """Write the rows to a CSV file in UTF-8 with a header; each row ends with the facts of ``about``.
 
-        Parameters
-        ----------
-        path : path-like
-            File to write; an old file is replaced. An OSError is raised if it cannot be written.
+        An old file at ``path`` is replaced. OSError is raised if it cannot be written.
         """
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
     def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
-        """Write the :meth:`differences` of all metrics to a CSV file, as :meth:`to_csv` does; none for a single fold.
-
-        Parameters
-        ----------
-        path : path-like
-            File to write; an old file is replaced. An OSError is raised if it cannot be written.
-        """
+        """Write the :meth:`differences` of all metrics to ``path``, as :meth:`to_csv`; none for a single fold."""
         testable = len(self.folds) > 1
         rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
         used = {"test": self.test if test is None else test}

@@ -61,7 +61,8 @@ def _scorer(part: Any) -> Scorer:
 
 def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
     """Return X that can be indexed, y (N,) or (N, C), and hard labels (N,) by which folds are stratified and scored."""
-    X, y = as_rows(X), one_type(y, "y")
+    X = as_rows(X)
+    y = one_type(y, "y")
     if y.ndim not in (1, 2) or X.ndim == 0:
         raise ValueError(f"y must have shape (N,) or (N, C) and X shape (N, ...), got {y.shape} and {X.shape}")
     if X.shape[0] != len(y):
@@ -80,7 +81,8 @@ def resolve_folds(
     if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
         raise ValueError(f"repeats must be an integer above 0, got {repeats!r}")
     if isinstance(cv, (int, np.integer)):
-        splitters, named = _stratified(int(cv), repeats, groups, rng), _name_of_folds(int(cv), repeats, groups)
+        splitters = _stratified(int(cv), repeats, groups, rng)
+        named = _name_of_folds(int(cv), repeats, groups)
     elif not (hasattr(cv, "split") or hasattr(cv, "__iter__")) or isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a splitter or an iterable of splits, got {cv!r}")
     elif repeats > 1:
@@ -152,7 +154,9 @@ def run_fold(
         if seed is not None:
             params = [key for key in model.get_params() if key.rpartition("__")[2] == "random_state"]
             model.set_params(**dict.fromkeys(params, seed))
-        X_train, y_train, given = take_rows(X, train), y[train], _for_fit(model, groups, train)
+        X_train = take_rows(X, train)
+        y_train = y[train]
+        given = _for_fit(model, groups, train)
         began = time.perf_counter()
         with interrupts_raised():
             model.fit(X_train, y_train, **given)

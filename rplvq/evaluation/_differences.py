@@ -40,9 +40,12 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
     """Return one dict per pair of names, as :meth:`Comparison.differences` describes them."""
     rows = []
     for (first, second), p in zip(pairs, p_values_of(pairs, scores, ratio, test), strict=True):
-        a, b = scores[first], scores[second]
+        a = scores[first]
+        b = scores[second]
         difference, (low, high) = float((a - b).mean()), corrected_t_interval(a, b, ratio)
-        better = "first" if difference > 0 else "second" if difference < 0 else "neither"
+        better = "neither"
+        if abs(difference) > 0:  # and no NaN
+            better = "first" if difference > 0 else "second"
         names = {"first": first, "second": second, "first_mean": float(a.mean()), "second_mean": float(b.mean())}
         rows.append(names | {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p})
     return rows

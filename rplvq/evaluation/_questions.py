@@ -114,5 +114,6 @@ def _clause(row: Mapping[str, Any], digits: int) -> str:
 
 def p_text(p: float, name: str = "") -> str:
     """Return a p-value with three digits, never as zero, as ``p = 0.012`` if a name is given."""
-    number, sign = ("0.001", "<") if p < 0.001 else (f"{p:.3f}", "=")
-    return f"{name} {sign} {number}" if name else number if sign == "=" else f"<{number}"
+    if p < 0.001:
+        return f"{name} < 0.001" if name else "<0.001"
+    return f"{name} = {p:.3f}" if name else f"{p:.3f}"

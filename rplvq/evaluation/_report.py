@@ -46,7 +46,8 @@ def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
 
 def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: int) -> str:
     """Return ``mean +- std`` of a row as text, or the mean alone if there is only one fold."""
-    mean, deviation = row[f"{metric}_mean"], row[f"{metric}_std"]
+    mean = row[f"{metric}_mean"]
+    deviation = row[f"{metric}_std"]
     tail = "" if math.isnan(deviation) else f" {sign} {deviation:.{digits}f}"
     return f"{mean:.{digits}f}{tail}"
 

@@ -14,7 +14,8 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
     Otherwise 0.95 - 0.9 and 0.85 - 0.8 would not be tied, because they differ in the last digit.
     """
-    first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    first = np.asarray(a, dtype=float)
+    second = np.asarray(b, dtype=float)
     if first.ndim != 1 or first.shape != second.shape:
         raise ValueError(f"a and b must be paired scores of shape (F,), got {first.shape} and {second.shape}")
     if len(first) < 2:
@@ -24,7 +25,10 @@ def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
 
 
 def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
-    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores.
+    """Compute the two-sided p-value of Wilcoxon's signed-rank test on paired scores (1945, doi:10.2307/3001968).
+
+    It is exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
+    is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10, and NaN if a score is NaN.
 
     Parameters
     ----------
@@ -32,21 +36,10 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
         Scores of two estimators in the same F folds. As in Wilcoxon's paper, folds with equal scores are left out; if
         all are equal, p is 1.
 
-    Returns
-    -------
-    float
-        Exact for up to 50 folds without ties and up to 13 folds with ties; otherwise from the normal distribution. It
-        is never below ``2^(1 - F)``, which is 0.0625 for 5 folds and 0.002 for 10. NaN if a score is NaN.
-
     Raises
     ------
     ValueError
         If the scores are not paired or there are fewer than two folds.
-
-    References
-    ----------
-    F. Wilcoxon, "Individual Comparisons by Ranking Methods", Biometrics Bulletin 1, 1945,
-    doi:10.2307/3001968. Computed by :func:`scipy.stats.wilcoxon`.
 
     Examples
     --------
@@ -65,9 +58,11 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
 def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float) -> float:
     """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
-    Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses
-    ``t = mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
-    variance var(d) has the divisor F - 1.
+    Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses ``t =
+    mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
+    variance var(d) has the divisor F - 1 (Nadeau and Bengio 2003, "Inference for the Generalization Error",
+    doi:10.1023/A:1024068626366, section 3). The p-value is 1 if all scores are equal, 0 if they differ by the same
+    amount in every fold, and NaN if a score is NaN.
 
     Parameters
     ----------
@@ -76,20 +71,10 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     test_to_train : float
         Size of the test part over that of the training part: 1 / (V - 1) for V-fold cross-validation, repeated or not.
 
-    Returns
-    -------
-    float
-        1 if all scores are equal, 0 if they differ by the same amount in every fold. NaN if a score is NaN.
-
     Raises
     ------
     ValueError
         If the scores are not paired, there are fewer than two folds, or the ratio is not positive.
-
-    References
-    ----------
-    C. Nadeau and Y. Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003,
-    doi:10.1023/A:1024068626366, section 3.
 
     Examples
     --------
@@ -98,7 +83,8 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     """
     _check_ratio(test_to_train)
     differences = _differences(a, b)
-    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
+    mean = float(differences.mean())
+    variance = float(differences.var(ddof=1))
     if variance == 0:
         return 1.0 if mean == 0 else 0.0
     t = mean / math.sqrt((1 / len(differences) + test_to_train) * variance)
@@ -108,30 +94,12 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
 def corrected_t_interval(
     a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float, *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Compute the confidence interval of the mean difference ``a - b`` that belongs to the corrected t-test.
+    """Compute the confidence interval (low, high) of the mean difference ``a - b``, by the corrected t-test.
 
     It is ``mean(d) +- q sqrt((1 / F + n_test / n_train) var(d))`` with the quantile q of Student's t distribution with
-    F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``.
-
-    Parameters
-    ----------
-    a, b : array-like of shape (F,)
-        Scores of two estimators in the same F folds.
-    test_to_train : float
-        Size of the test part over that of the training part.
-    confidence : float, default=0.95
-        Probability with which such intervals contain the expected difference.
-
-    Returns
-    -------
-    low, high : float
-        Both are NaN if a score is NaN.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not paired, there are fewer than two folds, the ratio is not positive, or ``confidence`` is
-        not between 0 and 1.
+    F - 1 degrees of freedom. It excludes 0 exactly where :func:`corrected_t_p_value` is below ``1 - confidence``; the
+    other arguments and the errors are those of that function. ``confidence``, between 0 and 1, is the probability with
+    which such intervals contain the expected difference.
 
     Examples
     --------
@@ -154,31 +122,12 @@ def _check_ratio(test_to_train: float) -> None:
 
 
 def holm(p_values: npt.ArrayLike) -> Array:
-    """Adjust p-values for their number by Holm's step-down method.
+    """Return p-values (m,), adjusted for their number by the step-down method of Holm (1979), in the same order.
 
     With ``p_(1) <= ... <= p_(m)``, the i-th value becomes ``max over j <= i of min(1, (m - j + 1) p_(j))``. Rejecting
     the hypotheses whose adjusted p-value is at most alpha bounds the probability of any false rejection by alpha,
-    however the tests depend on each other.
-
-    Parameters
-    ----------
-    p_values : array-like of shape (m,)
-        Raw p-values; a NaN stays NaN and is not counted.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Adjusted p-values in the same order.
-
-    Raises
-    ------
-    ValueError
-        If a value is not between 0 and 1.
-
-    References
-    ----------
-    S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
-    Statistics 6, 1979.
+    however the tests depend on each other. Of ``p_values`` (m,), a NaN stays NaN and is not counted; ValueError is
+    raised at one that is not between 0 and 1.
 
     Examples
     --------

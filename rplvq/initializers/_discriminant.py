@@ -9,9 +9,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import hard_targets
+from rplvq.capabilities import AtReference, Whitened, provides
 from rplvq.exceptions import PointError
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
-from rplvq.manifolds import Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
+from rplvq.manifolds import LowRankCovariance, Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -19,36 +20,21 @@ LARGE = 64
 """Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
 MOST_PRODUCTS = 2e10
 """Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
-REACH, LONGEST = 4.0, 0.9
+REACH = 4.0
+LONGEST = 0.9
 """A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
 
 
 @attrs.frozen(eq=False)
 class Discriminant:
-    """The tangent vectors of samples, from which discriminants are computed, with and without some of the samples.
-
-    Parameters
-    ----------
-    manifold : Manifold
-        A metric of positive definite matrices, whose codes the discriminants have.
-    space : TangentSpace
-        The metric of the tangent vectors.
-    tangents : ndarray of shape (N, n, n)
-        The tangent vectors.
-    classes : ndarray of int of shape (N,)
-        Class indices, of which none of 0..C-1 is missing.
-    weights : ndarray of shape (N,)
-        Weights of the samples.
-    whole : Shrunk
-        The covariance within classes of all samples. Each fold uses its shrinkage.
-    """
+    """The tangent vectors of samples, from which discriminants are computed, with and without some of the samples."""
 
     manifold: Manifold[Any]
     space: TangentSpace
-    tangents: Array
-    classes: Array
-    weights: Array
-    whole: Shrunk
+    tangents: Array  # (N, n, n)
+    classes: Array  # (N,), none of 0..C-1 is missing
+    weights: Array  # (N,)
+    whole: Shrunk  # covariance within classes of all samples; each fold uses its shrinkage
 
     @classmethod
     def of(
@@ -61,7 +47,8 @@ class Discriminant:
         """
         weights = np.ones(len(codes)) if weights is None else weights
         try:
-            space, _ = TangentSpace(getattr(manifold, "reference", None)).referenced(manifold.decode(means))
+            reference = manifold.reference if provides(manifold, AtReference) else None
+            space, _ = TangentSpace(reference).referenced(manifold.decode(means))
         except (ValueError, TypeError) as error:
             needs = "init='discriminant' needs a metric of positive definite matrices, not"
             raise ValueError(f"{needs} {manifold!r} ({error}): take init='mean'") from error
@@ -102,17 +89,10 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
     """Return the points (C, m) whose nearest one is the class that LDA gives, from class means (C, m) and S (m, m).
 
     See :class:`DiscriminantMeans` for the formula.
-
-    Examples
-    --------
-    >>> points = discriminant_points(np.array([[0.0, 0.0], [1.0, 1.0]]), np.diag([1.0, 4.0]))
-    >>> points.round(3)  # the border is orthogonal to S^-1 (1, 1)
-    array([[-0.088,  0.353],
-           [ 1.088,  0.647]])
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    if hasattr(covariance, "power"):  # of low rank
+    if isinstance(covariance, LowRankCovariance):
         directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
     else:
         directions = np.linalg.solve(covariance, centred.T).T
@@ -132,7 +112,8 @@ def shortest(matrix: Array, wanted: Array) -> Array:
     """Return the shortest least squares solution (m,) for a matrix (C, m), or the best one of length LONGEST."""
     left, singular, right = np.linalg.svd(matrix, full_matrices=False)
     known = singular > 1e-10 * singular[0]
-    values, parts = singular[known], (wanted @ left)[known]
+    values = singular[known]
+    parts = (wanted @ left)[known]
 
     def solution(ridge: float) -> Array:
         return np.asarray(values * parts / (values**2 + ridge))
@@ -154,7 +135,7 @@ def discriminant_beside(
     """
     points: Any = manifold.decode(means)
     is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2]
-    if not is_square or getattr(manifold, "covariance", None) is not None:
+    if not is_square or (provides(manifold, Whitened) and manifold.covariance is not None):
         return None
     m = n_coordinates(len(points[0]), np.iscomplexobj(points))
     if len(points[0]) > LARGE and len(codes) ** 2 * m > MOST_PRODUCTS:
@@ -230,7 +211,8 @@ class DiscriminantMeans:
         Raise ValueError if a class has no sample, if the points of the manifold are no positive definite matrices, or
         if all samples of each class are equal.
         """
-        classes, counts = hard_targets(targets), prototype_counts(self.per_class, n_classes)
+        classes = hard_targets(targets)
+        counts = prototype_counts(self.per_class, n_classes)
         weights = np.ones(len(codes)) if sample_weight is None else sample_weight
         means, _ = ClassMeans()(manifold, codes, classes, n_classes, rng, weights)
         single = Discriminant.of(manifold, codes, classes, weights, means).prototypes()

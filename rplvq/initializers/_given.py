@@ -37,15 +37,15 @@ class GivenPrototypes:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:
-        """Return the encoded prototypes (K, ...), sorted by class, and their labels (K,).
+        """Return the encoded prototypes (K, ...), sorted by class, and labels (K,); errors as for :meth:`place`."""
+        return self.place(manifold, codes.shape[1:], n_classes)
+
+    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
+        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape.
 
         ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
         label is out of range, or if a class has no prototype.
         """
-        return self.place(manifold, codes.shape[1:], n_classes)
-
-    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
-        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape; raise the same errors."""
         try:
             encoded = manifold.encode(self.prototypes)
         except PointError as error:

@@ -7,6 +7,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import by_block, hard_targets, reads_parts, subset
+from rplvq.capabilities import PlacesMeans, provides
 from rplvq.manifolds import means_of_groups, riemannian_mean
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold
@@ -89,10 +90,12 @@ class _LocalMembers:
     def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
         if owners is None and start is None and self.known is not None:
             return self.known
-        codes, weights = self.codes, self.weights
+        codes = self.codes
+        weights = self.weights
         if owners is not None:
             mine = np.flatnonzero(owners == center)
-            codes, weights = subset(codes, mine), weights[mine]
+            codes = subset(codes, mine)
+            weights = weights[mine]
         return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
 
     def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
@@ -148,7 +151,7 @@ def _choose_in_each_class(
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
     known: Any = [None] * n_classes
-    if getattr(self, "takes_means", False) and all(map(len, rows)):
+    if provides(self, PlacesMeans) and self.takes_means and all(map(len, rows)):
         known = means_of_groups(manifold, codes, rows, weights)
     members: list[Members] = [
         _LocalMembers(manifold, subset(codes, mine), weights[mine], mean)
@@ -245,7 +248,8 @@ class ClassKMeans:
     @staticmethod
     def _seeds(members: Members, count: int, rng: np.random.Generator) -> Array:
         """k-means++: each seed is drawn with probability proportional to its squared distance to the nearest other."""
-        seeds, sqdist = [members.draw(rng)], None
+        seeds = [members.draw(rng)]
+        sqdist = None
         for _ in range(count - 1):
             sqdist = members.nearest(seeds[-1], sqdist)
             seeds.append(members.draw(rng, sqdist))

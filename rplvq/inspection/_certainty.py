@@ -50,10 +50,6 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     n_bins : int, default=10
         Number of bins between 0 and 1.
 
-    Returns
-    -------
-    Reliability
-
     Raises
     ------
     ValueError
@@ -65,7 +61,8 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     >>> found.accuracy.round(3), round(found.ece, 3)
     (array([0.667]), 0.233)
     """
-    labels, shares = np.asarray(classes), np.asarray(unmasked(proba, "proba"), dtype=float)
+    labels = np.asarray(classes)
+    shares = np.asarray(unmasked(proba, "proba"), dtype=float)
     truth = index_labels(one_type(y_true, "y_true").ravel(), labels, "y_true")
     if shares.shape != (len(truth), len(labels)):
         raise ValueError(f"proba must have shape ({len(truth)}, {len(labels)}), got {shares.shape}")
@@ -73,7 +70,8 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
         raise ValueError(f"proba[{row}, {column}] is {shares[row, column]}, which is no probability")
     if isinstance(n_bins, bool) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}")
-    sure, right = shares.max(axis=1), shares.argmax(axis=1) == truth
+    sure = shares.max(axis=1)
+    right = shares.argmax(axis=1) == truth
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     held = count > 0
@@ -161,7 +159,8 @@ class AccuracyReject(NamedTuple):
 def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
     """Compute the accuracy of the most certain predictions for every share (Nadeem, Zucker and Hanczar 2010).
 
-    Samples of equal certainty are accepted together or not at all.
+    Samples of equal certainty are accepted together or not at all. ValueError is raised if lengths differ, there is no
+    sample, or a certainty is not finite.
 
     Parameters
     ----------
@@ -170,22 +169,13 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
     certainty : array-like of shape (N,)
         Certainty of each prediction, finite; a larger value means more certain.
 
-    Returns
-    -------
-    AccuracyReject
-        Coverage, accuracy and the area under the curve.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, there is no sample, or a certainty is not finite.
-
     Examples
     --------
     >>> accuracy_reject_curve([0, 1, 1, 0], [0, 1, 0, 0], [0.9, 0.8, 0.5, 0.8])
     AccuracyReject(coverage=array([0.25, 0.75, 1.  ]), accuracy=array([1.  , 1.  , 0.75]), area=0.96875)
     """
-    predicted, sure = one_type(y_pred, "y_pred"), np.asarray(unmasked(certainty, "certainty"), dtype=float)
+    predicted = one_type(y_pred, "y_pred")
+    sure = np.asarray(unmasked(certainty, "certainty"), dtype=float)
     if predicted.ndim != 1 or not (len(predicted) == len(sure) == np.size(sure) == np.size(y_true) > 0):
         got = f"{np.shape(y_true)}, {np.shape(y_pred)} and {sure.shape}"
         raise ValueError(f"y_true, y_pred and certainty must have one shape (N,), got {got}")
@@ -194,7 +184,8 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
         raise ValueError(f"certainty[{row}] is {sure[row]}")
     order = np.argsort(-sure, kind="stable")
     last = np.append(np.flatnonzero(np.diff(sure[order])), len(sure) - 1)  # of each group of equal certainty
-    coverage, accuracy = (last + 1) / len(sure), np.cumsum(right[order])[last] / (last + 1)
+    coverage = (last + 1) / len(sure)
+    accuracy = np.cumsum(right[order])[last] / (last + 1)
     from sklearn.metrics import auc
 
     area = auc(np.insert(coverage, 0, 0.0), np.insert(accuracy, 0, accuracy[0]))

@@ -34,7 +34,8 @@ FOLLOWED = 0.7
 
 def see(model: Any, X: Any, criterion: CriterionName, routed: Any, weights: Array | None = None) -> Seen:
     """Return what a model says of samples, whose weights (N,) the search for a threshold takes with it."""
-    needed, empty = CRITERIA[criterion], np.empty(0)
+    needed = CRITERIA[criterion]
+    empty = np.empty(0)
     heavy = empty if weights is None else weights
     sure = np.ones(1)
     if "predict_proba" in needed:
@@ -57,7 +58,8 @@ def _relative_distance(distances: Array, labels: Array) -> Array:
     """Compute ``(d- - d+) / (d- + d+)`` (M,) from distances (M, K) to prototypes with labels (K,)."""
     sqdist = distances**2
     nearest = sqdist.argmin(axis=1)
-    first, other = sqdist.min(axis=1), np.where(labels == labels[nearest][:, None], np.inf, sqdist).min(axis=1)
+    first = sqdist.min(axis=1)
+    other = np.where(labels == labels[nearest][:, None], np.inf, sqdist).min(axis=1)
     total = first + other
     return np.asarray(np.where(total > 0, (other - first) / np.where(total > 0, total, 1.0), 0.0))
 
@@ -71,7 +73,8 @@ def held_out_certainty(
     fitted and those that were held out. :class:`rplvq.RejectOption` has the formulas.
     """
     n_classes = len(classes)
-    scale, found = _typical(criterion, final, n_classes), []
+    scale = _typical(criterion, final, n_classes)
+    found = []
     for inside, outside in folds:
         own = _typical(criterion, inside, n_classes)
         factor = (scale / own) ** FOLLOWED if min(scale, own) > 0 else 1.0
@@ -110,7 +113,8 @@ def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold  # only here, because it takes long
 
     kept = np.flatnonzero(weights > 0)
-    own, n_groups = hard[kept], 1 if groups is None else len(np.unique(groups[kept]))
+    own = hard[kept]
+    n_groups = 1 if groups is None else len(np.unique(groups[kept]))
     if groups is not None and n_groups > 1:
         folds = StratifiedGroupKFold(min(cv, n_groups)).split(own, own, groups[kept])
         found = [(kept[train], kept[test]) for train, test in folds if len(test)]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import adjoint, first_bad, index_labels
-from rplvq.capabilities import Components, Spectrum
+from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import is_stateful
 from rplvq.protocols import Array, Prototypes
@@ -96,10 +96,6 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
         class. For a class other than that of the nearest prototype the margin is negative, and negative shares say what
         the sample lacks.
 
-    Returns
-    -------
-    list of N Explanation
-
     Raises
     ------
     NotFittedError
@@ -172,8 +168,9 @@ def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
             "the samples that reach it, explain(pipeline[-1], pipeline[:-1].transform(X))"
         )
     check_is_fitted(model, "state_")
-    manifold, labels = model.trainer_.manifold, index_labels(model.prototype_labels_, model.classes_, "labels")
-    if getattr(manifold, "components", None) is None:
+    manifold = model.trainer_.manifold
+    labels = index_labels(model.prototype_labels_, model.classes_, "labels")
+    if not provides(manifold, Decomposed):
         raise ValueError(
             f"model has the manifold {manifold!r}, which offers no components: its squared distance is not known as a "
             "sum of parts. Train with AffineInvariant or LogEuclidean, or write the method components of "
@@ -227,12 +224,12 @@ def _one(prototypes: Prototypes, index: int) -> Prototypes:
 
 
 def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: Array) -> Array:
-    """Return the parts (B, n) of squared distances that belong to a basis ``V = filters`` with ``V^-1 = patterns^H``.
+    """Return the parts ``[V^-1 M^2 V]_cc`` (B, n) of squared distances, for ``V = filters`` and ``V^-1 = patterns^H``.
 
-    They are ``[V^-1 M^2 V]_cc`` with ``M = log(W^-1 X) = F diag(log lam) P^H`` for the filters F and patterns P of the
-    spectrum, for which ``F^-1 = P^H``.
+    ``M = log(W^-1 X) = F diag(log lam) P^H`` has the filters F and patterns P of the spectrum, with ``F^-1 = P^H``.
     """
-    into, out = adjoint(patterns) @ spectrum.filters, adjoint(spectrum.patterns) @ filters
+    into = adjoint(patterns) @ spectrum.filters
+    out = adjoint(spectrum.patterns) @ filters
     return np.asarray((into * split.shares[..., None, :] * out.swapaxes(-1, -2)).real.sum(axis=-1))
 
 
@@ -241,11 +238,14 @@ def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes:
     manifold, (own, other) = model.trainer_.manifold, pair
     near, far = (_rows(manifold.components(_one(prototypes, index), codes), np.s_[:, 0]) for index in pair)
     if near.spectrum is None or far.spectrum is None:
-        shares, common, powers = far.shares - near.shares, None, [None] * len(codes)
+        shares = far.shares - near.shares
+        common = None
+        powers = [None] * len(codes)
         channels = shares.reshape(*shares.shape[:2], -1).sum(axis=-1)
     else:
         two = manifold.components(_one(prototypes, own), np.asarray(prototypes)[other : other + 1])
-        common, same = Spectrum(*(part[0, 0] for part in two.spectrum)), np.eye(codes.shape[-1])
+        common = Spectrum(*(part[0, 0] for part in two.spectrum))
+        same = np.eye(codes.shape[-1])
         shares, channels = (
             _in_basis(far, far.spectrum, *basis) - _in_basis(near, near.spectrum, *basis)
             for basis in (common[1:], (same, same))
@@ -253,7 +253,8 @@ def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes:
         seen = np.abs(adjoint(common.filters) @ near.spectrum.patterns) ** 2
         powers = (seen @ near.spectrum.eigenvalues[..., None])[..., 0]
     for row in range(len(codes)):
-        to_own, to_other = _rows(near, row), _rows(far, row)
+        to_own = _rows(near, row)
+        to_other = _rows(far, row)
         yield Explanation(
             label=model.prototype_labels_.tolist()[own],
             other_label=model.prototype_labels_.tolist()[other],

@@ -76,7 +76,8 @@ class Limits:
         typical = _medians(classes, Seen(ratio, ratio, labels, weights))
         beyond = ratio / typical[at(labels)]
         far = quantile(beyond, ORDINARY, weights)
-        limits, other = far * typical * _medians(classes, final), quantile(ratio, ORDINARY, weights)
+        limits = far * typical * _medians(classes, final)
+        other = quantile(ratio, ORDINARY, weights)
         return cls(classes, limits, other * quantile(final.sqdist, 0.5, final.weights)), beyond / far
 
     def relative(self, sqdist: Array, labels: Array) -> Array:

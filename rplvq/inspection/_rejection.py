@@ -186,10 +186,6 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         **params
             Metadata for the estimator; arrays with one entry per sample are split into folds, too.
 
-        Returns
-        -------
-        self : RejectOption
-
         Raises
         ------
         ValueError
@@ -206,24 +202,31 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes, targets = check_labels(y, samples.shape[0])
         hard = hard_targets(targets)
         reject_label = _reject_label(self.reject_label, classes)
-        weights, groups = check_weights(params.get("sample_weight"), len(hard)), params.get("groups")
-        weights, groups = np.ones(len(hard)) if weights is None else weights, number_groups(groups, len(hard))
+        weights = check_weights(params.get("sample_weight"), len(hard))
+        groups = params.get("groups")
+        weights = np.ones(len(hard)) if weights is None else weights
+        groups = number_groups(groups, len(hard))
         sizes = np.bincount(hard[weights > 0], minlength=len(classes))
         if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
             raise ValueError(
                 f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
                 "lower cv, give threshold instead of coverage, or drop the class"
             )
-        labels, routed = classes[targets] if targets.ndim == 1 else targets, self._routed("fit", params)
+        labels = classes[targets] if targets.ndim == 1 else targets
+        routed = self._routed("fit", params)
         with interrupts_raised():
             # Before the folds, so that errors name the index of an invalid sample among all.
             estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
-            criterion, limits, threshold = self._resolve_criterion(estimator), None, self.threshold
+            criterion = self._resolve_criterion(estimator)
+            limits = None
+            threshold = self.threshold
             if threshold is None or criterion in FAR:
                 limits, found = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
                 threshold = found if threshold is None else threshold
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
-        self.classes_, self.criterion_, self.limits_ = estimator.classes_, criterion, limits
+        self.classes_ = estimator.classes_
+        self.criterion_ = criterion
+        self.limits_ = limits
         return self
 
     @available_if(  # type: ignore[untyped-decorator]
@@ -232,25 +235,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
 
-        A class that comes late has the limit of all other classes together.
-
-        Parameters
-        ----------
-        X, y : array-like
-            Samples and labels, as the estimator takes them.
-        **params
-            Metadata for the estimator.
-
-        Returns
-        -------
-        self : RejectOption
-
-        Raises
-        ------
-        NotFittedError
-            Before fit.
-        ValueError
-            If a label is the reject label, or as the estimator does.
+        ``X``, ``y`` and ``params`` are those of the estimator. A class that comes late has the limit of all other
+        classes together. NotFittedError is raised before fit, and ValueError if a label is the reject label, or as the
+        estimator does.
         """
         check_is_fitted(self)
         if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():
@@ -260,29 +247,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def certainty(self, X: Any, **params: Any) -> Array:
-        """Compute the certainty of the predictions.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            A larger value means more certain.
-        """
+        """Compute the certainty (N,) of the predictions; a larger value means more certain."""
         return self._judged(X, params)[0]
 
     def score_samples(self, X: Any, **params: Any) -> Array:
-        """Compute minus the squared distance to the nearest prototype, in units of the limit of the prototype's class.
+        """Compute minus the squared distance (N,) to the nearest prototype, in units of the limit of its class.
 
         Of samples like the training samples, 95 % have a value above -1. Anomalies have the smallest values, as in
-        scikit-learn's detectors of outliers.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-
-        Raises
-        ------
-        ValueError
-            If fit learned no limits, because the criterion needs none.
+        scikit-learn's detectors of outliers. ValueError is raised if the criterion needs no limits.
         """
         check_is_fitted(self)
         if self.limits_ is None:
@@ -291,25 +263,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return -self.limits_.relative(seen.sqdist, seen.labels)
 
     def reasons(self, X: Any, **params: Any) -> Array:
-        """Say why samples are rejected.
-
-        Returns
-        -------
-        ndarray of str of shape (N,)
-            "between classes" or "far from all", and an empty text for samples that get a label.
-        """
+        """Say why samples are rejected (N,): "between classes", "far from all", or "" for those with a label."""
         certainty, is_far = self._judged(X, params)
         found = np.where(is_far, "far from all", "between classes")
         found[~(certainty < self.threshold_)] = ""
         return found
 
     def predict(self, X: Any, **params: Any) -> Array:
-        """Predict labels, and the reject label where the certainty is below the threshold.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-        """
+        """Predict labels (N,), and the reject label where the certainty is below the threshold."""
         certainty = self.certainty(X, **params)
         labels = np.asarray(self.estimator_.predict(X, **self._routed("predict", params)["predict"]))
         rejected = np.asarray([self.reject_label_])
@@ -318,33 +279,16 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return result
 
     def predict_proba(self, X: Any, **params: Any) -> Array:
-        """Compute the class probabilities of the estimator, for rejected samples as well.
-
-        Returns
-        -------
-        ndarray of shape (N, C)
-        """
+        """Compute the class probabilities (N, C) of the estimator, for rejected samples as well."""
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict_proba(X, **self._routed("predict_proba", params)["predict_proba"]))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> float:
-        """Return the accuracy, on labels ``y`` as in :meth:`fit`; a rejected sample is an error.
-
-        Parameters
-        ----------
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples.
-        """
+        """Return the weighted accuracy on labels ``y`` as in :meth:`fit`; a rejected sample is an error."""
         return accuracy(self.predict(X, **params), y, self.classes_, sample_weight)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted option to one model file.
-
-        Parameters
-        ----------
-        path : path-like
-            As for :func:`rplvq.save_model`, also the errors.
-        """
+        """Write the fitted option to a file ``path``; the errors are those of :func:`rplvq.save_model`."""
         save_model(self, path)
 
     @classmethod

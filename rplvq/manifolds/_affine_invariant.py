@@ -25,7 +25,7 @@ FEW_PAIRS = 30
 """Smallest number of pairs for which compiled rotations are used; it is larger for small and for large matrices."""
 SMALLEST_IN_LANES = 3
 """Smallest size n for which distances are computed in lanes; for 2 x 2 matrices this pays for hundreds of them only."""
-FEW = 3
+FEWEST_BOUNDED = 3
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 FEW_DISTANCES = 256
 """With fewer pairs of a sample and a prototype than this, preparing the bounds takes longer than all distances."""
@@ -135,7 +135,8 @@ def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
     """Return the indices, rows and columns, of the pairs whose spectra (B, K, n) the rounding of ``G X G^H`` spoils."""
     # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. Real covariances are rarely so ill-conditioned.
     with np.errstate(over="ignore"):
-        squares, norms = _squares(factors), np.sqrt(_squares(samples))
+        squares = _squares(factors)
+        norms = np.sqrt(_squares(samples))
         if (low := norms < SMALLEST).any():
             norms[low] = np.trace(samples[low], axis1=1, axis2=2).real
         return np.nonzero(np.log(squares / ILL_CONDITIONED * norms[:, None]) > logs[..., 0])
@@ -249,17 +250,10 @@ class AffineInvariant:
         Definite Matrices, Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides. The
         index, or its group, is therefore that of ``sqdist(prototypes, samples).argmin(axis=1)``. If ``groups`` (K,) are
         given, such as the class of each prototype, the search ends as soon as the group is known.
-
-        Examples
-        --------
-        >>> from rplvq import AffineInvariant
-        >>> manifold = AffineInvariant()
-        >>> prototypes = manifold.encode([np.eye(2), np.diag([9.0, 1.0]), np.diag([1.0, 9.0])])
-        >>> manifold.nearest(prototypes, manifold.encode([np.diag([2.0, 8.0]), np.diag([2.0, 1.0])]))
-        array([2, 0])
         """
         factors = inverse_factors(prototypes)
-        few, names = len(factors) < FEW, ("batch_eigenvalues", "batch_inverses")
+        few = len(factors) < FEWEST_BOUNDED
+        names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
@@ -302,7 +296,8 @@ class AffineInvariant:
 
     def rotations(self, factors: Array, samples: Array) -> LaneKernels | None:
         """Return compiled kernels if they decompose all pairs of factors and samples, both (..., n, n), faster."""
-        count, n = len(factors) * len(samples), samples.shape[-1]
+        count = len(factors) * len(samples)
+        n = samples.shape[-1]
         if self.compiled is False or count < max(FEW_PAIRS, 2 * n, 10 * FEW_PAIRS // n):
             return None
         return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
@@ -351,5 +346,6 @@ class AffineInvariant:
         patterns those of ``G^-1 U``, both of shape (B, K, n, n).
         """
         _, logs, eigenvectors, factors = self.connect(prototypes, samples)
-        filters, patterns = adjoint(factors) @ eigenvectors, np.linalg.inv(factors) @ eigenvectors
+        filters = adjoint(factors) @ eigenvectors
+        patterns = np.linalg.inv(factors) @ eigenvectors
         return Components(logs**2, Spectrum(np.exp(logs), filters, patterns))

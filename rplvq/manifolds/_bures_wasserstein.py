@@ -9,7 +9,7 @@ from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
-NEAR = 1e-3
+NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
 LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
@@ -18,8 +18,8 @@ LOWEST_SHARE = 1e-10
 class BuresWassersteinGeodesics(NamedTuple):
     """The square roots of the prototypes, and those of the samples turned towards them.
 
-    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, the unitary U for which ``L_b U`` is closest to ``R_k`` is the
-    polar factor of ``L_b^H R_k``; then ``|L_b U - R_k|_F`` is the distance.
+    With ``W_k = R_k R_k^H`` and ``X_b = L_b L_b^H``, ``turned`` is ``L_b U`` for the unitary U that brings it closest
+    to ``R_k``, the polar factor of ``L_b^H R_k``. Their distance is that of the matrices.
     """
 
     sqdist: Array  # (B, K)
@@ -44,7 +44,7 @@ def by_traces(roots: Array, samples: Array) -> Array:
     singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     size = squares(samples)[:, None] + squares(roots)
     sqdist = size - 2.0 * singular.sum(axis=-1)
-    b, k = np.nonzero(sqdist < NEAR * size)
+    b, k = np.nonzero(sqdist < NEAR_SHARE * size)
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
 
@@ -118,7 +118,8 @@ class BuresWasserstein:
     @has_kernel("bures_wasserstein")
     def move(self, geodesics: BuresWassersteinGeodesics, weights: Array) -> Array:
         """Move roots (K, n, n) along the weighted differences, shortened where they would leave the cone."""
-        roots, steps = geodesics.roots, self.pull(geodesics, weights)
+        roots = geodesics.roots
+        steps = self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
         repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
         if repelled.any():

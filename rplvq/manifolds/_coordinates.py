@@ -34,7 +34,8 @@ def coordinates(codes: Array, m: int) -> Array:
 def from_coordinates(vectors: Array, n: int) -> Array:
     """Return the Hermitian matrices (N, n, n) whose real coordinates are vectors (N, m), as `coordinates` has them."""
     rows, columns = np.triu_indices(n, 1)
-    places, n_above = np.arange(n), len(rows)
+    places = np.arange(n)
+    n_above = len(rows)
     is_complex = vectors.shape[1] > n + n_above
     result = np.zeros((len(vectors), n, n), dtype=complex if is_complex else float)
     result[:, places, places] = vectors[:, :n]

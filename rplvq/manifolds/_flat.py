@@ -28,7 +28,7 @@ from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
-FEW = 50_000
+FEW_DIFFERENCES = 50_000
 """Up to this many differences between entries of samples and of prototypes, a matrix product is not faster."""
 
 
@@ -53,7 +53,8 @@ def flat_sqdist(prototypes: Array, samples: Array) -> Array:
     does not depend on the others.
     """
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
-        prototypes, samples = prototypes.astype(complex), samples.astype(complex)
+        prototypes = prototypes.astype(complex)
+        samples = samples.astype(complex)
     return np.asarray(cdist(as_vectors(samples), as_vectors(prototypes), "sqeuclidean"))
 
 
@@ -62,13 +63,15 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
 
     ``groups`` are not used, because they would not make this search faster.
     """
-    if len(prototypes) * samples.size <= FEW:
+    if len(prototypes) * samples.size <= FEW_DIFFERENCES:
         return np.asarray(flat_sqdist(prototypes, samples).argmin(axis=1))
     # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near
     # within rounding, the distances of that sample are recomputed as |x - w|^2.
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
-        prototypes, samples = prototypes.astype(complex), samples.astype(complex)
-    ends, starts = as_vectors(samples), as_vectors(prototypes)
+        prototypes = prototypes.astype(complex)
+        samples = samples.astype(complex)
+    ends = as_vectors(samples)
+    starts = as_vectors(prototypes)
     if len(starts) == 1:
         return np.zeros(len(ends), dtype=np.intp)
     own = np.vecdot(starts, starts)
@@ -97,7 +100,8 @@ def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
 @has_kernel("flat")
 def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
     """Return the moved prototypes ``w_k + sum_b weights[b, k] (x_b - w_k)``, shape (K, ...)."""
-    prototypes, samples = geodesics.prototypes, geodesics.samples
+    prototypes = geodesics.prototypes
+    samples = geodesics.samples
     if len(samples) == 1:
         factors = weights.reshape(-1, *[1] * (prototypes.ndim - 1))
         return np.asarray(prototypes + factors * (samples - prototypes))
@@ -108,7 +112,8 @@ def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
 
 def flat_pull(geodesics: FlatGeodesics, weights: Array) -> Array:
     """Return the weighted differences ``sum_b weights[b, k] (x_b - w_k)``, shape (K, ...), which add over batches."""
-    prototypes, samples = geodesics.prototypes, geodesics.samples
+    prototypes = geodesics.prototypes
+    samples = geodesics.samples
     totals = weights.sum(axis=0).reshape(-1, *[1] * (prototypes.ndim - 1))
     return np.asarray(np.tensordot(weights, samples, axes=(0, 0)) - totals * prototypes)
 

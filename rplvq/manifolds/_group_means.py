@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import matrix_size, parts_of_batch, single_blas_thread, subset
+from rplvq.capabilities import Grouped, provides
 from rplvq.manifolds import _means as single
 from rplvq.protocols import Array, Manifold
 
@@ -24,7 +25,8 @@ def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], 
 
     ``groups`` are the indices of the samples of each group, and not empty. Their ``weights`` (N,) are positive.
     """
-    rows, counts = np.concatenate(groups), np.array([len(own) for own in groups])
+    rows = np.concatenate(groups)
+    counts = np.array([len(own) for own in groups])
     found: list[Array | None] = [None] * len(groups)
     if _fits(manifold, codes, len(rows)):
         own = codes[rows]
@@ -43,14 +45,16 @@ def means_of_folds(
     The samples (N, ...) have the class indices ``classes`` (N,) and the class means ``means`` (C, ...). Their weights
     in each fold are ``trains`` (F, N), 0 for a sample that is not in it.
     """
-    labels, order = np.arange(len(means)), np.argsort(classes, kind="stable")
+    labels = np.arange(len(means))
+    order = np.argsort(classes, kind="stable")
     folds, places = np.nonzero(trains[:, order])
     rows = order[places]
     counts = np.bincount(folds * len(means) + classes[rows], minlength=len(trains) * len(means))
     found: list[Array | None] = [None] * len(counts)
     if _fits(manifold, codes, len(rows)) and counts.all():
         with single_blas_thread(matrix_size(codes)):  # all folds share the decompositions at the class means
-            both, owners = np.concatenate([codes, means]), np.concatenate([classes, labels])
+            both = np.concatenate([codes, means])
+            owners = np.concatenate([classes, labels])
             sqdist, logs = manifold.logarithms(means, both, owners)  # type: ignore[attr-defined]
         start = np.concatenate([means] * len(trains))
         again = np.concatenate([rows, np.tile(len(codes) + labels, len(trains))])
@@ -68,7 +72,7 @@ def means_of_folds(
 
 def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
-    if not hasattr(manifold, "logarithms") or len(parts_of_batch(codes, count, 1)) > 1:
+    if not provides(manifold, Grouped) or len(parts_of_batch(codes, count, 1)) > 1:
         return False
     # The logarithms of a base class do not fit a subclass that overrides what they replace.
     replaced = {"connect", "move", "sqdist", "logarithms"}
@@ -86,13 +90,18 @@ def _together(
     (M,). ``seen`` may be what is known of samples and guesses (M + G) at the guesses. The means are then only as
     accurate as those of :func:`means_of_parts`.
     """
-    firsts, n_samples, is_part = np.cumsum(counts) - counts, len(codes), seen is not None
+    firsts = np.cumsum(counts) - counts
+    n_samples = len(codes)
+    is_part = seen is not None
     shares = weights / np.repeat(np.add.reduceat(weights, firsts), counts)
     column = (-1, *[1] * (codes.ndim - 1))
-    groups, both = np.arange(len(counts)), [codes, start]
+    groups = np.arange(len(counts))
+    both = [codes, start]
     owners = np.concatenate([np.repeat(groups, counts), groups])
     means: list[Array | None] = [None] * len(groups)
-    point, running, step = start, counts > 0, np.ones(len(counts))
+    point = start
+    running = counts > 0
+    step = np.ones(len(counts))
     first = last = negligible = np.zeros(len(counts))
     with single_blas_thread(matrix_size(codes)), np.errstate(all="ignore"):
         for n_pass in range(MOST_PASSES):
@@ -100,25 +109,30 @@ def _together(
             sqdist, logs = seen or manifold.logarithms(point, np.concatenate(both), owners)
             values = np.add.reduceat(shares * sqdist[:n_samples], firsts)
             ahead = np.add.reduceat(shares.reshape(column) * logs[:n_samples], firsts)
-            squares, back = _inner(ahead, ahead), logs[n_samples:]
+            squares = _inner(ahead, ahead)
+            back = logs[n_samples:]
             if n_pass == 0:
-                first, negligible = squares, np.maximum(single.NEGLIGIBLE * values, 1e4 * sqdist[n_samples:])
+                first = squares
+                negligible = np.maximum(single.NEGLIGIBLE * values, 1e4 * sqdist[n_samples:])
             else:
-                running &= (values <= last * (1 + single.ROUNDING)) | (squares < single.NEAR**2 * values)
+                running &= (values <= last * (1 + single.ROUNDING)) | (squares < single.SMALL_GRADIENT**2 * values)
                 ahead[~running] = 0
                 step = single.step_of(1 / step + _inner(back, ahead) / _inner(back, back))
             enough = TOLERANCE**2 * values
             if is_part:
                 enough = np.maximum(enough, (single.NEARLY_FLAT if n_pass == 1 else 0.01) ** 2 * first)
             done = running & ((squares <= enough) | (values <= negligible))
-            now, point = np.asarray(point), manifold.exp(point, step.reshape(column) * ahead)
+            now = np.asarray(point)
+            point = manifold.exp(point, step.reshape(column) * ahead)
             if done.any():
                 found = np.asarray(point) if is_part else now
                 means = [found[k] if done[k] else mean for k, mean in enumerate(means)]
             running = running & ~done
             if not running.any():
                 break
-            both, last, seen = [codes, now], values, None
+            both = [codes, now]
+            last = values
+            seen = None
     return means
 
 

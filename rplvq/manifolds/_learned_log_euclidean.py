@@ -20,16 +20,13 @@ LONGEST = 0.5
 
 @library_part
 class MetricPrototypes:
-    """Prototypes together with their learned metric.
-
-    ``codes`` (K, n, n) are matrix logarithms, which must not be written to. ``omega`` (r, m) gives the metric
-    ``Q = omega^T omega`` on the m real coordinates of a logarithm.
-    """
+    """Logarithms ``codes`` (K, n, n), and ``omega`` (r, m) of the metric ``Q = omega^T omega`` on their coordinates."""
 
     __slots__ = ("codes", "omega")
 
     def __init__(self, codes: Array, omega: Array) -> None:
-        self.codes, self.omega = codes, omega
+        self.codes = codes
+        self.omega = omega
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -69,8 +66,10 @@ def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weight
     """Return omega (r, m) after a gradient step, given weights (B, K), samples (B, m) and prototypes (K, m)."""
     # sum_bk w_bk (x_b - p_k)(x_b - p_k)^T, multiplied out around a point amid the prototypes.
     center = prototypes.mean(axis=0)
-    samples, prototypes = samples - center, prototypes - center
-    mixed, images = weights.T @ samples, omega @ prototypes.T
+    samples = samples - center
+    prototypes = prototypes - center
+    mixed = weights.T @ samples
+    images = omega @ prototypes.T
     pull: Array = (omega @ samples.T * weights.sum(axis=1)) @ samples
     pull += (images * weights.sum(axis=0) - omega @ mixed.T) @ prototypes - images @ mixed
     reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))

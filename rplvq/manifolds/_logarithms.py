@@ -13,7 +13,7 @@ from rplvq.protocols import Array
 
 MANY = 500
 """Smallest number of matrices for which compiled code is used. Loading it takes longer than LAPACK takes for fewer."""
-LARGEST = {1: 32, 2: 24}
+LARGEST_ROTATED = {1: 32, 2: 24}
 """Largest size n of real and of complex matrices for which rotations are faster than LAPACK."""
 UNROTATED = {"batch_eigenvalues": 96, "batch_inverses": 96}
 """The same limit for kernels without rotations; they were not measured beyond it."""
@@ -37,7 +37,8 @@ def logarithms(matrices: Array, precision: float) -> Array:
     ``precision`` is the relative rounding of the input, from :func:`rplvq.arrays.precision_of`. Raise PointError at the
     first matrix that is not positive definite.
     """
-    n, found = matrices.shape[-1], None
+    n = matrices.shape[-1]
+    found = None
     # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
     smallest = 2 * rank_tolerance(n, precision)
     if n == 2:
@@ -63,8 +64,9 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     Otherwise return None. If the kernel would have to be compiled first, :func:`rplvq.lanes.pays` decides, unless
     ``at_once`` is True.
     """
-    n, n_parts = matrices.shape[-1], 2 if np.iscomplexobj(matrices) else 1
-    if not 1 < n <= UNROTATED.get(name, LARGEST[n_parts]) or (kernels := lane_kernels()) is None:
+    n = matrices.shape[-1]
+    n_parts = 2 if np.iscomplexobj(matrices) else 1
+    if not 1 < n <= UNROTATED.get(name, LARGEST_ROTATED[n_parts]) or (kernels := lane_kernels()) is None:
         return None
     return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
 
@@ -77,11 +79,15 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
     # With the mean m of the eigenvalues m (1 + x) and m (1 - x), log A = a I + b (A / m - I), where a is the mean of
     # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2, which
     # has the digits that 1 - x would lose: atanh(x) = log1p(2 x (1 + x) / (1 - x^2)) / 2.
-    upper, lower, side = matrices[:, 0, 0].real, matrices[:, 1, 1].real, matrices[:, 1, 0]
+    upper = matrices[:, 0, 0].real
+    lower = matrices[:, 1, 1].real
+    side = matrices[:, 1, 0]
     mean = 0.5 * (upper + lower)
     if not mean.min() > 0:
         return None
-    upper, lower, side = upper / mean, lower / mean, side / mean
+    upper = upper / mean
+    lower = lower / mean
+    side = side / mean
     square = (side * side.conj()).real
     product = upper * lower - square
     if not product.min() > 4 * smallest:  # the ratio of the eigenvalues is 1 - x^2 over (1 + x)^2
@@ -106,16 +112,20 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
     Return None if an eigenvalue is not clearly larger than ``smallest`` times the largest one of its matrix. The result
     for a matrix does not depend on the other matrices.
     """
-    n, result = matrices.shape[-1], np.empty_like(matrices)
+    n = matrices.shape[-1]
+    result = np.empty_like(matrices)
     part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
     # The kernel wants contiguous columns; real matrices are symmetric, so that their rows will do.
-    by_columns, by_rows = matrices.swapaxes(1, 2), result.swapaxes(1, 2)
+    by_columns = matrices.swapaxes(1, 2)
+    by_rows = result.swapaxes(1, 2)
     if not np.iscomplexobj(matrices):
-        by_columns, by_rows = matrices, result
+        by_columns = matrices
+        by_rows = result
     for start in range(0, len(matrices), part):
         rows = slice(start, start + part)
         lanes = into_lanes(by_columns[rows], WIDTH)
-        squares, spare = aligned(len(lanes[0]) // n), tuple(aligned(n * n * WIDTH) for _ in lanes)
+        squares = aligned(len(lanes[0]) // n)
+        spare = tuple(aligned(n * n * WIDTH) for _ in lanes)
         blocks = len(squares) // (n * WIDTH)
         kernels.batch_logs(lanes, squares, 0, blocks, n, aligned(6 * n * WIDTH), spare, (0.0,) * WIDTH)
         spectra = squares.reshape(-1, n, WIDTH)
@@ -152,7 +162,8 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
     for start in range(0, count, part):
         rows = slice(start, start + part)
         lanes = into_lanes(matrices[rows].swapaxes(1, 2), WIDTH)
-        values, work = aligned(len(lanes[0]) // n), tuple(aligned(2 * n * WIDTH) for _ in lanes)
+        values = aligned(len(lanes[0]) // n)
+        work = tuple(aligned(2 * n * WIDTH) for _ in lanes)
         kernels.batch_eigenvalues(lanes, values, 0, len(values) // (n * WIDTH), n, work, (0.0,) * WIDTH)
         result[rows] = by_matrix(values, n, count - start)
     if not np.isfinite(result).all():
@@ -183,7 +194,8 @@ def whitened_spectra(kernels: LaneKernels, factors: Array, samples: Array) -> tu
 
 def rotated(kernels: LaneKernels, matrices: Array) -> tuple[Array, Parts]:
     """Make the columns of matrices (P, n, n) orthogonal; return squared norms (P, n), and the columns in lanes."""
-    n, lanes = matrices.shape[-1], into_lanes(matrices.swapaxes(1, 2), WIDTH)
+    n = matrices.shape[-1]
+    lanes = into_lanes(matrices.swapaxes(1, 2), WIDTH)
     squares = aligned(len(lanes[0]) // n)
     kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
     return by_matrix(squares, n, len(matrices)), lanes

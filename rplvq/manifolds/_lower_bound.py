@@ -12,13 +12,13 @@ is the identity the bound is tight. Three inverses per sample and one matrix pro
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
-from rplvq.capabilities import Lengths, LowerBounded
+from rplvq.capabilities import Lengths, LowerBounded, provides
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._flat import as_vectors
 from rplvq.manifolds._logarithms import summed_inverses
@@ -33,13 +33,9 @@ FEW_OPEN = 256
 CACHE_BYTES = 1 << 20
 """Bytes of samples of which the inverses are computed at once, so that they fit into the cache of a processor."""
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(3)  # on [-1, 1]
-SHIFTS, FACTORS = (1 - NODES) / (1 + NODES), 2 * WEIGHTS / (1 + NODES) ** 2
+SHIFTS = (1 - NODES) / (1 + NODES)
+FACTORS = 2 * WEIGHTS / (1 + NODES) ** 2
 SENSITIVITY = float(np.sum(FACTORS * (1 / SHIFTS + 1 / SHIFTS**2)))
-
-
-def is_lower_bounded(manifold: Any) -> TypeGuard[LowerBounded]:
-    """Whether a manifold has lower bounds of its distances."""
-    return hasattr(manifold, "bounds")
 
 
 class Frame(NamedTuple):
@@ -72,9 +68,8 @@ def common_frame(factors: Array) -> Frame:
 def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = None) -> Array:
     """Return lower bounds (B, K) of the distances, not squared, of positive definite matrices (B, n, n).
 
-    With compiled ``kernels`` they are several times faster, and equal up to rounding.
-
-    The rounding of the bound itself is subtracted; where this rounding is unknown the bound is minus infinity.
+    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
+    they are several times faster, and equal up to rounding.
     """
     bounds = np.empty((len(samples), len(frame.images)))
     block = max(16, CACHE_BYTES // samples[0].nbytes)
@@ -98,7 +93,8 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
             images -= factor * positive_inverse(seen + shift * np.eye(n))
     vectors = as_vectors(images)
     squares = vectors @ (-2.0 * frame.images.T)
-    norms, own = np.vecdot(vectors, vectors)[:, None], np.vecdot(frame.images, frame.images)
+    norms = np.vecdot(vectors, vectors)[:, None]
+    own = np.vecdot(frame.images, frame.images)
     squares += (1 - rounding(n * n)) * (norms + own)
     bounds = np.sqrt(np.maximum(squares, 0.0)) - (2 * SENSITIVITY * error + frame.error)[:, None]
     bounds[lost] = -np.inf
@@ -110,11 +106,9 @@ def nearest_by_bound(
 ) -> tuple[Array, Array]:
     """Find the nearest of K prototypes, or another prototype of its group, for samples (B, n, n).
 
-    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``factors`` (K, n, n) are the inverse
-    factors, and ``spectra`` returns the ascending log-eigenvalues (M, n) of M pairs of a factor and a sample.
-
-    Return the index (B,) of the winner, and whether (B,) a prototype of another group
-    may be as near up to rounding.
+    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``spectra`` returns the ascending
+    log-eigenvalues (M, n) of M pairs of an inverse factor and a sample. Return the index (B,) of the winner, and
+    whether (B,) a prototype of another group may be as near up to rounding.
     """
     candidate = bounds.argmin(axis=1)
     logs = spectra(factors[candidate], samples)
@@ -168,10 +162,13 @@ def nearest_of_sum(
     :func:`nearest_by_bound`.
     """
     shape = len(ends[0][2]), len(ends[0][1])
-    known, lower, slack, bounded = np.zeros(shape), np.zeros(shape), np.zeros(shape[0]), []
+    known = np.zeros(shape)
+    lower = np.zeros(shape)
+    slack = np.zeros(shape[0])
+    bounded = []
     columns = np.broadcast_to(weighted, (shape[1], len(ends))).T
     for r, (manifold, prototypes, samples) in zip(columns, ends, strict=True):
-        if is_lower_bounded(manifold):
+        if provides(manifold, LowerBounded):
             found = manifold.bounds(prototypes, samples)
             lower += r * np.square(np.maximum(found.lower, 0.0))
             slack += r.max() * np.square(found.slack)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, single_blas_thread, subset
+from rplvq.capabilities import Additive, provides
 from rplvq.protocols import Array, Manifold, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
@@ -25,7 +26,7 @@ LONGEST = 10.0
 """Longest step, in mean logarithms; steps above 1 are useful where the curvature is positive, as on a sphere."""
 MEMORY = 5
 """Near the mean, a step is accepted if its cost is at most the largest of this many last costs."""
-NEAR = 0.1
+SMALL_GRADIENT = 0.1
 """With a gradient below this, a step that raises the cost cannot reach another local minimum."""
 
 NEARLY_FLAT = 0.3
@@ -37,14 +38,9 @@ class Mean(NamedTuple):
 
     Parameters
     ----------
-    code : ndarray of shape (...)
-        The mean in the manifold's coordinates.
-    n_iter : int
-        Number of passes over the data.
-    gradient : float
-        Length of the last mean logarithm, relative to the root mean squared distance.
-    converged : bool
-        Whether ``gradient`` fell below the tolerance, or to the rounding of the data.
+        code : ndarray of shape (...) The mean in the manifold's coordinates. n_iter : int Number of passes over the
+        data. gradient, converged : float and bool Length of the last mean logarithm, relative to the root mean squared
+        distance, and whether it fell below the tolerance, or to the rounding of the data.
     """
 
     code: Array
@@ -113,24 +109,12 @@ def riemannian_mean(
 
 
 def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: Iterable[Array]) -> Iterator[Array]:
-    """Yield the Riemannian means (...) of parts of samples whose mean is known, such as all but one fold of them.
+    """Yield the Riemannian means (...) of parts of samples (N, ...) whose ``mean`` is known, such as all but one fold.
 
-    Parameters
-    ----------
-    manifold : Manifold
-        The geometry.
-    codes : ndarray of shape (N, ...)
-        Encoded points.
-    mean : ndarray of shape (...)
-        Their mean.
-    parts : iterable of ndarray of shape (N,)
-        Weights of the samples in each part, 0 for a sample that is not in it.
-
-    Notes
-    -----
-    The first step of each search is known from one decomposition at ``mean``, which all parts share. Where the space is
-    nearly flat at the scale of the data, a second step suffices. Elsewhere the search goes on. The results are within
-    about 1 % of the distance between the two means.
+    ``parts`` are the weights (N,) of the samples in each part, 0 for a sample that is not in it. The first step of each
+    search is known from one decomposition at ``mean``, which all parts share. Where the space is nearly flat at the
+    scale of the data, a second step suffices. Elsewhere the search goes on. The results are within about 1 % of the
+    distance between the two means.
     """
     with single_blas_thread(matrix_size(codes)):
         start = np.asarray(mean)[None]
@@ -160,7 +144,8 @@ def passes_over(
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
     if not kept.all():
-        codes, shares = subset(codes, np.flatnonzero(kept)), shares[kept]
+        codes = subset(codes, np.flatnonzero(kept))
+        shares = shares[kept]
     shares = shares / shares.sum()
     parts = parts_of(codes)
     in_parts = len(parts) > 1 and is_additive(manifold)
@@ -177,12 +162,12 @@ def passes_over(
 
 def is_additive(manifold: Manifold[Any]) -> bool:
     """Whether the manifold has ``pull`` and ``exp``, so that tangents of several parts of the data add up."""
-    return hasattr(manifold, "pull") and hasattr(manifold, "exp")
+    return provides(manifold, Additive)
 
 
 def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
     """Whether prototypes store more than codes, such as a learned metric."""
-    return hasattr(prototypes, "with_codes")
+    return provides(prototypes, StatefulPrototypes)
 
 
 def _bare(prototype: Prototypes) -> Prototypes:
@@ -192,7 +177,8 @@ def _bare(prototype: Prototypes) -> Prototypes:
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
     """Pass over the data part by part; only the distances (N,) and the sum of the logarithms are kept."""
-    sqdist, total = np.empty(len(codes)), np.zeros(1)
+    sqdist = np.empty(len(codes))
+    total = np.zeros(1)
     for rows in parts:
         geodesics = manifold.connect(prototype, codes[rows])
         sqdist[rows] = geodesics.sqdist[:, 0]
@@ -223,7 +209,10 @@ def descend(
     """
     point = best = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
-    recent, step, stalled, n_iter = [point.value], 1.0, 0, 1
+    recent = [point.value]
+    step = 1.0
+    stalled = 0
+    n_iter = 1
     while best.gradient > tol and stalled < MAX_STALLED and n_iter < max_iter:
         n_iter += 1
         reached = _measure(manifold, look(point.follow(step)), negligible)
@@ -232,7 +221,7 @@ def descend(
         if reached.value <= max(recent[-MEMORY:]) * (1 + ROUNDING):
             step = _curved_step(manifold, point, reached, step)
             point = reached
-            recent = [*recent, point.value] if point.gradient < NEAR else [point.value]
+            recent = [*recent, point.value] if point.gradient < SMALL_GRADIENT else [point.value]
         else:
             step = 0.5 * step
     if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
@@ -267,7 +256,8 @@ class _Point(NamedTuple):
 def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
-    code, ahead = np.asarray(prototype), np.asarray(follow(1.0))
+    code = np.asarray(prototype)
+    ahead = np.asarray(follow(1.0))
     noise, square = _between(manifold, prototype, code, ahead)
     # If all points agree up to rounding, their mean logarithm is only noise, so its length is reported as 0.
     length = 0.0 if value <= max(negligible, 1e4 * noise) else float(np.sqrt(square))

@@ -41,7 +41,8 @@ class ProductPrototypes:
     __slots__ = ("parts", "shapes")
 
     def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes) -> None:
-        self.parts, self.shapes = parts, shapes
+        self.parts = parts
+        self.shapes = shapes
 
     def __len__(self) -> int:
         return len(self.parts[0])
@@ -61,7 +62,9 @@ class RelevancePrototypes:
     __slots__ = ("parts", "shapes", "weighted")
 
     def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, weighted: Array) -> None:
-        self.parts, self.shapes, self.weighted = parts, shapes, weighted
+        self.parts = parts
+        self.shapes = shapes
+        self.weighted = weighted
 
     def __len__(self) -> int:
         return len(self.parts[0])

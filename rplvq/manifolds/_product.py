@@ -11,16 +11,16 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from rplvq.arrays import LazyRows, reads_parts, row_slices, unmasked
-from rplvq.capabilities import Components
+from rplvq.capabilities import Bounded, Components, LowerBounded, Referenced, Scaled, Supervised, provides
 from rplvq.exceptions import PointError
-from rplvq.manifolds._lower_bound import is_lower_bounded, nearest_of_sum
-from rplvq.manifolds._means import is_stateful
+from rplvq.manifolds._lower_bound import nearest_of_sum
+from rplvq.manifolds._means import is_additive, is_stateful
 from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
 from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, require_relevances, shortened, weighted_sum
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Prototypes
 
-FEW = 6
+FEWEST_BOUNDED = 6
 """With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
 
@@ -38,12 +38,15 @@ def _as_shapes(value: Any) -> Shapes:
 
 def _all_additive(product: Any) -> bool:
     """Whether tangents of batches add up: all factors offer ``pull`` and ``exp``, and no relevance is learned."""
-    offers = all(hasattr(factor, "pull") and hasattr(factor, "exp") for factor in product.factors)
-    return offers and product.relevances not in LEARNED
+    return all(map(is_additive, product.factors)) and product.relevances not in LEARNED
 
 
-def _any_offers(method: str) -> Callable[[Any], bool]:
-    return lambda product: any(hasattr(factor, method) for factor in product.factors)
+def _any_provides(capability: type) -> Callable[[Any], bool]:
+    return lambda product: any(provides(factor, capability) for factor in product.factors)
+
+
+def _longest(factor: Any) -> float:
+    return float(factor.max_step_length) if provides(factor, Bounded) else np.inf
 
 
 @library_part
@@ -155,12 +158,8 @@ class Product:
     def pack(self, parts: Sequence[Any]) -> Array:
         """Return X, of shape (N, F, ...) or (N, d), from the points (N, ...) of each factor.
 
-        As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list.
-
-        Raises
-        ------
-        ValueError
-            If the number of parts, their lengths or their shapes do not fit.
+        As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list. ValueError
+        is raised if the number of parts, their lengths or their shapes do not fit.
         """
         arrays = [np.asarray(unmasked(part, f"parts[{index}]")) for index, part in enumerate(parts)]
         if len(arrays) != len(self.factors):
@@ -187,7 +186,7 @@ class Product:
     @property
     def max_step_length(self) -> float:
         """The longest step: the shortest of those of the factors, infinite if none has any."""
-        return min(float(getattr(factor, "max_step_length", np.inf)) for factor in self.factors)
+        return min(map(_longest, self.factors))
 
     def encode(self, points: Any) -> Array:
         """Return the codes of points (N, F, ...) or (N, d), in the same form; errors name the factor.
@@ -215,14 +214,15 @@ class Product:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
         weighted = geodesics.weighted
         moved = tuple(
-            factor.move(part, shortened(weights, part.sqdist, getattr(factor, "max_step_length", np.inf)))
+            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
         if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:
             pulls = np.stack([np.sum(weights * part.sqdist, axis=0) for part in geodesics.parts], axis=1)  # (K, F)
             strength = np.sum(np.abs(weights) * geodesics.sqdist, axis=0)[:, None]
             if self.relevances == "learned":
-                pulls, strength = pulls.sum(axis=0), strength.sum()
+                pulls = pulls.sum(axis=0)
+                strength = strength.sum()
             weighted = log_step(weighted, pulls, geodesics.sqdist, strength, self.rate, self.penalty)
         return self._carried(moved, weighted)
 
@@ -242,9 +242,10 @@ class Product:
     @property
     def ambient(self) -> Product:
         """The product of the manifolds that check points before factors such as TangentSpace have their reference."""
-        return attrs.evolve(self, factors=[getattr(factor, "ambient", factor) for factor in self.factors])
+        factors: list[Any] = [f.ambient if provides(f, Referenced) else f for f in self.factors]
+        return attrs.evolve(self, factors=factors)
 
-    @available_if(_any_offers("referenced"))  # type: ignore[untyped-decorator]
+    @available_if(_any_provides(Referenced))  # type: ignore[untyped-decorator]
     def referenced(
         self, points: Any, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[Product, Array]:
@@ -257,10 +258,11 @@ class Product:
         else:
             parts = list(self._split(points))
         pairs = list(zip(self.factors, parts, strict=True))
-        found = [f.referenced(x, groups, weights) if hasattr(f, "referenced") else (f, x[:]) for f, x in pairs]
-        return attrs.evolve(self, factors=[f for f, _ in found]), join([codes for _, codes in found], self.shapes)
+        found = [f.referenced(x, groups, weights) if provides(f, Referenced) else (f, x[:]) for f, x in pairs]
+        factors: list[Any] = [factor for factor, _ in found]
+        return attrs.evolve(self, factors=factors), join([codes for _, codes in found], self.shapes)
 
-    @available_if(_any_offers("relearned"))  # type: ignore[untyped-decorator]
+    @available_if(_any_provides(Supervised))  # type: ignore[untyped-decorator]
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[Product, Array, Array]:
@@ -269,7 +271,7 @@ class Product:
         Codes have the shape (N, F, ...) or (N, d); groups and weights (N,) belong to ``kept``.
         """
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
-        found = [f.relearned(x, y, groups, weights) if hasattr(f, "relearned") else (f, x, y) for f, x, y in pairs]
+        found = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
         factors, inner, outer = zip(*found, strict=True)
         return attrs.evolve(self, factors=factors), join(inner, self.shapes), join(outer, self.shapes)
 
@@ -278,12 +280,12 @@ class Product:
         parts = [factor.sqdist(*pair) for factor, *pair in self._ends(prototypes, samples)]
         return Components(np.stack(parts, axis=-1) * self._weights_of(prototypes))
 
-    @available_if(_any_offers("unit"))  # type: ignore[untyped-decorator]
+    @available_if(_any_provides(Scaled))  # type: ignore[untyped-decorator]
     @reads_parts
     def unit(self, codes: Array, weights: Array | None = None) -> float:
         """Return the mean of the squared length scales of the factors, weighted by the relevances."""
         pairs = zip(self.factors, self._split(codes[:]), strict=True)
-        units = [factor.unit(part, weights) if hasattr(factor, "unit") else 1.0 for factor, part in pairs]
+        units = [factor.unit(part, weights) if provides(factor, Scaled) else 1.0 for factor, part in pairs]
         return float(np.mean(self.relevances_of() * units))
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
@@ -292,10 +294,11 @@ class Product:
         A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
         """
         count = len(prototypes)
-        if count < FEW or not any(map(is_lower_bounded, self.factors)):
+        if count < FEWEST_BOUNDED or not _any_provides(LowerBounded)(self):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
         groups = np.arange(count) if groups is None else groups
-        result, weighted = np.empty(len(samples), dtype=np.intp), self._weights_of(prototypes)
+        result = np.empty(len(samples), dtype=np.intp)
+        weighted = self._weights_of(prototypes)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 64 * count):
             part, tied = nearest_of_sum(weighted, list(self._ends(prototypes, samples[rows])), groups)
             if tied.any():

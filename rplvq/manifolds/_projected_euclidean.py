@@ -68,7 +68,8 @@ class ProjectedEuclidean(FlatMethods):
         If tau is absolute, it must also be below the mean eigenvalue of every matrix, or it would replace the data.
         """
         matrices = check_positive_definite(points)
-        size, floor = mean_eigenvalue(matrices), self.floor(matrices.shape[-1])
+        size = mean_eigenvalue(matrices)
+        floor = self.floor(matrices.shape[-1])
         if not self.relative and (index := first_bad(size <= floor)) is not None:
             raise PointError(
                 index,

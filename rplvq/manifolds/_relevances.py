@@ -9,9 +9,9 @@ from rplvq.protocols import Array
 
 LEARNED = ("learned", "local")
 """The rules by which relevances are learned: one set for all prototypes, or one for each prototype."""
-LONGEST = 0.1
+LONGEST_LOG_STEP = 0.1
 """Largest change of the logarithm of a relevance in one step."""
-LARGEST = 50.0
+LARGEST_LOG = 50.0
 """Largest absolute value of these logarithms, so that relevances stay positive without a penalty, too."""
 
 
@@ -44,20 +44,14 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     (F,), or (K, F) with sums over b alone. ``sqdist`` (B, K) are the squared distances of the product, and ``strength``
     is their sum weighted by the absolute weights, a number or (K, 1). Of (K, F), all sets are scaled to the geometric
     mean of their means, so that they share one scale.
-
-    Examples
-    --------
-    >>> one = np.ones((1, 2))
-    >>> log_step(np.array([1.0, 1.0]), np.array([0.2, -0.2]), one, 1.0, rate=1.0, penalty=0.0).round(3)
-    array([0.905, 1.105])
     """
     unit = float(sqdist.mean())
     if not unit > 0:
         return weighted
     logs = np.log(weighted)
     change = -0.5 * rate / unit * (weighted * pulls + penalty * strength * logs)
-    change *= LONGEST / np.maximum(np.abs(change).max(axis=-1, keepdims=True), LONGEST)
-    result = np.exp(np.clip(logs + change, -LARGEST, LARGEST))
+    change *= LONGEST_LOG_STEP / np.maximum(np.abs(change).max(axis=-1, keepdims=True), LONGEST_LOG_STEP)
+    result = np.exp(np.clip(logs + change, -LARGEST_LOG, LARGEST_LOG))
     if result.ndim == 2:
         means = result.mean(axis=1, keepdims=True)
         result *= np.exp(np.log(means).mean()) / means

@@ -43,33 +43,14 @@ def within_covariance(
 ) -> Shrunk:
     """Return the shrunk covariance of Hermitian matrices (N, n, n) within groups, ``(1 - s) S + s tr(S) / m I``.
 
-    S is the weighted covariance of the deviations from the means of the groups. By default each sample is classified by
-    a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the shrinkage s is the one of 15
-    values with the smallest mean negative log-posterior, for the best common scale of the scores. The samples of a
-    single group can't be classified, and s is then that of Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
+    S is the weighted covariance of the deviations from the means of the groups, in m real coordinates. By default each
+    sample is classified by a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the
+    shrinkage s is the one of 15 values with the smallest mean negative log-posterior, for the best common scale of the
+    scores. The samples of a single group can't be classified, and s is then that of Ledoit and Wolf (2004,
+    doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes in a fit; a weight w counts as w copies.
 
-    Parameters
-    ----------
-    codes : ndarray of shape (N, n, n)
-        Hermitian matrices.
-    m : int
-        Number of real coordinates: n (n + 1) / 2, or n^2 for complex matrices.
-    groups : ndarray of shape (N,), optional
-        Group of each sample, which is its class in a fit; by default all are in one.
-    weights : ndarray of shape (N,), optional
-        Weights that are not negative; by default 1. A weight w counts as w copies of a sample.
-    shrinkage : float, optional
-        The value of s, if it is known.
-
-    Returns
-    -------
-    Shrunk
-        The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
-
-    Raises
-    ------
-    ValueError
-        If all samples of each group are equal.
+    The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
+    ValueError is raised if all samples of each group are equal.
     """
     data = _Within.of(codes, m, groups, weights)
     total = float(data.weights.sum())
@@ -148,17 +129,21 @@ class _Within:
 
 def _ledoit_wolf(data: _Within) -> float:
     """Return the shrinkage of :func:`sklearn.covariance.ledoit_wolf`, which does not support weights."""
-    total, m = float(data.weights.sum()), data.means.shape[1]
+    total = float(data.weights.sum())
+    m = data.means.shape[1]
     entries = (data.scatter if data.spectrum is None else data.spectrum[0]) / total
-    square, variance = float(np.vdot(entries, entries)), data.trace / total / m
+    square = float(np.vdot(entries, entries))
+    variance = data.trace / total / m
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
-    spread, error = square - m * variance**2, (fourth - square) / total
+    spread = square - m * variance**2
+    error = (fourth - square) / total
     return 1.0 if error >= spread else float(max(error / spread, LEAST))
 
 
 def _best_for_classification(data: _Within) -> float:
     """Return the candidate with the smallest leave-one-out loss, the largest of equally good ones."""
-    totals, everything = np.bincount(data.groups, data.weights), np.arange(len(data.rows))
+    totals = np.bincount(data.groups, data.weights)
+    everything = np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
     places = places[np.linspace(0, len(places) - 1, min(len(places), MOST_LEFT_OUT)).astype(int)]
     if data.spectrum is not None:
@@ -170,8 +155,10 @@ def _best_for_classification(data: _Within) -> float:
         spectrum = eigenvalues[kept], weighted.T @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
     else:
         spectrum = np.linalg.eigh(data.scatter)
-    groups, weights = data.groups[places], data.weights[places]
-    deviations, middle = data.deviations_of(places), data.means.mean(axis=0)
+    groups = data.groups[places]
+    weights = data.weights[places]
+    deviations = data.deviations_of(places)
+    middle = data.means.mean(axis=0)
     scores = leave_one_out_scores(deviations, groups, weights, data.means - middle, totals, *spectrum)
     losses = [_calibrated_loss(found, groups, weights) for found in scores]
     return CANDIDATES[int(np.argmin(losses))]
@@ -193,18 +180,12 @@ def leave_one_out_scores(
     and Morrison 1950, doi:10.1214/aoms/1177729893). The eigenvectors of S give ``B^-1`` for every s, so that one
     decomposition is enough for all samples and candidates.
 
-    Parameters
-    ----------
-    deviations : ndarray of shape (B, m)
-        Deviations of samples from the means of their groups.
-    groups, weights : ndarray of shape (B,)
-        Group indices and weights of these samples; a group has more weight than each of its samples.
-    means, totals : ndarray of shape (G, m) and (G,)
-        Means and total weights of the groups. A common shift of the means changes nothing.
-    eigenvalues, basis : ndarray of shape (p,) and (m, p)
-        The eigenvalues of the scatter S within groups, and its eigenvectors. Those of the eigenvalue 0 may lack.
+    The samples have ``deviations`` (B, m), ``groups`` and ``weights`` (B,), the groups ``means`` (G, m) and ``totals``
+    (G,), and S has ``eigenvalues`` (p,) and a ``basis`` (m, p); those of the eigenvalue 0 may lack.
     """
-    inner, centers, own = deviations @ basis, means @ basis, (np.arange(len(deviations)), groups)
+    inner = deviations @ basis
+    centers = means @ basis
+    own = (np.arange(len(deviations)), groups)
     beyond = means - centers @ basis.T  # the parts of the means in directions without scatter
     ratio = totals[groups] / (totals[groups] - weights)
     target = eigenvalues.sum() / len(basis)
@@ -213,7 +194,8 @@ def leave_one_out_scores(
         products = (centers * inverse) @ centers.T + beyond @ beyond.T / (shrinkage * target)
         lengths = np.diag(products)
         between = lengths[:, None] - 2 * products + lengths  # (G, G), squared distances of the means
-        length, mixed = inner**2 @ inverse, inner @ (centers * inverse).T
+        length = inner**2 @ inverse
+        mixed = inner @ (centers * inverse).T
         cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
         sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
         cross[own], sqdist[own] = length * ratio, length * ratio**2
@@ -226,7 +208,8 @@ def _calibrated_loss(scores: Array, groups: Array, weights: Array) -> float:
     """Return the weighted mean of the negative log-posterior of the true group, with the best scale of the scores."""
     gains = scores - scores[np.arange(len(scores)), groups][:, None]  # over the true group
     best = gains.max(axis=1)
-    below, shares = gains - best[:, None], weights / weights.sum()
+    below = gains - best[:, None]
+    shares = weights / weights.sum()
 
     def loss(log_scale: float) -> float:
         scale = np.exp(log_scale)

@@ -60,7 +60,7 @@ def _as_reference(value: Any) -> Array | None:
 
 
 def _as_covariance(value: Any) -> Any:
-    return value if hasattr(value, "power") else _as_matrix("covariance", value)
+    return value if isinstance(value, LowRankCovariance) else _as_matrix("covariance", value)
 
 
 def _as_shrinkage(value: Any) -> float | None:
@@ -75,12 +75,12 @@ def _shown(value: Any) -> str:
     """Return the size and trace of a matrix as text, which is short and differs between fits."""
     if value is None:
         return "None"
-    trace = value.trace if hasattr(value, "power") else np.trace(value).real
+    trace = value.trace if isinstance(value, LowRankCovariance) else np.trace(value).real
     return f"<{len(value)} x {len(value)}, trace {trace:.8g}>"
 
 
 def _equal(one: Any, other: Any) -> bool:
-    if hasattr(one, "power") or hasattr(other, "power"):
+    if isinstance(one, LowRankCovariance) or isinstance(other, LowRankCovariance):
         return bool(one == other)
     return np.array_equal(one, other)
 
@@ -173,10 +173,11 @@ class TangentSpace(FlatMethods):
             return None
         # Singular values of the Cholesky factor are more precise than the eigenvalues of M, whose range is the square.
         basis, singular, _ = np.linalg.svd(np.linalg.cholesky(self.reference))
-        root, inverse = from_spectrum(singular, basis), from_spectrum(1.0 / singular, basis)
+        root = from_spectrum(singular, basis)
+        inverse = from_spectrum(1.0 / singular, basis)
         if self.covariance is None:
             return Frame(root, inverse, None, None)
-        if hasattr(self.covariance, "power"):
+        if isinstance(self.covariance, LowRankCovariance):
             return Frame(root, inverse, self.covariance.power(0.5), self.covariance.power(-0.5))
         try:
             color = np.linalg.cholesky(self.covariance)
@@ -189,8 +190,9 @@ class TangentSpace(FlatMethods):
             lacking = "reference=None" if self.whiten else "whiten=False"
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
         n = len(self.reference)
-        real, whole = n_coordinates(n, False), n_coordinates(n, True)
-        entries = getattr(covariance, "basis", covariance)
+        real = n_coordinates(n, False)
+        whole = n_coordinates(n, True)
+        entries = covariance.basis if isinstance(covariance, LowRankCovariance) else covariance
         if len(covariance) not in (real, whole) or np.iscomplexobj(entries):
             raise ValueError(
                 f"covariance must be real and have {real} rows (real matrices) or {whole} (complex ones) "
@@ -210,23 +212,9 @@ class TangentSpace(FlatMethods):
         """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
         The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`).
-        With ``whiten=True``, the covariance within groups is learned, too. A reference or covariance that this metric
-        already has stays as it is.
-
-        Parameters
-        ----------
-        points : array-like of shape (N, n, n)
-            Positive definite matrices.
-        groups : ndarray of shape (N,), optional
-            Group of each point, such as its class; by default all points are in one group.
-        weights : ndarray of shape (N,), optional
-            Multiplicity of each point; by default 1.
-
-        Raises
-        ------
-        ValueError
-            If a point is not positive definite, if the covariance would take more than 256 MiB, or if it can't be
-            learned because all points of each group are equal.
+        With ``whiten=True``, the covariance within ``groups`` (N,) is learned, too. A reference or covariance that this
+        metric already has stays as it is. ValueError is raised if a point is not positive definite, if the covariance
+        would take more than 256 MiB, or if it can't be learned because all points of each group are equal.
         """
         matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
         m = self._n_coordinates(matrices)
@@ -242,7 +230,8 @@ class TangentSpace(FlatMethods):
         codes = by_block(plain._tangents, matrices)
         if not self.whiten:
             return plain, codes
-        covariance, shrinkage = self.covariance, self.shrinkage
+        covariance = self.covariance
+        shrinkage = self.shrinkage
         if covariance is None:
             covariance, shrinkage, _ = within_covariance(codes, m, groups, weights, shrinkage)
         found = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)
@@ -253,12 +242,8 @@ class TangentSpace(FlatMethods):
     ) -> tuple[TangentSpace, Array, Array]:
         """Return this metric with a covariance that is learned from ``kept`` alone, and both arrays of codes under it.
 
-        Parameters
-        ----------
-        kept, held : ndarray of shape (N, n, n) and (M, n, n)
-            Codes of training samples and of held-out samples, under this metric.
-        groups, weights : ndarray of shape (N,)
-            As for :meth:`referenced`, for ``kept``.
+        ``kept`` (N, n, n) and ``held`` (M, n, n) are codes under this metric; ``groups`` and ``weights`` (N,) belong to
+        ``kept``.
         """
         if self._frame is None or self._frame.color is None:
             return self, kept, held

@@ -22,15 +22,6 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
     unit : str, default=""
         Unit of the entries, for the label of the axis.
 
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If there is not one label per matrix, or a matrix is not positive definite.
-
     Examples
     --------
     >>> from rplvq.datasets import make_syn2
@@ -70,15 +61,6 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If there is not one label per sample, or a sample is not on the manifold.
-
     Examples
     --------
     >>> from rplvq import RiemannianLVQ
@@ -89,17 +71,20 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     >>> ax.get_xlabel().startswith("first principal component")
     True
     """
-    distances, predicted = model.transform(X), model.predict(X)
+    distances = model.transform(X)
+    predicted = model.predict(X)
     labels = predicted if y is None else labels_of(y, len(predicted))
     ax = new_axes(ax, 5.6, 4.6)
-    center, plane = distances.mean(axis=0), np.zeros((2, distances.shape[1]))
+    center = distances.mean(axis=0)
+    plane = np.zeros((2, distances.shape[1]))
     _, lengths, axes = np.linalg.svd(distances - center, full_matrices=False)
     plane[: len(axes)] = axes[:2]  # the second coordinate is zero if K is 1
     samples, prototypes = ((part - center) @ plane.T for part in (distances, model.transform(model.prototypes_)))
     colors = class_colors(np.asarray(model.classes_))
     for label, color in colors.items():
         own = labels == label
-        right, wrong = own & (predicted == labels), own & (predicted != labels)
+        right = own & (predicted == labels)
+        wrong = own & (predicted != labels)
         ax.scatter(samples[right, 0], samples[right, 1], s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
         ax.scatter(samples[wrong, 0], samples[wrong, 1], s=26, color=color, marker="x", linewidths=1.2)
         mine = prototypes[np.asarray(model.prototype_labels_) == label]

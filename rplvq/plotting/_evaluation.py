@@ -7,13 +7,17 @@ from pathlib import PurePath
 
 import numpy as np
 
-from rplvq.evaluation import Comparison, mean_and_deviation
+from rplvq.evaluation import Comparison, mean_and_deviation, p_text
 from rplvq.inspection import AccuracyReject
 from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
 
-ROW_HEIGHT, FRAME_HEIGHT, LINE_HEIGHT, WIDTH = 0.55, 1.3, 0.13, 8.0  # inches
+# inches
+ROW_HEIGHT = 0.55
+FRAME_HEIGHT = 1.3
+LINE_HEIGHT = 0.13
+WIDTH = 8.0
 LINE_LENGTH = 170  # characters of the smallest text in a line
 
 TESTS = {"corrected_t": "corrected resampled t-test", "wilcoxon": "Wilcoxon's test"}
@@ -41,15 +45,6 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If the metric was not scored.
-
     Examples
     --------
     >>> from rplvq.evaluation import compare, default_estimators
@@ -68,7 +63,8 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     offsets = np.linspace(-0.22, 0.22, n_folds) if n_folds > 1 else np.zeros(1)
     for row, e in enumerate(order):
         ax.scatter(scores[e], row + offsets, s=22, color=BLUE, alpha=0.55, linewidths=0, zorder=2)
-        mean, deviation = scores[e].mean(), scores[e].std(ddof=1) if n_folds > 1 else 0.0
+        mean = scores[e].mean()
+        deviation = scores[e].std(ddof=1) if n_folds > 1 else 0.0
         ax.errorbar(mean, row, xerr=deviation, fmt="D", ms=6, color=INK, mec="white", elinewidth=1.5, zorder=3)
     ax.set_yticks(range(len(order)), [comparison.names[e] for e in order])
     ax.set(xlabel=AXIS_LABELS.get(metric, metric), ylim=(len(order) - 0.5, -0.5), axisbelow=True)
@@ -81,9 +77,11 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 
 def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) -> None:
     """Write mean, deviation and p-value of each row to the right of the axes."""
-    rows, testable = comparison.rows, len(comparison.folds) > 1 and len(order) > 1
+    rows = comparison.rows
+    testable = len(comparison.folds) > 1 and len(order) > 1
     p_values = comparison.p_values(metric) if testable else {}
-    best, labels = comparison.names[order[0]], []
+    best = comparison.names[order[0]]
+    labels = []
     key = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
     tail = f"; p: {TESTS[comparison.test]} against the best, Holm-corrected" if testable else ""
     ax.set_title(key + tail, fontsize="small", color=GREY)
@@ -92,8 +90,10 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
         text = mean_and_deviation(rows[e], metric, "±", digits=3)
         if testable:
             p = p_values.get((best, name), p_values.get((name, best)))
-            tested = "" if p is None else "   p < 0.001" if p < 0.001 else f"   p = {p:.3f}"
-            text += "   best" if name == best else tested
+            if name == best:
+                text += "   best"
+            elif p is not None:
+                text += f"   {p_text(p, 'p')}"
         labels.append(text)
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(order)), labels)
@@ -104,14 +104,12 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
 def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: str | None = None) -> None:
     """Write the picture of :func:`plot_comparison` to an image file, with facts and conclusions below it.
 
-    The facts are those of ``about``; without them there is nothing below the picture. This needs no display.
-
     Parameters
     ----------
     comparison : Comparison
         From :func:`rplvq.evaluation.compare`.
     path : path-like
-        File to write; its suffix determines the format, such as .png, .svg or .pdf.
+        File to write; its suffix determines the format, such as .png, .svg or .pdf. No display is needed.
     metric : str, optional
         One of its metrics; the first by default.
 
@@ -169,10 +167,6 @@ def plot_accuracy_reject(
     color : str, default=BLUE
         Color of the line.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Examples
     --------
     >>> from rplvq.plotting import plot_accuracy_reject
@@ -183,7 +177,8 @@ def plot_accuracy_reject(
     """
     ax = new_axes(ax)
     name = None if label is None else f"{label} (area {curve.area:.3f})"
-    coverage, accuracy = np.insert(curve.coverage, 0, 0.0), np.insert(curve.accuracy, 0, curve.accuracy[0])
+    coverage = np.insert(curve.coverage, 0, 0.0)
+    accuracy = np.insert(curve.accuracy, 0, curve.accuracy[0])
     ax.plot(coverage, accuracy, color=color, lw=2, label=name)
     ax.set(xlabel="share of samples answered", ylabel="accuracy of the answers", xlim=(0, 1))
     return tidy(ax, legend=name is not None)

@@ -78,7 +78,8 @@ def plot_explanation(
         raise ValueError(f"draw must be 'patterns' or 'filters', got {draw!r}")
     require_count("n_components", n_components, 0)
     n = len(explanation.channels)
-    named, names = names is not None, _names(names, positions, n)
+    named = names is not None
+    names = _names(names, positions, n)
     columns = explanation.patterns if draw == "patterns" else explanation.filters
     is_map = explanation.shares.ndim == 2
     n_drawn = min(n_components, n) if columns is not None else int(is_map)
@@ -109,7 +110,8 @@ def _names(names: Sequence[str] | None, positions: Any, n: int) -> list[str]:
 
 def _new_axes(n_drawn: int) -> Array:
     """Return one Axes for the bars and one per drawing, two in each row of a new figure."""
-    n_rows, n_columns = 1 + n_drawn // 2, 1 + (n_drawn > 0)
+    n_rows = 1 + n_drawn // 2
+    n_columns = 1 + (n_drawn > 0)
     figure = part_of_matplotlib("pyplot").figure(figsize=(3.6 * n_columns, 3.0 * n_rows), layout="constrained")
     panels = np.asarray(figure.subplots(n_rows, n_columns, squeeze=False).ravel())
     for panel in panels[1 + n_drawn :]:
@@ -119,7 +121,8 @@ def _new_axes(n_drawn: int) -> Array:
 
 def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     """Draw the largest shares and the sum of the others."""
-    shares, labels = explanation.shares, names
+    shares = explanation.shares
+    labels = names
     if explanation.filters is not None:
         labels = [f"component {index}" for index in range(len(shares))]
     elif shares.ndim == 2:  # an entry above the diagonal and its mirror image are one bar
@@ -127,9 +130,11 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
         shares = shares[rows, columns] + np.where(rows == columns, 0.0, shares[columns, rows])
         labels = [names[i] if i == j else f"{names[i]}, {names[j]}" for i, j in zip(rows, columns, strict=True)]
     order = np.argsort(-np.abs(shares), kind="stable")
-    values, written = shares[order[:BARS]].tolist(), [labels[index] for index in order[:BARS]]
+    values = shares[order[:BARS]].tolist()
+    written = [labels[index] for index in order[:BARS]]
     if len(order) > BARS:
-        values, written = [*values, shares[order[BARS:]].sum()], [*written, f"{len(order) - BARS} others"]
+        values = [*values, shares[order[BARS:]].sum()]
+        written = [*written, f"{len(order) - BARS} others"]
     places = -np.arange(len(values))
     ax.barh(places, values, color=[BLUE if value > 0 else ORANGE for value in values], height=0.7)
     ax.set_yticks(places, written)

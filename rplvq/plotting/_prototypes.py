@@ -31,15 +31,6 @@ def plot_prototypes(
     unit : str, default=""
         Unit of the entries, for the colour bar, such as "uV^2".
 
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If there are not n names, or the prototypes are not matrices.
-
     Examples
     --------
     >>> from rplvq.plotting import plot_prototypes
@@ -77,7 +68,8 @@ def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
     tiles = np.full((depth * (n + 1) - 1, len(columns) * (n + 1) - 1), np.nan)
     for column in range(len(columns)):
         for row, matrix in enumerate(matrices[which == column]):
-            top, left = row * (n + 1), column * (n + 1)
+            top = row * (n + 1)
+            left = column * (n + 1)
             tiles[top : top + n, left : left + n] = matrix
     return tiles, columns, depth
 
@@ -112,15 +104,6 @@ def plot_ellipses(
         Names of the channels; "channel 0" and so on by default.
     unit : str, default=""
         Unit of the signals, whose standard deviations the axes show.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If a channel is out of range, the prototypes are not matrices, or there is not one label per sample.
 
     Examples
     --------

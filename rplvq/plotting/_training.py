@@ -1,14 +1,12 @@
-"""Pictures of training: one run by epoch, and scores against the choice of sigma2."""
+"""Pictures of training: one run by epoch."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import validation_curve
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_axes, new_figure, tidy
+from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
 from rplvq.protocols import Array
 
 
@@ -30,11 +28,6 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     -------
     ndarray of matplotlib Axes of shape (3,)
         Cost, error, schedules, from top to bottom.
-
-    Raises
-    ------
-    ValueError
-        If the history is empty or lacks a column, or if ``ax`` is neither one Axes of a grid nor three Axes.
 
     Examples
     --------
@@ -117,90 +110,3 @@ def _lines(ax: Axes, columns: Mapping[str, Array], wanted: Mapping[str, tuple[st
         label, color = wanted[name]
         ax.plot(columns["epoch"], columns[name], color=color, marker=marker, label=label, lw=1.8)
     tidy(ax).locator_params(axis="x", integer=True)
-
-
-def plot_sigma2(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    values: Any = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
-    ax: Axes | None = None,
-    *,
-    cv: Any = 5,
-    param_name: str = "sigma2",
-    scoring: Any = "accuracy",
-    baseline: bool = True,
-    n_jobs: int | None = None,
-) -> Axes:
-    """Draw training and test scores of a cross-validation against sigma2, as mean and standard deviation.
-
-    Parameters
-    ----------
-    estimator : RiemannianLVQ, or a pipeline that holds one
-        It is not changed.
-    X : array-like of shape (N, n, n)
-        Samples.
-    y : array-like of shape (N,)
-        Labels.
-    values : array-like of shape (V,), default=(0.1, 0.3, 1, 3, 10, 30)
-        Values of sigma2, in squared distances, increasing.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    cv : int or splitter, default=5
-        As in scikit-learn; all values are scored on the same folds if it is a number or seeded.
-    param_name : str, default="sigma2"
-        Name of the parameter, for example "riemannianlvq__sigma2" in a pipeline. "sigma2__start" varies the start of a
-        schedule.
-    scoring : str or callable, default="accuracy"
-        As in scikit-learn.
-    baseline : bool, default=True
-        Whether to draw the score before training (``max_epochs=0``), which does not depend on sigma2.
-    n_jobs : int or None, default=None
-        Number of processes.
-
-    Returns
-    -------
-    matplotlib Axes
-        With the lines "training", "test" and, if wanted, "before training".
-
-    Raises
-    ------
-    ValueError
-        If a value is not positive, or if the estimator raises it.
-
-    Examples
-    --------
-    >>> from rplvq import RiemannianLVQ
-    >>> from rplvq.datasets import make_syn1
-    >>> from rplvq.plotting import plot_sigma2
-    >>> X, y = make_syn1(n_per_class=10, random_state=0)
-    >>> ax = plot_sigma2(RiemannianLVQ(max_epochs=2, random_state=0), X, y, [1.0, 8.0], cv=2)
-    >>> [line.get_label() for line in ax.lines]
-    ['training', 'test', 'before training (test)']
-    """
-    numbers = np.asarray(values, dtype=float)
-    if numbers.ndim != 1 or not len(numbers) or not (numbers > 0).all():
-        raise ValueError(f"values must be positive numbers of shape (V,), got {values!r}")
-    ax = new_axes(ax)
-    common = {"cv": cv, "scoring": scoring, "n_jobs": n_jobs, "error_score": "raise"}
-    found = validation_curve(estimator, X, y, param_name=param_name, param_range=numbers.tolist(), **common)
-    for scores, color, label in zip(found, (BLUE, ORANGE), ("training", "test"), strict=True):
-        mean, deviation = scores.mean(axis=1), scores.std(axis=1, ddof=1)
-        ax.plot(numbers, mean, "o-", color=color, ms=4, label=label)
-        ax.fill_between(numbers, mean - deviation, mean + deviation, color=color, alpha=0.15, linewidth=0)
-    if baseline:
-        epochs = "__".join([*param_name.split("__")[: _depth(estimator, param_name)], "max_epochs"])
-        _, before = validation_curve(clone(estimator), X, y, param_name=epochs, param_range=[0], **common)
-        ax.axhline(before.mean(), color=GREY, ls="--", lw=1.2, label="before training (test)")
-    name = scoring if isinstance(scoring, str) else "score"
-    ax.set(xscale="log", xlabel="sigma2 (squared distance)", ylabel=name)
-    return tidy(ax)
-
-
-def _depth(estimator: Any, param_name: str) -> int:
-    """Return how many names of ``param_name`` lead to the estimator that has max_epochs."""
-    parts, known = param_name.split("__"), estimator.get_params()
-    for depth in range(len(parts)):
-        if "__".join([*parts[:depth], "max_epochs"]) in known:
-            return depth
-    raise ValueError(f"no max_epochs beside {param_name!r}: pass baseline=False for this estimator")

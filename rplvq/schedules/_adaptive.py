@@ -17,18 +17,12 @@ from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array, Manifold, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
-FEW = 4
+PROTOTYPES_AT_ONCE = 4
 """Number of prototypes of which all pairs are measured at once, because calls have overhead."""
 
 
 def interval(n_steps: int) -> int:
-    """Return the number of steps between measurements, which come four times while the number of steps doubles.
-
-    Examples
-    --------
-    >>> [k for k in range(1, 50) if k % interval(k) == 0]
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48]
-    """
+    """Return the number of steps between measurements, which come four times while the number of steps doubles."""
     return max(1, (1 << n_steps.bit_length()) // 8)
 
 
@@ -81,12 +75,10 @@ class AdaptiveStep:
 
     Notes
     -----
-    This is DoG (Ivgi, Hinder and Carmon 2023, "DoG is SGD's best friend: a parameter-free dynamic step size schedule",
-    arXiv:2302.12022, equation 1), and on manifolds RDoG without its curvature term (Dodd, Sharrock and Nemeth 2024,
-    "Learning-rate-free stochastic optimization over Riemannian manifolds", arXiv:2406.02296). The original methods
-    begin with a small fixed r, and average the iterates. The floor ``start * max g``, the linear decay, and the steps
-    after which r is measured are choices of this library: r is measured after steps 1, 2, ..., 8, and then four times
-    while the number of steps doubles (after steps 10, 12, 14, 16, 20, 24, ...).
+    This is DoG (Ivgi, Hinder and Carmon 2023, arXiv:2302.12022, equation 1), and on manifolds RDoG without its
+    curvature term (Dodd, Sharrock and Nemeth 2024, arXiv:2406.02296). They begin with a small fixed r, and average the
+    iterates. The floor ``start * max g``, the linear decay, and the steps after which r is measured are choices of this
+    library: r is measured after steps 1, 2, ..., 8, and then four times while the number of steps doubles.
 
     Examples
     --------
@@ -156,8 +148,9 @@ class AdaptiveStep:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         if memory.n_steps % interval(memory.n_steps):
             return memory
-        codes, init = np.asarray(prototypes), memory.init
-        pairs = [slice(k, k + FEW) for k in range(0, len(codes), FEW)]
+        codes = np.asarray(prototypes)
+        init = memory.init
+        pairs = [slice(k, k + PROTOTYPES_AT_ONCE) for k in range(0, len(codes), PROTOTYPES_AT_ONCE)]
         total = sum(float(np.trace(manifold.sqdist(init[rows], codes[rows]))) for rows in pairs)
         return memory._replace(max_dist=max(memory.max_dist, math.sqrt(total)))
 

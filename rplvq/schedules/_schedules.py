@@ -158,7 +158,8 @@ class Annealed:
         """Value in ``epoch`` 0..n_epochs."""
         start = started(self)
         low = max(start - self.drop, min(self.floor, start))
-        value, beta = start, self.beta
+        value = start
+        beta = self.beta
         for _ in range(epoch):
             if value < low or value <= self.floor:
                 break
@@ -240,4 +241,13 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
         why = ": it is a class, pass an instance" if isinstance(value, type) else ""
         why += "; an estimator also takes 'adaptive' and 'paper'" if name == "step_size" else ""
         raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
-    return with_start(value, default(0, 1)) if wants_default(value) else value  # type: ignore[no-any-return]
+    if wants_default(value):
+        return with_start(value, default(0, 1))  # type: ignore[no-any-return]
+    try:
+        float(value(0, 1))
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ValueError(
+            f"{name}={value!r} has no value in epoch 0 of 1 ({type(error).__name__}: {error}): a schedule takes "
+            "(epoch, n_epochs) and returns a number, also in epoch 0, which is before training"
+        ) from error
+    return value  # type: ignore[no-any-return]

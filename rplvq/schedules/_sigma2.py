@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rplvq.arrays import Samples, by_block, distances, materialise
-from rplvq.costs import PLVQ, smoothed
+from rplvq.capabilities import Scaled, provides
+from rplvq.costs import PLVQ, priors_of, smoothed
 from rplvq.manifolds import n_coordinates
 from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, wants_default
@@ -74,28 +75,17 @@ def initial_evidence(
     if len(samples) * len(labels) > PAIRS:
         rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
         samples = samples.subset(np.unique(rows))
-    sqdist, n_free = distances(manifold, prototypes, samples.codes), len(labels) * free_numbers(samples.codes)
-    priors, rounding = getattr(cost, "priors", None), SAME_POINT * unit_of(manifold, samples)
-    return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors, rounding)
+    sqdist = distances(manifold, prototypes, samples.codes)
+    n_free = len(labels) * free_numbers(samples.codes)
+    rounding = SAME_POINT * unit_of(manifold, samples)
+    return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors_of(cost), rounding)
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
     """Return half the weighted median of all squared distances, as the program of the paper's authors does.
 
-    Parameters
-    ----------
-    sqdist, sample_weight, rounding
-        As for :class:`InitialEvidence`.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        If the median is not finite, or if it is at most ``rounding`` because most samples coincide with the prototypes.
+    The arguments are those of :class:`InitialEvidence`. ValueError is raised if the median is not finite, or if it is
+    at most ``rounding`` because most samples coincide with the prototypes.
 
     Examples
     --------
@@ -119,26 +109,12 @@ def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: flo
 
 
 def likeliest_sigma2(start: InitialEvidence) -> float:
-    """Return the sigma2 for which the labels are likeliest under the initial prototypes, at most the half-median.
+    """Return the sigma2 for which the labels of ``start`` are likeliest, at most the half-median.
 
     It minimises the mean of ``-log p(y | X)`` over the samples and one additional sample of unknown class, whose label
     is spread evenly over the classes. Without this sample, sigma2 would be 0 if the initial prototypes make no mistake.
-    The derivative with respect to log sigma2 is ``-sum_k slope_k d_k``; its largest zero is taken.
-
-    Parameters
-    ----------
-    start : InitialEvidence
-        Distances, targets and labels.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`half_median`.
+    The derivative with respect to log sigma2 is ``-sum_k slope_k d_k``; its largest zero is taken. Errors are those of
+    :func:`half_median`.
 
     Examples
     --------
@@ -147,7 +123,9 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     0.793
     """
     high = start.half_median
-    weights, cost, total = start.weights, PLVQ(start.priors), float(start.weights.sum())
+    weights = start.weights
+    cost = PLVQ(start.priors)
+    total = float(start.weights.sum())
     n_classes = int(start.labels.max()) + 1
 
     def rise(log_sigma2: float) -> float:
@@ -164,7 +142,8 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
         return high
     lower = upper
     while rise(lower) > 0:
-        upper, lower = lower, lower - np.log(4.0)
+        upper = lower
+        lower = lower - np.log(4.0)
         if lower < np.log(high * SMALLEST):
             return high
     return float(np.exp(brentq(rise, lower, upper, xtol=1e-13, rtol=1e-13)))
@@ -173,8 +152,9 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
 def blended_sigma2(start: InitialEvidence) -> float:
     """Return a sigma2 between half the likeliest value and the half-median, the larger the more training can overfit.
 
-    The value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p is the number of free
-    parameters of all prototypes and N the number of samples (the sum of their weights).
+    For the evidence ``start``, the value is ``(likeliest / 2)^(1 - w) half_median^w`` with ``w = p / (p + N)``, where p
+    is the number of free parameters of all prototypes and N the number of samples (the sum of their weights). This rule
+    is this library's own. Errors are those of :func:`half_median`.
 
     The likeliest value (:func:`likeliest_sigma2`) calibrates the probabilities of the initial prototypes. Half of it
     suits training better, because trained prototypes make fewer errors. The cost then depends on the samples that the
@@ -184,32 +164,6 @@ def blended_sigma2(start: InitialEvidence) -> float:
     (:func:`half_median`). With many samples per free parameter, however, samples far from any border move the
     prototypes of a broad mixture, and the result can be worse than the class means.
 
-    Parameters
-    ----------
-    start : InitialEvidence
-        Distances, targets and labels.
-
-    Returns
-    -------
-    float
-        sigma2, in the units of the squared distances.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`half_median`.
-
-    Notes
-    -----
-    This rule is this library's own. With one class mean per class it gives .05 on SynII (half-median 2.5), .10 on SynI
-    (4.3), .14 on ETH-80 (1.3), and 2.0 to 5.6 on BCI 2a (4.8 to 10.8).
-
-    Half the likeliest value was compared with the whole one in the default fit of 17 problems (SynI, SynII, digits,
-    ETH-80, BCI 2a, radar pixels, and one EEG recording). Under the affine-invariant metric, accuracies changed by -.002
-    to +.007, their mean by +.003; under the Log-Euclidean metric by -.005 to +.009, their mean by +.002. Under
-    "whitened_tangent", whose class means are good already, the mean did not change: it gained .006 on SynII, and lost
-    .003 to .006 on radar pixels.
-
     Examples
     --------
     >>> sqdist = np.array([[0.0, 4.0], [1.0, 3.0], [3.0, 1.0], [2.0, 3.0], [4.0, 0.5]])
@@ -218,23 +172,16 @@ def blended_sigma2(start: InitialEvidence) -> float:
     >>> round(blended_sigma2(few), 3), round(blended_sigma2(many), 3), half_median(sqdist)
     (0.48, 1.243, 1.25)
     """
-    low, high = likeliest_sigma2(start) / 2, start.half_median
+    low = likeliest_sigma2(start) / 2
+    high = start.half_median
     share = start.n_free / (start.n_free + float(start.weights.sum()))
     return float(low * (high / low) ** share)
 
 
 def free_numbers(codes: Array) -> int:
-    """Return the number of free parameters of one point.
+    """Return the number of free parameters of one point, from the shape and dtype of codes (N, ...).
 
-    Parameters
-    ----------
-    codes : ndarray of shape (N, ...)
-        Codes of any points; only shape and dtype are used.
-
-    Returns
-    -------
-    int
-        n (n + 1) / 2 for each real n x n matrix of a code, n^2 for a complex one, and else the number of entries.
+    It is n (n + 1) / 2 for each real n x n matrix of a code, n^2 for a complex one, and else the number of entries.
 
     Examples
     --------
@@ -270,5 +217,6 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
     """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
-    unit = getattr(manifold, "unit", None)
-    return 1.0 if unit is None else float(unit(materialise(unit, samples.codes), samples.weights)) or 1.0
+    if not provides(manifold, Scaled):
+        return 1.0
+    return float(manifold.unit(materialise(manifold.unit, samples.codes), samples.weights)) or 1.0

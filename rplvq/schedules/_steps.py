@@ -13,15 +13,16 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, by_block
+from rplvq.capabilities import OfSigma2, provides
 from rplvq.costs import evaluate, largest_slope
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array, Cost, Manifold, Schedule
+from rplvq.protocols import Array, Cost, Manifold, Schedule, StepRule
 from rplvq.schedules._schedules import GeometricDecay, is_auto, number, positive, resolve, wants_default, with_start
 from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if hasattr(value, "update") and not isinstance(value, type):
+    if provides(value, StepRule) and not isinstance(value, type):
         raise ValueError(
             f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
         )
@@ -93,28 +94,15 @@ class ShareStep:
 
     The step size is ``batch * share / (2 slope)``, where the largest slope of the cost at sigma2 is
     ``slope * (at / sigma2)^power``. The mixture costs have the power 1, and a cost without sigma2 has the power 0.
-
-    Parameters
-    ----------
-    share, sigma2 : Schedule
-        The share and sigma2 of each epoch.
-    slope, at : float
-        The largest slope, and the sigma2 at which the cost has it.
-    power : float
-        The exponent with which the slope rises while sigma2 falls.
-    batch : float, default=1
-        Number of samples per step.
-    limit : float, default=1
-        Largest share: ``K / batch`` for K prototypes, so that the samples of a batch move one at most to their mean.
     """
 
     share: Any
     sigma2: Any
-    slope: float
+    slope: float  # the largest one of the cost at the sigma2 ``at``
     at: float
-    power: float = 1.0
-    batch: float = 1.0
-    limit: float = 1.0
+    power: float = 1.0  # with which the slope rises while sigma2 falls
+    batch: float = 1.0  # number of samples per step
+    limit: float = 1.0  # largest share, K / batch: the samples of a batch move a prototype at most to their mean
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Step size in ``epoch`` 0..n_epochs."""
@@ -197,14 +185,14 @@ def resolve_step_size(
     """
     if is_auto(value):
         return of_share(Share())
-    if getattr(value, "of_sigma2", False) is True and not isinstance(value, type):
+    if provides(value, OfSigma2) and value.of_sigma2 and not isinstance(value, type):
         return of_share(value)
     if isinstance(value, str) and value == "paper":
         return GeometricDecay(paper())
     if not wants_default(value):
         return resolve(value, Share(), "step_size")
     epochs = range(1, max(n_epochs, 1) + 1)
-    if hasattr(value, "update"):
+    if provides(value, StepRule):
         begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
         return begun
     shape = with_start(value, 1.0)

@@ -21,7 +21,8 @@ def agree(actual: Any, wanted: Any, size: Any, rule: str, rtol: float = RTOL) ->
 
     The AssertionError states the rule, the index of the entry with the largest error, both values and the error.
     """
-    actual, wanted = np.asarray(actual), np.asarray(wanted)
+    actual = np.asarray(actual)
+    wanted = np.asarray(wanted)
     require(actual.shape == wanted.shape, f"{rule}: got shape {actual.shape}, not {wanted.shape}")
     size = np.where(np.asarray(size) > 0, size, 1.0)  # if all values are 0, errors are absolute
     with np.errstate(invalid="ignore", over="ignore"):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rplvq.capabilities import Probabilistic, provides
 from rplvq.costs import evaluate
 from rplvq.protocols import Array, Cost, Evaluation
 from rplvq.testing._agreement import agree, pickled, require
@@ -119,7 +120,8 @@ def slope_is_derivative(case: Case) -> None:
     step = 1e-5
     differences = np.empty_like(case.sqdist)
     for k in range(len(case.labels)):
-        ahead, behind = case.sqdist.copy(), case.sqdist.copy()
+        ahead = case.sqdist.copy()
+        behind = case.sqdist.copy()
         ahead[:, k] += step
         behind[:, k] -= step
         differences[:, k] = (case.at(ahead).loss - case.at(behind).loss) / (2 * step)
@@ -176,7 +178,7 @@ def finite_far_away(case: Case) -> None:
 
 def log_proba_sums_to_one(case: Case) -> None:
     """Require that the class posterior sums to one, if the cost has one."""
-    if not hasattr(case.cost, "log_proba"):
+    if not provides(case.cost, Probabilistic):
         return
     found = case.cost.log_proba(case.sqdist, case.labels, case.sigma2)
     shape = (len(case.sqdist), int(case.labels.max()) + 1)

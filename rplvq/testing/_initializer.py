@@ -91,7 +91,8 @@ def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
 def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
     """Require finite prototypes (K, ...) in the shape of codes, and labels (K,) that contain every class."""
     require(isinstance(found, tuple) and len(found) == 2, "an initializer must return prototypes and labels")
-    prototypes, labels = np.asarray(found[0]), np.asarray(found[1])
+    prototypes = np.asarray(found[0])
+    labels = np.asarray(found[1])
     integers = labels.ndim == 1 and labels.dtype.kind in "iu"
     require(integers, f"labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
     wanted = (len(labels), *codes.shape[1:])

@@ -205,9 +205,9 @@ def test_what_a_user_sets_inside_is_kept():
 
 
 def test_large_matrices_keep_their_threads():
-    with single_blas_thread(_threads.LARGEST):
+    with single_blas_thread(_threads.LARGEST_ON_ONE_THREAD):
         assert counts() == {1}
-    with single_blas_thread(_threads.LARGEST + 1):
+    with single_blas_thread(_threads.LARGEST_ON_ONE_THREAD + 1):
         assert counts() == {3}
 
 

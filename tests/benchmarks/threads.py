@@ -98,7 +98,7 @@ def main() -> None:
         if arguments.worker == "unlimited":
             from rplvq.arrays import _threads
 
-            _threads.LARGEST = 0
+            _threads.LARGEST_ON_ONE_THREAD = 0
         print(json.dumps(fits()))
         return
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]

@@ -15,31 +15,13 @@ from sklearn.base import clone
 from rplvq import GLVQ, PLVQ, RSLVQ, LogEuclidean, Representability, RiemannianLVQ, load_model
 from rplvq.costs import Combinable, ScaledCost, SummedCost
 from rplvq.datasets import make_syn1
-from rplvq.protocols import Cost, Evaluation
-from rplvq.testing import check_cost
+from rplvq.protocols import Evaluation
 from rplvq.training import EpochScore
 from tests.problems import cost_before_training
 
 LABELS = np.array([0, 1, 1, 2, 0])
 SQDIST = np.random.default_rng(0).uniform(0.1, 8, (6, 5))
 TARGETS = np.arange(6) % 3
-
-
-EVERY = [
-    GLVQ(),
-    GLVQ(steepness=5.0),
-    Representability(),
-    0.3 * RSLVQ(),
-    RSLVQ() + 0.1 * Representability() + 2 * GLVQ(),
-    PLVQ(priors=[0.2, 0.3, 0.5]) + 0.5 * (PLVQ() + Representability()),
-]
-
-
-@pytest.mark.parametrize("cost", EVERY, ids=repr)
-@pytest.mark.parametrize("sigma2", [0.05, 0.7, 9.5])
-def test_the_contract_holds(cost, sigma2):
-    assert isinstance(cost, Cost)
-    check_cost(cost, sigma2=sigma2, random_state=1)
 
 
 class Own:

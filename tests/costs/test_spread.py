@@ -12,7 +12,6 @@ from scipy.special import erf
 
 from rplvq import PLVQ, RSLVQ, RiemannianLVQ, load_model
 from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, likeliest_variance
-from rplvq.testing import check_cost
 
 LABELS = np.array([0, 1, 1, 2, 0])
 SQDIST = np.random.default_rng(0).uniform(0.1, 8, (6, 5))
@@ -113,15 +112,15 @@ def test_the_table_is_what_many_digits_give(n, wanted):
     assert_allclose(excess(RiemannianGaussian(n), [0.01, 0.3, 2.0]), wanted, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("n", range(1, 33))
 @pytest.mark.parametrize("hermitian", [False, True])
-def test_small_variances_are_flat(n, hermitian):
+def test_small_variances_are_flat(hermitian):
     """The excess begins as v E sum (r_i - r_j)^2 / (24 v) over the flat ensemble, whose moments are known."""
-    normaliser, beta = RiemannianGaussian(n, hermitian=hermitian), 2 if hermitian else 1
-    rate = beta * n * (n - 1) * (2 + beta * n) / 48
-    for variance in (1e-8, 1e-6):
-        assert_allclose(excess(normaliser, variance), rate * variance, rtol=1e-3, atol=1e-9)
-    assert_allclose(normaliser.mean_sqdist(1e-9), normaliser.dimension * 1e-9, rtol=1e-4)
+    for n in range(1, 33):
+        normaliser, beta = RiemannianGaussian(n, hermitian=hermitian), 2 if hermitian else 1
+        rate = beta * n * (n - 1) * (2 + beta * n) / 48
+        for variance in (1e-8, 1e-6):
+            assert_allclose(excess(normaliser, variance), rate * variance, rtol=1e-3, atol=1e-9)
+        assert_allclose(normaliser.mean_sqdist(1e-9), normaliser.dimension * 1e-9, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -168,18 +167,11 @@ def test_sizes_are_checked():
 # --- the cost
 
 
-COSTS = [
+SPREADS = [
     SpreadRSLVQ(VARIANCES, FlatGaussian(2)),
     SpreadRSLVQ([0.05, 0.5, 3.0], RiemannianGaussian(10)),
     SpreadRSLVQ([1e-3, 1.0, 1.0], RiemannianGaussian(4, hermitian=True)),
 ]
-
-
-@pytest.mark.parametrize("cost", COSTS, ids=repr)
-@pytest.mark.parametrize("sigma2", [0.05, 0.7, 9.5])
-def test_the_contract_holds(cost, sigma2):
-    check_cost(cost, sigma2=sigma2, random_state=1)
-    check_cost(RSLVQ() + 0.5 * cost, sigma2=sigma2)
 
 
 @pytest.mark.parametrize("sigma2", [0.4, 5.0])
@@ -251,7 +243,7 @@ def test_bad_settings_are_refused():
     with pytest.raises(ValueError, match="variances has 2 entries, but there are 3 classes"):
         cost(SQDIST, TARGETS, LABELS, 1.0)
     with pytest.raises(ValueError, match="soft labels have 2 columns for 3 classes"):
-        COSTS[0](SQDIST, np.full((6, 2), 0.5), LABELS, 1.0)
+        SPREADS[0](SQDIST, np.full((6, 2), 0.5), LABELS, 1.0)
     with pytest.raises(ValueError, match="soft labels have 2 columns for 3 classes"):
         SpreadRSLVQ.from_sqdist(SQDIST, np.full((6, 2), 0.5), LABELS, FlatGaussian(2))
 
@@ -276,7 +268,7 @@ def test_classes_that_differ_in_spread_alone_are_told_apart(tmp_path):
 
 
 def test_values_hash_pickle_and_are_set_by_name():
-    cost = COSTS[1]
+    cost = SPREADS[1]
     assert pickle.loads(pickle.dumps(cost)) == cost
     assert hash(SpreadRSLVQ(list(cost.variances), RiemannianGaussian(10))) == hash(cost)
     model = RiemannianLVQ(cost=cost).set_params(cost__normaliser=FlatGaussian(2))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rplvq import HeldOut, RiemannianLVQ
+from rplvq import GeometricDecay, HeldOut, RiemannianLVQ
 from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances, make_syn2
 from rplvq.features import trial_covariances
@@ -100,6 +102,18 @@ def test_batches_of_all_sizes_move_prototypes_about_as_far(manifold):
     assert (moved[0] > 0).all()
     for other in moved[1:]:
         assert (np.abs(other - moved[0]) < 0.25 * moved[0]).all()
+
+
+def test_a_fit_says_that_it_leaves_the_step_of_the_user_unused():
+    """On SynII no training beats the class means, and the default step is nobody's wish."""
+    X, y = make_syn2(30, random_state=0)
+    with pytest.warns(UserWarning, match=r"step_size=GeometricDecay\(.*\) is not used, because held-out samples chose"):
+        model = RiemannianLVQ(step_size=GeometricDecay(0.1), random_state=0).fit(X, y)
+    assert model.n_epochs_ == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RiemannianLVQ(random_state=0).fit(X, y)
+        RiemannianLVQ(step_size=GeometricDecay(0.1), max_epochs=0).fit(X, y)
 
 
 def test_partial_fit_takes_the_rule_for_sigma2_and_cuts_nothing():

@@ -7,14 +7,24 @@ import pytest
 from numpy.testing import assert_allclose
 from pymanopt.manifolds import Sphere
 
-from rplvq import AffineInvariant, ClassKMeans, ClassMeans, EuclideanVectors, FromPymanopt, LogEuclidean
+from rplvq import (
+    AffineInvariant,
+    ClassKMeans,
+    ClassMeans,
+    DiscriminantMeans,
+    EuclideanVectors,
+    FromPymanopt,
+    LogEuclidean,
+)
 from rplvq.arrays import hard_targets
 from rplvq.exceptions import PointError
 from rplvq.initializers import GivenPrototypes, prototype_counts
 from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Initializer
+from rplvq.testing import check_initializer
 
 AI, EV = AffineInvariant(), EuclideanVectors()
+INITIALIZERS = {"class means": ClassMeans(), "k-means": ClassKMeans(), "discriminant": DiscriminantMeans()}
 KINDS = pytest.mark.parametrize("kind", [ClassMeans, ClassKMeans])
 
 
@@ -46,6 +56,12 @@ def seeded(initializer, manifold, codes, targets, n_classes, seed=0, weights=Non
 
 
 # --- what all of them promise
+
+
+@pytest.mark.parametrize("initializer", INITIALIZERS.values(), ids=INITIALIZERS.keys())
+def test_the_contract_holds(initializer):
+    assert isinstance(initializer, Initializer)
+    check_initializer(initializer, AI, *spd_classes())
 
 
 @KINDS

@@ -412,7 +412,8 @@ FROM_DATA: dict[str, tuple[Callable[[], Any], Array]] = {
 @pytest.mark.parametrize("name", FROM_DATA)
 def test_pipelines_that_begin_with_the_data_come_back(name: str, tmp_path: pathlib.Path) -> None:
     make, data = FROM_DATA[name]
-    pipeline = make_pipeline(make(), lvq()).fit(data, np.repeat(["low", "high"], 12))
+    metric = Product((AffineInvariant(), LogEuclidean())) if name == "bands" else "affine_invariant"
+    pipeline = make_pipeline(make(), lvq(metric)).fit(data, np.repeat(["low", "high"], 12))
     path = tmp_path / "model.npz"
     save_model(pipeline, path)
     again = load_model(path)

@@ -27,7 +27,7 @@ def few_are_many(monkeypatch):
 
 def by_lapack(matrices):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_logarithms, "LARGEST", 0)
+        patch.setattr(_logarithms, "LARGEST_ROTATED", 0)
         return logm(matrices)
 
 
@@ -44,16 +44,16 @@ def test_codes_are_logarithms_and_take_no_eigendecomposition(n, dtype):
 
 @SIZES
 @KINDS
-@pytest.mark.parametrize("condition", [1.0, 1 + 1e-9, 1e4, 1e8])
-@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e150])
-def test_codes_hold_for_every_spread_and_scale(n, dtype, condition, scale):
+def test_codes_hold_for_every_spread_and_scale(n, dtype):
     """Eigenvalues are known to eps times the condition number, by LAPACK as well."""
-    basis = np.linalg.eigh(spd(np.random.default_rng(1), 30, n, dtype=dtype))[1]
-    logs = np.linspace(0.0, np.log(condition), n) + np.log(scale)
-    matrices = (basis * np.exp(logs)) @ basis.conj().swapaxes(1, 2)
-    wanted = (basis * logs) @ basis.conj().swapaxes(1, 2)
-    codes = LogEuclidean().encode(0.5 * (matrices + matrices.conj().swapaxes(1, 2)))
-    assert_allclose(codes, wanted, rtol=0, atol=1e-15 * condition + 1e-13 * max(1, abs(np.log(scale))))
+    for scale in [1e-12, 1.0, 1e150]:
+        for condition in [1.0, 1 + 1e-9, 1e4, 1e8]:
+            basis = np.linalg.eigh(spd(np.random.default_rng(1), 30, n, dtype=dtype))[1]
+            logs = np.linspace(0.0, np.log(condition), n) + np.log(scale)
+            matrices = (basis * np.exp(logs)) @ basis.conj().swapaxes(1, 2)
+            wanted = (basis * logs) @ basis.conj().swapaxes(1, 2)
+            codes = LogEuclidean().encode(0.5 * (matrices + matrices.conj().swapaxes(1, 2)))
+            assert_allclose(codes, wanted, rtol=0, atol=1e-15 * condition + 1e-13 * max(1, abs(np.log(scale))))
 
 
 def exact_log(matrix):

@@ -25,7 +25,7 @@ FEW_DISTANCES = affine_invariant.FEW_DISTANCES
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_samples_are_searched():
-    with mock.patch.object(affine_invariant, "FEW_DISTANCES", 0), mock.patch.object(_flat, "FEW", 0):
+    with mock.patch.object(affine_invariant, "FEW_DISTANCES", 0), mock.patch.object(_flat, "FEW_DIFFERENCES", 0):
         yield
 
 
@@ -213,7 +213,7 @@ def test_few_and_many_flat_samples_take_the_same_prototype(monkeypatch, dtype):
     samples = np.concatenate([spd(rng, 40, 3, dtype=dtype), prototypes, 1e200 * prototypes])
     found = []
     for few in (0, 10**6):
-        monkeypatch.setattr(_flat, "FEW", few)
+        monkeypatch.setattr(_flat, "FEW_DIFFERENCES", few)
         with np.errstate(over="ignore", invalid="ignore"):
             found.append(_flat.flat_nearest(prototypes, samples))
     assert_array_equal(found[0], found[1])

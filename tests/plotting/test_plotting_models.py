@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
-from rplvq.plotting import plot_distances, plot_ellipses, plot_prototypes, plot_sigma2, plot_spectra
+from rplvq.plotting import plot_distances, plot_ellipses, plot_prototypes, plot_spectra
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -99,27 +96,6 @@ def test_distances_keep_the_plane_of_most_variance(data, fitted):
     assert f"({100 * variances[0] / variances.sum():.0f} %)" in ax.get_xlabel()
 
 
-def test_sigma2_curve_is_the_cross_validation(data):
-    X, y = data
-    folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    model = RiemannianLVQ(max_epochs=2, random_state=0)
-    ax = plot_sigma2(model, X, y, [0.5, 5.0], cv=folds)
-    training, test, before = ax.lines
-    for value, score in zip(*test.get_data(), strict=True):
-        clone = RiemannianLVQ(sigma2=value, max_epochs=2, random_state=0)
-        assert_allclose(score, cross_val_score(clone, X, y, cv=folds).mean())
-    baseline = cross_val_score(RiemannianLVQ(max_epochs=0), X, y, cv=folds).mean()
-    assert_allclose(before.get_ydata(), baseline)
-    assert (training.get_label(), ax.get_xscale()) == ("training", "log")
-
-
-def test_sigma2_inside_a_pipeline(data):
-    pipeline = make_pipeline(FunctionTransformer(), RiemannianLVQ(max_epochs=1, random_state=0))
-    ax = plot_sigma2(pipeline, *data, [1.0], cv=2, param_name="riemannianlvq__sigma2")
-    assert len(ax.lines) == 3
-    assert len(plot_sigma2(pipeline, *data, [1.0], cv=2, param_name="riemannianlvq__sigma2", baseline=False).lines) == 2
-
-
 def test_wrong_arguments_are_named(data, fitted):
     X, y = data
     with pytest.raises(NotFittedError):
@@ -137,8 +113,6 @@ def test_wrong_arguments_are_named(data, fitted):
             plot_ellipses(fitted, X=X, y=wrong)
     with pytest.raises(ValueError, match="48 labels"):
         plot_distances(fitted, X, y[:-1])
-    with pytest.raises(ValueError, match="values must be positive"):
-        plot_sigma2(fitted, X, y, [0.0, 1.0])
 
 
 def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, data, fitted):
@@ -150,7 +124,6 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, data, 
         lambda: plot_ellipses(fitted),
         lambda: plot_spectra(X, y),
         lambda: plot_distances(fitted, X, y),
-        lambda: plot_sigma2(fitted, X, y),
     )
     for draw in draws:
         with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):

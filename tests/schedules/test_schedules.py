@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, StepDecay
+from rplvq import AdaptiveStep, Annealed, Constant, GeometricDecay, RiemannianLVQ, StepDecay
 from rplvq.protocols import Schedule
 from rplvq.schedules import resolve
 from rplvq.testing import check_schedule
@@ -151,7 +151,6 @@ def test_a_schedule_without_start_says_so(kind):
 # --- parameters
 
 
-@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", True, [1.0], np.ones(2)])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -168,9 +167,25 @@ def test_a_schedule_without_start_says_so(kind):
         (AdaptiveStep, "start"),
     ],
 )
-def test_parameters_must_be_positive_finite_numbers(kind, name, value):
-    with pytest.raises(ValueError, match=f"{name} must be a .*number.*, got"):
-        kind(**{name: value})
+def test_parameters_must_be_positive_finite_numbers(kind, name):
+    for value in [0, -1.0, math.nan, math.inf, "1", True, [1.0], np.ones(2)]:
+        with pytest.raises(ValueError, match=f"{name} must be a .*number.*, got"):
+            kind(**{name: value})
+
+
+FAULTY = {
+    "one argument": lambda epoch: 0.1,
+    "epoch 0": lambda epoch, n_epochs: 0.1 / epoch,
+    "no number": lambda epoch, n_epochs: None,
+}
+
+
+@pytest.mark.parametrize("name", ["sigma2", "step_size"])
+@pytest.mark.parametrize("why", FAULTY)
+def test_a_schedule_without_a_value_in_epoch_0_is_named(name, why):
+    sentence = rf"{name}=<function .* has no value in epoch 0 of 1 \(.*\): a schedule takes \(epoch, n_epochs\)"
+    with pytest.raises(ValueError, match=sentence):
+        RiemannianLVQ("euclidean_vectors", **{name: FAULTY[why]}).fit([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1])
 
 
 def test_only_a_start_may_be_none():

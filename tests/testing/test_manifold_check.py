@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pymanopt.manifolds import Grassmann, Sphere
+from pymanopt.manifolds import ComplexGrassmann, Grassmann, SpecialOrthogonalGroup, Sphere
 
 from rplvq import AffineInvariant, EuclideanVectors, FromPymanopt, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
 from rplvq.capabilities import Components
@@ -240,6 +240,17 @@ def test_a_manifold_that_pickling_changes_is_named():
 def test_points_are_asked_for_where_the_defaults_do_not_fit(manifold):
     with pytest.raises(ValueError, match=r"pass points of the manifold.*X\[0\] is not a point of"):
         check_manifold(FromPymanopt(manifold))
+
+
+@pytest.mark.parametrize("manifold", [Grassmann(5, 2), ComplexGrassmann(4, 2), SpecialOrthogonalGroup(3)], ids=str)
+def test_points_on_both_sides_of_a_cut_locus_are_drawn_nearer(manifold):
+    """Random points of a compact manifold are so far apart that longer geodesics are not the shortest ones."""
+    np.random.seed(0)  # noqa: NPY002 - pymanopt draws from the global generator
+    points = np.array([manifold.random_point() for _ in range(8)])
+    check_manifold(FromPymanopt(manifold), points)
+    good = FromPymanopt(manifold)
+    with pytest.raises(AssertionError, match=r"move with weight (1\.0|0\.3|-0\.2|1) must"):
+        check_manifold(with_weights(good, lambda weights: 0.9 * weights), points, pickling=False)
 
 
 class Partial:

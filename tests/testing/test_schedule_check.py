@@ -63,6 +63,15 @@ class Given:
         return self.values[min(epoch, len(self.values) - 1)]
 
 
+def local():
+    """A good schedule whose class nobody can import."""
+
+    class Local(Given):
+        pass
+
+    return Local()
+
+
 def warm_up(epoch, n_epochs):
     return epoch / n_epochs
 
@@ -79,7 +88,9 @@ SCHEDULE_FAULTS = {
     "None": (Given((None,)), "must return a float, but in epoch 0 of 1 it is None"),
     "bool": (Given((True,)), "must return a float"),
     "array": (Given((np.ones(1),)), "must return a float"),
-    "lambda": (lambda epoch, n_epochs: 1.0, "a schedule must be picklable"),
+    "one argument": (lambda epoch: 1.0, "must give a value in epoch 0 of 1, but .* takes 1 positional argument"),
+    "division by epoch 0": (lambda epoch, n_epochs: 0.1 / epoch, "in epoch 0 of 1, but float division by zero"),
+    "not picklable": (local(), "a schedule must be picklable"),
     "incomparable": (Incomparable(), "must equal its copy by copy.deepcopy: a frozen attrs class"),
     "aging": (Aging(), "same values after deepcopy"),
     "unhashable": (Unhashable(), "must be hashable by value"),
@@ -94,7 +105,7 @@ def test_a_faulty_schedule_is_named(name):
         check_schedule(schedule)
 
 
-@pytest.mark.parametrize("schedule", [Given((3, 2, 1)), module_level, Annealed(), GeometricDecay()])
+@pytest.mark.parametrize("schedule", [Given((3, 2, 1)), module_level, lambda t, n: 1.0, Annealed(), GeometricDecay()])
 def test_good_schedules_pass(schedule):
     assert check_schedule(schedule) is None
 
