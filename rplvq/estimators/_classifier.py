@@ -364,7 +364,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
                 history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
-            store(self, X, trainer, state, classes, rng, history, choice=progress.choice)
+            store(self, X, trainer, state, classes, rng, history, choice=progress.choice, samples=samples)
             troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
                 troubles.append(worse_trouble(manifold, first_state, state, samples))

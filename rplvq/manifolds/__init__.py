@@ -31,6 +31,7 @@ from rplvq.manifolds._group_means import means_of_folds, means_of_groups
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
 from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, is_stateful, riemannian_mean
+from rplvq.manifolds._missing import MissingChannels, filler_of, variation_of
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 from rplvq.manifolds._shrinkage import Shrunk, within_covariance
@@ -40,11 +41,11 @@ __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
     "LogEuclidean", "Look",
-    "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk",
-    "TangentSpace", "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
+    "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "MissingChannels", "Product", "ProjectedEuclidean", "Shrunk",
+    "TangentSpace", "coordinates", "decompose", "descend", "filler_of", "flat_components", "flat_connect", "flat_exp", "flat_move",
     "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
     "is_from_pymanopt", "is_stateful", "means_of_folds", "means_of_groups", "n_coordinates", "riemannian_mean",
-    "within_covariance",
+    "variation_of", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[
