@@ -9,8 +9,8 @@ from rplvq.arrays import (
     adjoint,
     by_block,
     check_positive_definite,
-    from_spectrum,
     hermitian_part,
+    invsqrtm,
     reads_parts,
     row_slices,
     squared_roots,
@@ -20,8 +20,10 @@ from rplvq.protocols import Array
 
 NEAR = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
-STEEP = 1e-6
-"""Where ``A^H A`` has eigenvalues below this share of the largest, a polar factor takes singular values."""
+LARGE = 48
+"""Size of matrices from which on a Hermitian decomposition saves more than the test of whether it is exact enough."""
+EVEN = 2e-7
+"""Share of the trace of ``A^H A`` above which its eigenvalues are known to 1e-9 of themselves."""
 LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
 
@@ -40,18 +42,36 @@ class BuresWassersteinGeodesics(NamedTuple):
 
 def turn(roots: Array, samples: Array) -> Array:
     """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
-    # The polar factor of A = L^H R is A (A^H A)^(-1/2). A Hermitian decomposition takes less than half of the time of
-    # a singular one, but its rounding grows with the square of the condition number of A.
     mixed = adjoint(samples) @ roots
-    eigenvalues, vectors = np.linalg.eigh(adjoint(mixed) @ mixed)
-    steep = ~(eigenvalues[..., 0] > STEEP * eigenvalues[..., -1])
-    if steep.any():
-        eigenvalues[steep] = 1.0
-    polar = mixed @ from_spectrum(eigenvalues**-0.5, vectors)
-    if steep.any():
-        left, _, right = np.linalg.svd(mixed[steep])
-        polar[steep] = left @ right
+    if mixed.shape[-1] < LARGE:
+        return np.asarray(samples @ _polar_by_singular(mixed))
+    polar = np.empty_like(mixed)
+    for place in np.ndindex(mixed.shape[:-2]):
+        square = _even_square(mixed[place])
+        polar[place] = _polar_by_singular(mixed[place]) if square is None else mixed[place] @ invsqrtm(square)
     return np.asarray(samples @ polar)
+
+
+def _polar_by_singular(matrices: Array) -> Array:
+    """Return the unitary polar factors of matrices (..., n, n)."""
+    left, _, right = np.linalg.svd(matrices)
+    return np.asarray(left @ right)
+
+
+def _even_square(matrix: Array) -> Array | None:
+    """Return ``A^H A`` of a matrix (n, n), or None if its small eigenvalues are too inexact for square roots."""
+    square = adjoint(matrix) @ matrix
+    return square if _are_above(square, EVEN * np.trace(square).real) else None
+
+
+def _are_above(matrices: Array, bounds: float | Array) -> bool:
+    """Whether all eigenvalues of Hermitian matrices (..., n, n) exceed bounds (...), which needs none of them."""
+    shifted = matrices - np.asarray(bounds)[..., None, None] * np.eye(matrices.shape[-1])
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def squares(matrices: Array) -> Array:
@@ -60,11 +80,23 @@ def squares(matrices: Array) -> Array:
     return np.asarray(np.vecdot(flat, flat).real)
 
 
+def _singular_sums(mixed: Array) -> Array:
+    """Return the sums (...) of the singular values of matrices (..., n, n)."""
+    if mixed.shape[-1] < LARGE:
+        return np.asarray(np.linalg.svd(mixed, compute_uv=False).sum(axis=-1))
+    sums = np.empty(mixed.shape[:-2])
+    for place in np.ndindex(sums.shape):
+        square = _even_square(mixed[place])
+        by_square = square is not None
+        singular = np.sqrt(np.linalg.eigvalsh(square)) if by_square else np.linalg.svd(mixed[place], compute_uv=False)
+        sums[place] = singular.sum()
+    return sums
+
+
 def by_traces(roots: Array, samples: Array) -> Array:
     """Return the squared distances (B, K), from traces where they do not cancel, and else from roots."""
-    singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     size = squares(samples)[:, None] + squares(roots)
-    sqdist = size - 2.0 * singular.sum(axis=-1)
+    sqdist = size - 2.0 * _singular_sums(adjoint(samples)[:, None] @ roots)
     b, k = np.nonzero(sqdist < NEAR * size)
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
@@ -174,16 +206,6 @@ class BuresWasserstein:
             return np.ones(len(maps))
         least = np.linalg.eigvalsh(maps)[:, 0]
         return np.asarray(np.where(least < -room, room / np.maximum(-least, room), 1.0))
-
-
-def _are_above(matrices: Array, bounds: float | Array) -> bool:
-    """Whether all eigenvalues of Hermitian matrices (K, n, n) exceed bounds (K,); this needs none of them."""
-    shifted = matrices - np.reshape(bounds, (-1, 1, 1)) * np.eye(matrices.shape[-1])
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 def _lifted(roots: Array) -> Array:

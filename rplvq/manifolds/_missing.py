@@ -74,7 +74,7 @@ class MissingChannels:
     def of_prototypes(cls, prototypes: Array) -> MissingChannels:
         """Return what is known without samples: the affine-invariant mean of positive definite prototypes (K, n, n)."""
         matrices = check_positive_definite(prototypes)
-        reference = riemannian_mean(AffineInvariant(), matrices, tol=1e-6).code
+        reference = riemannian_mean(AffineInvariant(), matrices, tol=0.01).code
         return cls(reference, np.zeros(n_coordinates(len(reference), np.iscomplexobj(reference))))
 
     def learned(self, points: Array, weights: Array) -> MissingChannels:
