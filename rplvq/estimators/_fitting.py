@@ -15,7 +15,7 @@ from rplvq.arrays import Samples, stacked
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
-from rplvq.manifolds import variation_of
+from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
@@ -179,7 +179,7 @@ def store(
         "history_": history,
     }
     if samples is not None:
-        fitted["missing_channels_"] = variation_of(
-            prototypes, lambda rows: trainer.manifold.decode(samples.codes[rows]), samples.filled_weights
-        )
+        rows = chosen_rows(len(samples), prototypes.shape[-1])
+        points = np.asarray(trainer.manifold.decode(np.asarray(samples.codes[rows])))
+        fitted["missing_channels_"] = variation_of(points, samples.filled_weights[rows])
     model.__dict__ = vars(new) | fitted

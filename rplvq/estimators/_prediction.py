@@ -254,12 +254,12 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             raise error.shifted(rows.start or 0) from None
 
     def _filled(self, part: Any) -> Array | None:
-        """Return samples whose missing channels are filled; None if there are none, or if the metric has no channels."""
+        """Return samples whose missing channels are filled; None if none are missing or could be."""
         points = np.asarray(part)
         is_alike = points.dtype.kind in "fc" and points.shape[1:] == self.prototypes_.shape[1:]
         if not is_alike or not np.isnan(points).any():
             return None
-        filler = vars(self).get("missing_channels_") or filler_of(self.prototypes_)
+        filler = vars(self).get("missing_channels_") or filler_of(self.prototypes_)  # none in streams
         return None if filler is None else filler.fill(points)
 
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:

@@ -87,9 +87,10 @@ def _singular_sums(mixed: Array) -> Array:
     sums = np.empty(mixed.shape[:-2])
     for place in np.ndindex(sums.shape):
         square = _even_square(mixed[place])
-        by_square = square is not None
-        singular = np.sqrt(np.linalg.eigvalsh(square)) if by_square else np.linalg.svd(mixed[place], compute_uv=False)
-        sums[place] = singular.sum()
+        if square is None:
+            sums[place] = np.linalg.svd(mixed[place], compute_uv=False).sum()
+        else:
+            sums[place] = np.sqrt(np.linalg.eigvalsh(square)).sum()
     return sums
 
 

@@ -19,11 +19,10 @@ from rplvq.arrays import (
     spectral_map,
 )
 from rplvq.exceptions import PointError
-from rplvq.manifolds._affine_invariant import AffineInvariant, log_spectrum
+from rplvq.manifolds._affine_invariant import log_spectrum
 from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import as_vectors
 from rplvq.manifolds._low_rank import LowRankCovariance
-from rplvq.manifolds._means import riemannian_mean
 from rplvq.manifolds._shrinkage import COINCIDENT
 from rplvq.parts import library_part
 from rplvq.protocols import Array
@@ -69,13 +68,6 @@ class MissingChannels:
     reference: Array = attrs.field(eq=SAME)
     center: Array = attrs.field(eq=SAME)
     covariance: LowRankCovariance | None = None
-
-    @classmethod
-    def of_prototypes(cls, prototypes: Array) -> MissingChannels:
-        """Return what is known without samples: the affine-invariant mean of positive definite prototypes (K, n, n)."""
-        matrices = check_positive_definite(prototypes)
-        reference = riemannian_mean(AffineInvariant(), matrices, tol=0.01).code
-        return cls(reference, np.zeros(n_coordinates(len(reference), np.iscomplexobj(reference))))
 
     def learned(self, points: Array, weights: Array) -> MissingChannels:
         """Return this with the center and the covariance of positive definite matrices (N, n, n), weighted (N,)."""
@@ -124,7 +116,7 @@ class MissingChannels:
         regression = np.linalg.solve(template[:, :k, :k], template[:, :k, k:])  # B^H
         across = own @ regression
         rest = template[:, k:, k:] + adjoint(regression) @ (across - template[:, :k, k:])
-        return np.block([[own, across], [adjoint(across), hermitian_part(rest)]])
+        return np.asarray(np.block([[own, across], [adjoint(across), hermitian_part(rest)]]))
 
     def _templates(self, own: Array, order: Array, k: int) -> Array:
         """Return the matrices T (B or 1, n, n) for observed blocks (B, k, k)."""
@@ -167,37 +159,48 @@ def _missing(matrices: Array) -> Array:
     i, j = (int(place) for place in np.argwhere(odd[index])[0])
     raise PointError(
         index,
-        f"contains NaN or infinity: its entry [{i}, {j}] is {matrices[index, i, j]}, and its NaN are no whole rows with "
-        "the same columns. If channel i is missing, set row i and column i to NaN, its variance included",
+        f"contains NaN or infinity: its entry [{i}, {j}] is {matrices[index, i, j]}, and its NaN are no whole rows "
+        "with the same columns. If channel i is missing, set row i and column i to NaN, its variance included",
     )
 
 
-def variation_of(prototypes: Array, points: Any, weights: Array) -> MissingChannels | None:
+def variation_of(points: Array, weights: Array) -> MissingChannels | None:
     """Return what a fit remembers for missing channels; None if the points are no positive definite matrices.
+
+    The reference is the arithmetic mean of the samples: near it tangent vectors are small, and under a congruence of
+    the samples it changes as they do.
 
     Parameters
     ----------
-    prototypes : ndarray of shape (K, ...)
-        The prototypes of the fit.
-    points : callable
-        ``points(rows)`` returns the training samples (M, ...) with the indices ``rows`` (M,).
+    points : ndarray of shape (N, ...)
+        Training samples.
     weights : ndarray of shape (N,)
-        Weights of the samples; those of weight 0 are not read.
+        Weights of the samples, which are positive.
     """
-    filler = filler_of(prototypes)
+    filler = filler_of(points, weights)
     if filler is None or len(filler.reference) < 2:
         return None
-    rows = np.flatnonzero(weights > 0)
-    most = max(1, min(MOST_SAMPLES, LARGEST // (8 * len(filler.center)), len(rows)))
-    rows = rows[np.linspace(0, len(rows) - 1, most).astype(int)]
-    return filler.learned(points(rows), weights[rows])
-
-
-def filler_of(prototypes: Array) -> MissingChannels | None:
-    """Return what prototypes (K, ...) alone say of missing channels; None if they are not positive definite."""
-    if prototypes.ndim != 3 or prototypes.shape[1] != prototypes.shape[2]:
-        return None
     try:
-        return MissingChannels.of_prototypes(prototypes)
+        return filler.learned(check_positive_definite(points), weights)
     except ValueError:
         return None
+
+
+def filler_of(points: Array, weights: Array | None = None) -> MissingChannels | None:
+    """Return what the weighted mean of points (K, ...) alone says of missing channels; None if it is not definite.
+
+    Predictions use it with the prototypes, if the model has never seen samples in a fit.
+    """
+    if points.ndim != 3 or points.shape[1] != points.shape[2]:
+        return None
+    try:
+        reference = check_positive_definite(np.average(points, axis=0, weights=weights)[None])[0]
+    except ValueError:
+        return None
+    return MissingChannels(reference, np.zeros(n_coordinates(len(reference), np.iscomplexobj(reference))))
+
+
+def chosen_rows(count: int, n: int) -> Array:
+    """Return sorted indices of at most 200 of ``count`` samples, fewer of large matrices (n, n), at equal intervals."""
+    most = max(1, min(MOST_SAMPLES, LARGEST // (8 * n * n), count))
+    return np.linspace(0, count - 1, most).astype(int)

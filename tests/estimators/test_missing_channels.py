@@ -10,12 +10,20 @@ from examples.paper import data
 from rplvq import AffineInvariant, EuclideanVectors, LogEuclidean, Product, RejectOption, RiemannianLVQ, load_model
 from rplvq.datasets import make_syn1
 from rplvq.exceptions import PointError
-from rplvq.manifolds import MissingChannels
+from rplvq.manifolds import MissingChannels, filler_of
 from tests.manifolds.test_missing import without
 
 X, Y = make_syn1(n_per_class=20, random_state=0)
 METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples")
-METRICS = ("affine_invariant", "log_euclidean", "euclidean", "log_cholesky", "wasserstein", "tangent", "whitened_tangent")
+METRICS = (
+    "affine_invariant",
+    "log_euclidean",
+    "euclidean",
+    "log_cholesky",
+    "wasserstein",
+    "tangent",
+    "whitened_tangent",
+)
 
 
 def mixed() -> np.ndarray:
@@ -49,7 +57,7 @@ def test_a_model_file_keeps_what_is_needed_and_no_samples(tmp_path):
 
 def test_a_stream_fills_by_its_prototypes():
     model = RiemannianLVQ(random_state=0).partial_fit(X, Y)
-    filler = MissingChannels.of_prototypes(model.prototypes_)
+    filler = filler_of(model.prototypes_)
     assert_allclose(model.transform(mixed()), model.transform(filler.fill(mixed())))
 
 

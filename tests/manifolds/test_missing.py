@@ -8,7 +8,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 
 from rplvq.exceptions import PointError
-from rplvq.manifolds import LowRankCovariance, MissingChannels, coordinates, filler_of, n_coordinates, variation_of
+from rplvq.manifolds import (
+    LowRankCovariance,
+    MissingChannels,
+    chosen_rows,
+    coordinates,
+    filler_of,
+    n_coordinates,
+    variation_of,
+)
 from rplvq.protocols import Array
 
 N = 5
@@ -31,7 +39,7 @@ def without(X: Array, *channels: int) -> Array:
 
 
 def learned(X: Array) -> MissingChannels:
-    found = variation_of(X[:3], lambda rows: X[rows], np.ones(len(X)))
+    found = variation_of(X, np.ones(len(X)))
     assert found is not None
     assert found.covariance is not None
     return found
@@ -80,7 +88,7 @@ def test_missing_tangents_are_the_conditional_mean_of_a_normal_distribution():
 
 def test_the_learned_covariance_is_that_of_probabilistic_principal_components():
     X = matrices(30)
-    filler = variation_of(X[:2], lambda rows: X[rows], np.ones(30))
+    filler = variation_of(X, np.ones(30))
     inverse = np.linalg.inv(np.linalg.cholesky(filler.reference))
     tangents = np.array([linalg.logm(inverse @ x @ inverse.T) for x in X])
     vectors = coordinates(tangents, 15)
@@ -108,7 +116,7 @@ def test_the_variation_of_the_training_samples_fills_better_than_their_mean():
     directions = matrices(3, 6)
     tangents = np.einsum("bk,kij->bij", 0.4 * rng.normal(size=(150, 3)), directions)
     X = np.array([linalg.expm(t + 0.01 * np.eye(6) * rng.normal()) for t in tangents])
-    filler = variation_of(X[:3], lambda rows: X[rows], np.ones(100))
+    filler = variation_of(X[:100], np.ones(100))
     plain = MissingChannels(filler.reference, filler.center)
     test = X[100:]
     errors = [np.abs(each.fill(without(test, 0, 4)) - test).mean() for each in (filler, plain)]
@@ -126,12 +134,12 @@ def test_each_sample_has_its_own_missing_channels_and_whole_ones_stay():
     assert (np.linalg.eigvalsh(filled) > 0).all()
 
 
-def test_weights_count_as_copies_and_samples_of_weight_0_are_not_read():
+def test_weights_count_as_copies():
     X = matrices(12)
-    twice = np.concatenate([X, X[:4]])
-    weights = np.r_[np.full(4, 2.0), np.ones(8), 0.0]
-    some = variation_of(X[:2], lambda rows: np.concatenate([X, 1e6 * X[:1]])[rows], weights)
-    assert_allclose(some.center, variation_of(X[:2], lambda rows: twice[rows], np.ones(16)).center, atol=1e-12)
+    some = variation_of(X, np.r_[np.full(4, 2.0), np.ones(8)])
+    twice = variation_of(np.concatenate([X, X[:4]]), np.ones(16))
+    assert_allclose(some.center, twice.center, atol=1e-12)
+    assert_allclose(some.covariance.trace, twice.covariance.trace, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -157,6 +165,14 @@ def test_only_positive_definite_prototypes_tell_anything():
     assert filler_of(np.ones((2, 3))) is None
     assert filler_of(np.ones((2, 3, 2))) is None
     assert filler_of(np.stack([np.eye(3), -np.eye(3)])) is None
-    assert variation_of(np.ones((2, 1, 1)), lambda rows: np.ones((len(rows), 1, 1)), np.ones(4)) is None
-    same = variation_of(np.eye(3)[None], lambda rows: np.stack([np.eye(3)] * len(rows)), np.ones(4))
-    assert same.covariance is None
+    assert variation_of(np.ones((4, 1, 1)), np.ones(4)) is None
+    assert variation_of(np.stack([3 * np.eye(3), -np.eye(3)]), np.ones(2)) is None
+    assert variation_of(np.stack([np.eye(3)] * 4), np.ones(4)).covariance is None
+
+
+def test_rows_are_few_and_spread_over_all_samples():
+    assert_array_equal(chosen_rows(7, 5), np.arange(7))
+    rows = chosen_rows(10_000, 5)
+    assert len(rows) == 200
+    assert (rows[0], rows[-1]) == (0, 9999)
+    assert len(chosen_rows(10_000, 1000)) == 33
