@@ -42,7 +42,8 @@ __all__ = [
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
     "LogEuclidean", "Look", "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "MissingChannels",
     "Product", "ProjectedEuclidean", "Shrunk", "TangentSpace", "chosen_rows", "coordinates", "decompose", "descend",
-    "filler_of", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
+    "filler_of", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+    "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
     "is_from_pymanopt", "is_stateful", "means_of_folds", "means_of_groups", "n_coordinates", "riemannian_mean",
     "variation_of", "within_covariance",
 ]  # fmt: skip

@@ -122,7 +122,7 @@ class MissingChannels:
         """Return the matrices T (B or 1, n, n) for observed blocks (B, k, k)."""
         reference = self.reference[np.ix_(order, order)]
         if self.covariance is None:
-            return reference[None]
+            return np.asarray(reference[None])
         factor = np.linalg.cholesky(reference)
         # Between the tangent vectors of two factors of M lies a rotation.
         turn = adjoint(lower_inverse(factor) @ np.linalg.cholesky(self.reference)[order])
