@@ -76,14 +76,17 @@ class MissingChannels:
         shares = weights / weights.sum()
         center = shares @ vectors
         deviations = np.sqrt(shares)[:, None] * (vectors - center)
-        variances, basis = np.linalg.eigh(deviations @ deviations.T)
+        is_wide = len(points) < len(center)  # then the products of the samples are the smaller matrix
+        variances, basis = np.linalg.eigh(deviations @ deviations.T if is_wide else deviations.T @ deviations)
         total, n_kept = float(variances.sum()), min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
         if not total > COINCIDENT or not n_kept:
             return attrs.evolve(self, center=center)
         kept = variances[-n_kept:]
         kept = kept[kept > total / len(center)]  # beyond what every direction has on average
         rest = max(float(total - kept.sum()) / (len(center) - len(kept)), COINCIDENT)
-        directions = (basis[:, len(variances) - len(kept) :] / np.sqrt(kept)).T @ deviations
+        directions = basis[:, len(variances) - len(kept) :].T
+        if is_wide:
+            directions = (directions / np.sqrt(kept)[:, None]) @ deviations
         return attrs.evolve(self, center=center, covariance=LowRankCovariance(directions, kept, rest))
 
     def fill(self, points: Any) -> Array:
