@@ -80,5 +80,6 @@ def __dir__() -> list[str]:
         "MANIFOLDS", "AffineInvariant", "BuresWasserstein", "EuclideanVectors", "FlatGeodesics", "FromPymanopt",
         "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "LowRankCovariance", "Mean",
         "MissingChannels", "Product", "ProjectedEuclidean", "TangentSpace", "flat_components",
-        "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "is_additive", "riemannian_mean",
+        "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "is_additive",
+        "riemannian_mean",
     ]  # fmt: skip
