@@ -213,7 +213,9 @@ def require_finite(points: Array) -> None:
     position = tuple(int(i) for i in np.argwhere(~finite)[0])
     value = points[position]
     raise PointError(
-        position[0], f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample"
+        position[0],
+        f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample"
+        f"{ADVICE_MISSING if points.ndim == 3 and np.isnan(value) else ''}",
     )
 
 
@@ -227,6 +229,10 @@ MIXED = 3
 ADVICE_PRECISION = (
     "The matrices have single or half precision (float32, float16), in which small eigenvalues are rounding: compute "
     "and pass them in float64. "
+)
+ADVICE_MISSING = (
+    ". Channels can be missing in predictions only: their rows and columns are NaN, and the model is fitted to "
+    "positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
 )
 ADVICE_TRIALS = (
     "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "

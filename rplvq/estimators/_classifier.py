@@ -178,6 +178,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         What held-out samples chose, and by which losses; print it to see a table.
     n_epochs_ : int
         Number of epochs trained, and of calls of ``partial_fit`` since then; 0 if the fit did not train.
+    missing_channels_ : rplvq.manifolds.MissingChannels or None
+        What ``fit`` remembers to fill missing channels; None if the points are no positive definite matrices.
     history_ : dict of str to ndarray
         One entry per epoch, or one for epoch 0 if there was none: epoch, cost, training_error, sigma2, step_size,
         n_capped, seconds, n_prototypes, and with early stopping validation_cost and validation_error. ``partial_fit``
@@ -197,7 +199,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     X : array-like of shape (N, n, n), or (N, d) for vectors
         Samples. An array of shape (rows, columns, n, n) is an image with one matrix per pixel. For it, the results have
-        the shape (rows, columns, ...) in place of (N, ...), and an error names the row and the column.
+        the shape (rows, columns, ...) in place of (N, ...), and an error names the row and the column. If channels of a
+        positive definite matrix are missing, their rows and columns are NaN, and are filled before the prediction by
+        what ``fit`` remembers in ``missing_channels_`` (:class:`rplvq.manifolds.MissingChannels`).
 
     Examples
     --------
@@ -364,7 +368,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
                 history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
-            store(self, X, trainer, state, classes, rng, history, choice=progress.choice)
+            store(self, X, trainer, state, classes, rng, history, choice=progress.choice, samples=samples)
             troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
                 troubles.append(worse_trouble(manifold, first_state, state, samples))

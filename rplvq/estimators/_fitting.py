@@ -17,6 +17,7 @@ from rplvq.capabilities import BeforeFit, Referenced, provides
 from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
+from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
@@ -157,13 +158,14 @@ def store(
     met: Array | None = None,
     stream: Stream = Stream(),  # noqa: B008 - immutable
     choice: Any = None,
+    samples: Samples | None = None,
 ) -> None:
     """Set all fitted attributes of a RiemannianLVQ in one assignment, after everything that can fail.
 
     Whoever reads the model in another thread, and Ctrl-C, finds either the old model or the new one.
 
     ``X`` gives the number of features; None keeps it. ``classes`` (C,) are the labels of all classes, and ``met`` (M,)
-    those of the classes that have prototypes, if some have none. ``choice`` is that of a new fit.
+    those of the classes that have prototypes, if some have none. ``choice`` and ``samples`` are those of a new fit.
     """
     labels = (classes if met is None else met)[state.labels]
     prototypes = decoded(trainer.manifold, state, labels)
@@ -187,4 +189,8 @@ def store(
         "n_epochs_": n_epochs if met is None else getattr(model, "n_epochs_", 0) + 1,
         "history_": history,
     }
+    if samples is not None:
+        rows = chosen_rows(len(samples), prototypes.shape[-1])
+        points = np.asarray(trainer.manifold.decode(np.asarray(samples.codes[rows])))
+        fitted["missing_channels_"] = variation_of(points, samples.filled_weights[rows])
     model.__dict__ = vars(new) | fitted

@@ -15,6 +15,7 @@ from rplvq.costs import class_groups, log_proba_of
 from rplvq.estimators._names import by_posterior
 from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
+from rplvq.manifolds import filler_of
 from rplvq.parts import plain, require_jobs
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State
@@ -211,13 +212,26 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         return _gathered(in_thread, chunks, len(source), n_jobs)
 
     def _encode(self, X: Any, rows: slice) -> Array:
-        """Encode some rows of X; an error names the index of the invalid row in X."""
-        if rows.start is None:
-            return np.asarray(self.trainer_.manifold.encode(X))
+        """Encode some rows of X, with missing channels filled; an error names the index of the invalid row in X."""
+        part = X if rows.start is None else X[rows]
         try:
-            return np.asarray(self.trainer_.manifold.encode(X[rows]))
+            try:
+                return np.asarray(self.trainer_.manifold.encode(part))
+            except PointError:  # looked for here, so that samples without gaps are not read twice
+                if (whole := self._filled(part)) is None:
+                    raise
+                return np.asarray(self.trainer_.manifold.encode(whole))
         except PointError as error:
-            raise error.shifted(rows.start) from None
+            raise error.shifted(rows.start or 0) from None
+
+    def _filled(self, part: Any) -> Array | None:
+        """Return samples whose missing channels are filled; None if none are missing or could be."""
+        points = np.asarray(part)
+        is_alike = points.dtype.kind in "fc" and points.shape[1:] == self.prototypes_.shape[1:]
+        if not is_alike or not np.isnan(points).any():
+            return None
+        filler = vars(self).get("missing_channels_") or filler_of(self.prototypes_)  # none in streams
+        return None if filler is None else filler.fill(points)
 
     def _nearest(self, prototypes: Prototypes, codes: Array) -> Array:
         """Return indices (N,) of prototypes that have the label of the nearest one, by the manifold's search if any."""

@@ -92,16 +92,18 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
     """
     middle = means.mean(axis=0)
     centred = means - middle
-    if isinstance(covariance, LowRankCovariance):
+    if isinstance(covariance, LowRankCovariance):  # the matrix (m, m) is not formed, not even for its trace
         directions = (covariance.power(-1.0) @ centred[..., None])[..., 0]
+        trace = covariance.trace
     else:
         directions = np.linalg.solve(covariance, centred.T).T
+        trace = np.trace(covariance)
     offsets, lengths = (0.5 * np.vecdot(directions, other) for other in (centred, directions))
     if not lengths.any():  # equal class means, or a single class
         return means
     scale = offsets.sum() / lengths.sum()
     # Unknown are the shift, in units of REACH radii of the data, and the relative change of the scale.
-    reach = REACH * np.sqrt(np.trace(covariance) + np.vecdot(centred, centred).mean())
+    reach = REACH * np.sqrt(trace + np.vecdot(centred, centred).mean())
     system = np.column_stack([reach * directions, scale * lengths])
     rests = offsets - scale * lengths
     change = shortest(system - system.mean(axis=0), rests - rests.mean())

@@ -31,6 +31,7 @@ from rplvq.manifolds._group_means import means_of_folds, means_of_groups
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
 from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import Look, Mean, descend, is_additive, is_stateful, riemannian_mean
+from rplvq.manifolds._missing import MissingChannels, chosen_rows, filler_of, variation_of
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 from rplvq.manifolds._shrinkage import Shrunk, within_covariance
@@ -39,12 +40,12 @@ from rplvq.manifolds._tangent_space import TangentSpace
 __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
     "EuclideanVectors", "FlatGeodesics", "FromPymanopt", "InverseFactors", "LearnedLogEuclidean", "LogCholesky",
-    "LogEuclidean", "Look",
-    "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "Product", "ProjectedEuclidean", "Shrunk",
-    "TangentSpace", "coordinates", "decompose", "descend", "flat_components", "flat_connect", "flat_exp", "flat_move",
-    "flat_nearest", "flat_pull", "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
+    "LogEuclidean", "Look", "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "MissingChannels",
+    "Product", "ProjectedEuclidean", "Shrunk", "TangentSpace", "chosen_rows", "coordinates", "decompose", "descend",
+    "filler_of", "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull",
+    "flat_sqdist", "from_coordinates", "inverse_factors", "is_additive",
     "is_from_pymanopt", "is_stateful", "means_of_folds", "means_of_groups", "n_coordinates", "riemannian_mean",
-    "within_covariance",
+    "variation_of", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[
@@ -77,7 +78,8 @@ def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
     return [
         "MANIFOLDS", "AffineInvariant", "BuresWasserstein", "EuclideanVectors", "FlatGeodesics", "FromPymanopt",
-        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "LowRankCovariance", "Mean", "Product",
-        "ProjectedEuclidean", "TangentSpace", "flat_components", "flat_connect", "flat_exp", "flat_move",
-        "flat_nearest", "flat_pull", "flat_sqdist", "is_additive", "riemannian_mean",
+        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "LowRankCovariance", "Mean",
+        "MissingChannels", "Product", "ProjectedEuclidean", "TangentSpace", "flat_components",
+        "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "is_additive",
+        "riemannian_mean",
     ]  # fmt: skip

@@ -5,12 +5,25 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import adjoint, by_block, check_positive_definite, reads_parts, row_slices, squared_roots
+from rplvq.arrays import (
+    adjoint,
+    by_block,
+    check_positive_definite,
+    hermitian_part,
+    invsqrtm,
+    reads_parts,
+    row_slices,
+    squared_roots,
+)
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
 NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
+LARGE = 48
+"""Size of matrices from which on a Hermitian decomposition saves more than the test of whether it is exact enough."""
+EVEN = 2e-7
+"""Share of the trace of ``A^H A`` above which its eigenvalues are known to 1e-9 of themselves."""
 LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
 
@@ -29,8 +42,36 @@ class BuresWassersteinGeodesics(NamedTuple):
 
 def turn(roots: Array, samples: Array) -> Array:
     """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
-    left, _, right = np.linalg.svd(adjoint(samples) @ roots)
-    return np.asarray(samples @ (left @ right))
+    mixed = adjoint(samples) @ roots
+    if mixed.shape[-1] < LARGE:
+        return np.asarray(samples @ _polar_by_singular(mixed))
+    polar = np.empty_like(mixed)
+    for place in np.ndindex(mixed.shape[:-2]):
+        square = _even_square(mixed[place])
+        polar[place] = _polar_by_singular(mixed[place]) if square is None else mixed[place] @ invsqrtm(square)
+    return np.asarray(samples @ polar)
+
+
+def _polar_by_singular(matrices: Array) -> Array:
+    """Return the unitary polar factors of matrices (..., n, n)."""
+    left, _, right = np.linalg.svd(matrices)
+    return np.asarray(left @ right)
+
+
+def _even_square(matrix: Array) -> Array | None:
+    """Return ``A^H A`` of a matrix (n, n), or None if its small eigenvalues are too inexact for square roots."""
+    square = adjoint(matrix) @ matrix
+    return square if _are_above(square, EVEN * np.trace(square).real) else None
+
+
+def _are_above(matrices: Array, bounds: float | Array) -> bool:
+    """Whether all eigenvalues of Hermitian matrices (..., n, n) exceed bounds (...), which needs none of them."""
+    shifted = matrices - np.asarray(bounds)[..., None, None] * np.eye(matrices.shape[-1])
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def squares(matrices: Array) -> Array:
@@ -39,11 +80,24 @@ def squares(matrices: Array) -> Array:
     return np.asarray(np.vecdot(flat, flat).real)
 
 
+def _singular_sums(mixed: Array) -> Array:
+    """Return the sums (...) of the singular values of matrices (..., n, n)."""
+    if mixed.shape[-1] < LARGE:
+        return np.asarray(np.linalg.svd(mixed, compute_uv=False).sum(axis=-1))
+    sums = np.empty(mixed.shape[:-2])
+    for place in np.ndindex(sums.shape):
+        square = _even_square(mixed[place])
+        if square is None:
+            sums[place] = np.linalg.svd(mixed[place], compute_uv=False).sum()
+        else:
+            sums[place] = np.sqrt(np.linalg.eigvalsh(square)).sum()
+    return sums
+
+
 def by_traces(roots: Array, samples: Array) -> Array:
     """Return the squared distances (B, K), from traces where they do not cancel, and else from roots."""
-    singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     size = squares(samples)[:, None] + squares(roots)
-    sqdist = size - 2.0 * singular.sum(axis=-1)
+    sqdist = size - 2.0 * _singular_sums(adjoint(samples)[:, None] @ roots)
     b, k = np.nonzero(sqdist < NEAR_SHARE * size)
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
@@ -148,18 +202,22 @@ class BuresWasserstein:
     def _share(self, roots: Array, steps: Array) -> Array:
         """Return the shares (K,) of steps ``S R`` that keep the eigenvalues of ``I + S`` above ``min_stretch``."""
         # S = steps R^-1, solved from the right; it is Hermitian up to rounding.
-        maps = np.linalg.solve(adjoint(roots), adjoint(steps))
-        least = np.linalg.eigvalsh(0.5 * (maps + adjoint(maps)))[:, 0]
+        maps = hermitian_part(np.linalg.solve(adjoint(roots), adjoint(steps)))
         room = 1.0 - self.min_stretch
+        if _are_above(maps, -room):
+            return np.ones(len(maps))
+        least = np.linalg.eigvalsh(maps)[:, 0]
         return np.asarray(np.where(least < -room, room / np.maximum(-least, room), 1.0))
 
 
 def _lifted(roots: Array) -> Array:
     """Raise the singular values of roots (K, n, n) to a floor, so that their matrices stay positive definite."""
+    floors = np.sqrt(LOWEST_SHARE / roots.shape[-1] * squares(roots))
+    if _are_above(squared_roots(roots), 2.0 * floors**2):
+        return roots
     left, singular, right = np.linalg.svd(roots)
-    floor = np.sqrt(LOWEST_SHARE * np.mean(singular**2, axis=1, keepdims=True))
-    low = (singular < floor).any(axis=1)
+    low = (singular < floors[:, None]).any(axis=1)
     if low.any():
         roots = roots.copy()
-        roots[low] = (left[low] * np.maximum(singular, floor)[low][:, None, :]) @ right[low]
+        roots[low] = (left[low] * np.maximum(singular, floors[:, None])[low][:, None, :]) @ right[low]
     return roots

@@ -25,6 +25,7 @@ import numpy as np
 from pyriemann.tangentspace import TangentSpace
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
+from threadpoolctl import threadpool_limits
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import load_digits_covariances, make_syn2
@@ -36,6 +37,12 @@ FITTED = 300
 MANY = 20_000
 """Number of samples of the largest fit."""
 SIZES = (2, 3, 5, 8, 10, 16, 22, 32)
+REGIONS = (116, 200)
+"""Numbers of brain regions of the fits of few large matrices."""
+FEW = 80
+"""Number of samples of these fits."""
+LARGE_METRICS = ("affine_invariant", "tangent", "whitened_tangent", "log_euclidean", "log_cholesky", "wasserstein",
+                 "euclidean")  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -119,6 +126,32 @@ def plain_fits(repeats: int) -> Iterator[Row]:
         yield Row(**row)
 
 
+def regions(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return covariances (80, n, n) of mixed signals, and which of two classes has more power in a tenth of them."""
+    rng, y = np.random.default_rng(0), np.arange(FEW) % 2
+    mixing = np.eye(n) + 0.5 * rng.normal(size=(n, n)) / np.sqrt(n)
+    signals = rng.normal(size=(FEW, n, 2 * n))
+    signals[:, : n // 10] += np.where(y, 0.5, 0.2)[:, None, None] * rng.normal(size=(FEW, 1, 2 * n))
+    mixed = mixing @ signals
+    return mixed @ mixed.swapaxes(1, 2) / (2 * n), y
+
+
+def region_fits(repeats: int) -> Iterator[Row]:
+    """Compare fits of few large matrices with logistic regression in the tangent space, one BLAS thread each."""
+    for n in REGIONS:
+        X, y = regions(n)
+        tangent = tangent_space()
+        for metric in LARGE_METRICS:
+            with threadpool_limits(1, "blas"):
+                found = ratio(
+                    lambda: RiemannianLVQ(metric, random_state=0).fit(X, y),  # noqa: B023
+                    lambda: tangent.fit(X, y),  # noqa: B023
+                    min(repeats, 3),
+                )
+            what = f"{metric.replace('_', ' ')}, n = {n}, {FEW} samples, over tangent space and logistic regression"
+            yield Row("few large matrices", what, "times", found, 3.0)
+
+
 def steps(repeats: int) -> Iterator[Row]:
     """Measure compiled steps of an epoch under the affine-invariant metric, in the fastest turn."""
     cases = [("SynI", training_epoch.syn1, 4, 2.0), ("SynI", training_epoch.syn1, 12, 2.0)]
@@ -187,7 +220,7 @@ def main() -> None:
     arguments = parser.parse_args()
     compile_at_once()
     rows = []
-    parts = (steps, default_fits, large_fit, plain_fits, predictions, all_metrics, processes)
+    parts = (steps, default_fits, large_fit, region_fits, plain_fits, predictions, all_metrics, processes)
     if arguments.plain:
         parts = (lambda repeats: default_fits(repeats, 8.0, " without numba"),)
     for part in parts:
