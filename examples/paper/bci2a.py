@@ -184,7 +184,7 @@ def select(
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=repetition)
 
     def new(**settings: Any) -> RiemannianLVQ:
-        return TRAINED[method.split(",")[0]](**settings, random_state=repetition)
+        return (TRAINED | RELATIVES)[method.split(",")[0]](**settings, random_state=repetition)
 
     def score(**settings: Any) -> float:
         return float(cross_val_score(new(**settings), data.X_train, data.y_train, cv=folds).mean())

@@ -193,5 +193,7 @@ def _grid(
 
 def _selection(repetitions: range, search: Record) -> Iterator[Job]:
     """Yield searches that vary one setting after another, which take minutes where the whole grid takes hours."""
-    for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
-        yield Job(f"{problem}-selection", method, repetition, {"problem": problem} | search, select)
+    of_glrsq = {key: {name: value for name, value in part.items() if name != "sigma2"} for key, part in search.items()}
+    for problem, repetition, method in product(MAKERS, repetitions, (*PLRSQ, "GLRSQ")):
+        settings = {"problem": problem} | (of_glrsq if method == "GLRSQ" else search)
+        yield Job(f"{problem}-selection", method, repetition, settings, select)
