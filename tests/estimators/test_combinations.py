@@ -50,7 +50,6 @@ def as_objects(X):
     return found
 
 
-
 FACTORS = {
     "matrices": {
         "affine-invariant": ({"metric": "affine_invariant"}, REAL),
