@@ -28,6 +28,7 @@ def glrsq(folder: pathlib.Path) -> str:
     for name, (experiment, published, note) in GLRSQ.items():
         values, deviation = _accuracies(folder, experiment)
         judged = verdict([(published, deviation, float(np.mean(values)))] if values else [])
+        judged = "one repetition" if values and not deviation else judged
         rows.append([name, note, f"{published:.4f}", spread(values, absent="not run"), judged])
     for note, runs in _kappas(folder).items():
         means = [float(np.mean(run)) for run in runs]
@@ -42,10 +43,12 @@ def _accuracies(folder: pathlib.Path, experiment: str) -> tuple[list[float], flo
     """Return the accuracy of each repetition and their deviation; in 30 folds, the standard error over the subjects."""
     kind, _, title = experiment.partition(":")
     values = list(by_method(load(folder, kind), "accuracy").get(f"GLRSQ{title}", {}).values())
-    if not values:
-        return [], 0.0
-    spreads = np.std(values, axis=0, ddof=1) if np.ndim(values) == 1 else np.std(values[0], ddof=1) / 3
-    return [float(np.mean(value)) for value in values], float(spreads) if len(values) > 1 or title else 0.0
+    deviation = 0.0
+    if values and title:
+        deviation = float(np.std(values[0], ddof=1)) / 3
+    elif len(values) > 1:
+        deviation = float(np.std(values, ddof=1))
+    return [float(np.mean(value)) for value in values], deviation
 
 
 def _kappas(folder: pathlib.Path) -> dict[str, list[list[float]]]:

@@ -65,11 +65,13 @@ def test_figures_of_glrsq_have_verdicts(tmp_path):
     for repetition in range(3):
         record(tmp_path, "syn1", "GLRSQ", repetition, accuracy=0.97 + 0.005 * repetition)
         record(tmp_path, "syn2", "GLRSQ", repetition, accuracy=0.95 + 0.005 * repetition)
+    record(tmp_path, "syn2-selection", "GLRSQ", 0, accuracy=0.94)
     record(tmp_path, "bci2a-folds", "GLRSQ, session 1", 0, accuracy=[0.6, 0.7, 0.8] * 3)
     record(tmp_path, "bci2a", "GLRSQ", 0, kappa=[0.8, 0.3] + [0.6] * 7)
     lines = {line.split(" | ")[0].strip("| "): line for line in report_later.glrsq(tmp_path).splitlines()}
     assert lines["SynI"].endswith("| 0.9754 | 0.9750 ± 0.0050 [3] | reproduced |")
     assert lines["SynII"].endswith("| 0.9137 | 0.9550 ± 0.0050 [3] | not reproduced |")
+    assert lines["SynII, chosen"].endswith("| 0.9137 | 0.9400 [1] | one repetition |")
     # Nine subjects deviate by 0.087, their mean by 0.029, and it is 0.037 below the published one.
     assert lines["BCI 2a, 30 folds"].endswith("| 0.7371 | 0.7000 [1] | not reproduced |")
     assert "| 0.586 | 0.589 [1] | reproduced |" in report_later.glrsq(tmp_path)
