@@ -41,7 +41,7 @@ def test_the_folder_of_pipelines_is_read_by_moabb():
 def cells(table, dataset, source):
     """The row of a data set and a source in the table of the page."""
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
-    (found,) = [row[2:] for row in rows if row[0].startswith(dataset) and row[1] == source]
+    (found,) = [row[2:] for row in rows if len(row) > 2 and row[0].startswith(dataset) and row[1] == source]
     return found
 
 
