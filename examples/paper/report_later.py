@@ -90,4 +90,4 @@ def leml(folder: pathlib.Path) -> str:
         ]
         for name in names
     ]
-    return table(["metric", *(f"{title} [divisions]" for title in columns)], rows)
+    return table(["metric", *columns], rows)
