@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 
 from examples.ecosystem.eeg import EVALUATIONS, PARADIGMS
+from examples.ecosystem.moabb import beside_published
 from examples.paper.report import by_method, fill, spread, table
 from examples.paper.runner import load
 
@@ -13,7 +14,9 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/experiments/ecosystem.md from the records in ``folder``."""
-    parts = {"moabb": moabb(folder)} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
+    parts = {"moabb": moabb(folder), "published": beside_published()} | {
+        name: accuracies(folder, name) for name in ("vowels", "motions")
+    }
     (docs / "experiments").mkdir(exist_ok=True)
     fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "experiments" / "ecosystem.md")
 

@@ -32,6 +32,7 @@ EXPERIMENTS = Experiments(
         "eth80": (("eth80",), ("eth80_cov5.npz",)),
         "eth80_clusters": (("eth80",), ("eth80_cov5.npz",)),
         "cifar10": (("cifar10",), ("cifar10_cov9.npz",)),
+        "leml": (("leml",), ("bci2a_cov22.npz", "eth80_cov5.npz")),
     },
     _report,
     RESULTS,

@@ -18,7 +18,7 @@ from examples.paper.data import Split, load_bci2a
 from examples.paper.evaluate import accuracy_and_kappa
 from examples.paper.relatives import RELATIVES
 from examples.paper.runner import Job, Record
-from examples.paper.selection import coordinate_search
+from examples.paper.selection import coordinate_search, without_sigma2
 from examples.paper.synthetic_methods import log_euclidean
 from rplvq import Annealed, ProjectedEuclidean, RiemannianLVQ
 from rplvq.preprocessing import Recenter
@@ -184,7 +184,7 @@ def select(
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=repetition)
 
     def new(**settings: Any) -> RiemannianLVQ:
-        return TRAINED[method.split(",")[0]](**settings, random_state=repetition)
+        return (TRAINED | RELATIVES)[method.split(",")[0]](**settings, random_state=repetition)
 
     def score(**settings: Any) -> float:
         return float(cross_val_score(new(**settings), data.X_train, data.y_train, cv=folds).mean())
@@ -241,10 +241,11 @@ def _table(settings: list[list[Any]], n_seeds: int) -> Iterator[Job]:
 
 def _selection(seeds: range, quick: bool) -> Iterator[Job]:
     grid = SMALL_SELECTION if quick else SELECTION
-    for seed, method, subject in product(seeds, ("PLRSQ-AN", "PLRSQ-Const"), range(1, 10)):
+    for seed, method, subject in product(seeds, ("PLRSQ-AN", "PLRSQ-Const", "GLRSQ"), range(1, 10)):
         if quick and subject > 2:
             continue
-        yield Job("bci2a-selection", f"{method}, S{subject}", seed, {"subject": subject} | grid, select)
+        own = without_sigma2(grid) if method == "GLRSQ" else grid
+        yield Job("bci2a-selection", f"{method}, S{subject}", seed, {"subject": subject} | own, select)
 
 
 def _lines(seeds: range, quick: bool) -> Iterator[Job]:

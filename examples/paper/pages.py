@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pathlib
 
-from examples.paper import report_bci2a, report_cifar10, report_eth80, report_figures, report_overview, report_synthetic
+from examples.paper import (
+    report_bci2a,
+    report_cifar10,
+    report_eth80,
+    report_figures,
+    report_later,
+    report_overview,
+    report_synthetic,
+)
 from examples.paper.report import fill
 
 __all__ = ["PAGES", "write"]
@@ -17,6 +25,7 @@ PAGES = {
     "reproduction/eth80.md": report_eth80.parts,
     "reproduction/cifar10.md": report_cifar10.parts,
     "reproduction/bci2a.md": report_bci2a.parts,
+    "reproduction/later.md": report_later.parts,
 }
 
 

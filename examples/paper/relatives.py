@@ -1,7 +1,7 @@
-"""Relatives of the paper's method on the same data: tangent LVQ, and GLVQ with a learned Log-Euclidean metric.
+"""Relatives of the paper's method on the same data: tangent LVQ, GLVQ with a learned Log-Euclidean metric, and GLRSQ.
 
-The paper names the first for comparison; the second is newer. Both minimize the margin cost of GLVQ from the class
-means, with the paper's step size.
+The paper names the first for comparison; its authors published the others, GLRSQ before it and GLVQ-LEML after it. All
+minimize the margin cost of GLVQ from the class means, with the paper's step size.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rplvq import LearnedLogEuclidean, RiemannianLVQ, TangentSpace
+from rplvq.presets import glrsq
 
 __all__ = ["RELATIVES", "glvq_leml", "tangent_lvq"]
 
@@ -37,4 +38,4 @@ def _glvq(manifold: Any, settings: dict[str, Any]) -> RiemannianLVQ:
     return RiemannianLVQ(manifold, cost="glvq", sigma2="half_median", step_size="paper", **settings)
 
 
-RELATIVES: dict[str, Callable[..., Any]] = {"Tangent LVQ": tangent_lvq, "GLVQ-LEML": glvq_leml}
+RELATIVES: dict[str, Callable[..., Any]] = {"Tangent LVQ": tangent_lvq, "GLVQ-LEML": glvq_leml, "GLRSQ": glrsq}

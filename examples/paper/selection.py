@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Choice", "coordinate_search"]
+__all__ = ["Choice", "coordinate_search", "without_sigma2"]
 
 
 class Choice(NamedTuple):
@@ -63,3 +63,11 @@ def coordinate_search(
             if reached > best_score:
                 best, best_score = candidate, reached
     return Choice(best, best_score, tried)
+
+
+def without_sigma2(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a search, such as ``grid`` and ``start``, for a method that has no sigma2 to choose."""
+    return {
+        key: {name: value for name, value in part.items() if name != "sigma2"} if isinstance(part, Mapping) else part
+        for key, part in search.items()
+    }

@@ -15,7 +15,7 @@ import numpy as np
 
 from examples.paper.evaluate import accuracy_and_kappa
 from examples.paper.runner import Job, Record
-from examples.paper.selection import coordinate_search
+from examples.paper.selection import coordinate_search, without_sigma2
 from examples.paper.synthetic_curves import POWERS, convergence, sigma2_curve
 from examples.paper.synthetic_methods import BASELINES, MAKERS, METHODS, PLRSQ, N, Problem, draw, settings_of
 from rplvq import GeometricDecay, StepSize
@@ -193,5 +193,6 @@ def _grid(
 
 def _selection(repetitions: range, search: Record) -> Iterator[Job]:
     """Yield searches that vary one setting after another, which take minutes where the whole grid takes hours."""
-    for problem, repetition, method in product(MAKERS, repetitions, PLRSQ):
-        yield Job(f"{problem}-selection", method, repetition, {"problem": problem} | search, select)
+    for problem, repetition, method in product(MAKERS, repetitions, (*PLRSQ, "GLRSQ")):
+        settings = {"problem": problem} | (without_sigma2(search) if method == "GLRSQ" else search)
+        yield Job(f"{problem}-selection", method, repetition, settings, select)

@@ -77,9 +77,9 @@ from rplvq.training import (
     append_columns,
     columns,
     edge_trouble,
+    estimate,
     history_row,
     if_possible,
-    measure,
     one_decision,
     step_trouble,
     untrained_history,
@@ -181,9 +181,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     missing_channels_ : rplvq.manifolds.MissingChannels or None
         What ``fit`` remembers to fill missing channels; None if the points are no positive definite matrices.
     history_ : dict of str to ndarray
-        One entry per epoch, or one for epoch 0 if there was none: epoch, cost, training_error, sigma2, step_size,
-        n_capped, seconds, n_prototypes, and with early stopping validation_cost and validation_error. ``partial_fit``
-        adds one entry per call, and keeps the last 1000.
+        One entry per epoch, or one for epoch 0 if there was none (with more than 256 prototypes an estimate from evenly
+        spaced samples): epoch, cost, training_error, sigma2, step_size, n_capped, seconds, n_prototypes, and with early
+        stopping validation_cost and validation_error. ``partial_fit`` adds one entry per call, and keeps the last 1000.
     n_features_in_ : int
         n for matrices, d for vectors.
     trainer_ : rplvq.Trainer
@@ -367,7 +367,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 parts = [samples] if validation is None else [samples, validation]
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
-                history = untrained_history(state, *(measure(manifold, cost, state, part).score() for part in parts))
+                history = untrained_history(state, *(estimate(manifold, cost, state, part) for part in parts))
             store(self, X, trainer, state, classes, rng, history, choice=progress.choice, samples=samples)
             troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):

@@ -1,6 +1,7 @@
 """Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def filter_bank_covariances(
 
     signals = read_trials(trials).values
     require_count("order", order, 1)
-    if not 0 < sfreq < np.inf:
+    if not isinstance(sfreq, Real) or not 0 < sfreq < np.inf:
         raise ValueError(f"sfreq must be a positive number, got {sfreq!r}")
     if len(bands) == 0:
         raise ValueError("bands must hold at least one pair (low, high), got none")

@@ -87,8 +87,9 @@ class LearnedLogEuclidean:
     ``d^2(X, W) = |Omega vec(log X - log W)|^2 = |log X - log W|_Q^2`` with ``Q = Omega^T Omega``, where vec are the
     m real coordinates of a symmetric (m = n (n + 1) / 2) or Hermitian (m = n^2) matrix, orthonormal for the Frobenius
     product. Schneider, Biehl and Hammer (2009, doi:10.1162/neco.2009.11-08-908) introduced metric learning for LVQ;
-    Tang, Tino and Yu (2023, doi:10.1109/TCYB.2022.3178412) study it on logarithms of positive definite matrices. With
-    full rank the metric starts at Q = I, which is the Log-Euclidean metric.
+    Tang, Tino and Yu (2023, doi:10.1109/TCYB.2022.3178412) study it on logarithms of positive definite matrices. Their
+    other form, n x n numbers on the matrix itself, was less accurate on four data sets (docs/reproduction/later.md).
+    With full rank the metric starts at Q = I, which is the Log-Euclidean metric.
 
     Parameters
     ----------

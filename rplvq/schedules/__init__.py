@@ -17,6 +17,7 @@ from rplvq.schedules._schedules import (
 from rplvq.schedules._sigma2 import (
     InitialEvidence,
     blended_sigma2,
+    evenly_spaced,
     free_numbers,
     half_median,
     initial_evidence,
@@ -35,8 +36,7 @@ from rplvq.schedules._steps import (
 
 __all__ = [
     "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "InverseTime",
-    "Share",
-    "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "free_numbers", "half_median",
-    "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
+    "Share", "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "evenly_spaced",
+    "free_numbers", "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
     "resolve_sigma2", "resolve_step_size", "step_of_share", "wants_default",
 ]  # fmt: skip

@@ -72,13 +72,19 @@ def initial_evidence(
 
     If there are more than :data:`PAIRS` distances, evenly spaced samples stand for all of them.
     """
-    if len(samples) * len(labels) > PAIRS:
-        rows = np.linspace(0, len(samples) - 1, max(PAIRS // len(labels), 100)).astype(int)
-        samples = samples.subset(np.unique(rows))
+    samples = evenly_spaced(samples, len(labels))
     sqdist = distances(manifold, prototypes, samples.codes)
     n_free = len(labels) * free_numbers(samples.codes)
     rounding = SAME_POINT * unit_of(manifold, samples)
     return InitialEvidence(sqdist, samples.targets, labels, n_free, samples.weights, priors_of(cost), rounding)
+
+
+def evenly_spaced(samples: Samples, n_prototypes: int) -> Samples:
+    """Return all samples, or so many that their distances to K prototypes are about :data:`PAIRS`, but at least 100."""
+    if len(samples) * n_prototypes <= PAIRS:
+        return samples
+    rows = np.linspace(0, len(samples) - 1, max(PAIRS // n_prototypes, 100)).astype(int)
+    return samples.subset(np.unique(rows))
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:

@@ -135,7 +135,8 @@ def choose(
     candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train, is_part=rows is not None)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
-    found = _raced(trainer, prototypes, evidence, part, candidates, seed) if is_open else None
+    is_part = rows is not None
+    found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
     if found is not None:
         won = candidates[found.winner]
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
@@ -178,14 +179,13 @@ def _discriminant(
 
 def _raced(
     trainer: Trainer, prototypes: Prototypes, evidence: InitialEvidence, samples: Samples, candidates: list[Candidate],
-    seed: int,
+    seed: int, *, is_part: bool,
 ) -> Race | None:  # fmt: skip
     """Return the race between the candidates, None if the samples do not suffice for it."""
     dealt = deal_folds(samples, evidence.labels, np.random.default_rng(seed))
     folds = make_folds(trainer, samples, prototypes, evidence.labels, dealt, seed)
     default = cast(Schedule, candidates[0].sigma2)
     first = [(one.sigma2 or default)(0, trainer.max_epochs) for one in candidates]
-    is_part = len(samples) < len(evidence.sqdist)
     return race(trainer.cost, folds, candidates, first, len(dealt), _trial_epochs(trainer), is_part=is_part)
 
 

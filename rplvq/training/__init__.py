@@ -25,6 +25,7 @@ from rplvq.training._state import (
     State,
     append_columns,
     columns,
+    estimate,
     history_row,
     if_possible,
     measure,
@@ -37,7 +38,7 @@ from rplvq.training.compiled import Decision, one_decision
 __all__ = [
     "Callback", "Contribution", "Decision", "EarlyStopping", "EpochReport", "EpochScore", "Grow", "Growth", "Hook",
     "Meter", "Origin", "Progress", "Prune", "Result", "Score", "State", "Step", "Trainer", "Window",
-    "append_columns", "calling", "columns", "contribution", "decoded", "diverged", "edge_trouble", "follow",
+    "append_columns", "calling", "columns", "contribution", "decoded", "diverged", "edge_trouble", "estimate", "follow",
     "history_row", "hooks_of", "if_possible", "measure", "one_decision", "pair_weights", "require_finite",
     "restored", "run_epochs", "step_trouble", "untrained_history", "warn_of", "with_prototypes",
     "without_prototypes", "worse_trouble",

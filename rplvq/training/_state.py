@@ -11,6 +11,7 @@ from rplvq.arrays import Samples, parts_of
 from rplvq.costs import evaluate
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Cost, Evaluation, Manifold, Prototypes, Schedule
+from rplvq.schedules import evenly_spaced
 
 
 @library_part
@@ -203,6 +204,10 @@ class EpochReport(NamedTuple):
         return f"epoch {self.epoch} of {self.n_epochs}: {', '.join(shown)}"
 
 
+MANY = 256
+"""Number of prototypes from which on a fit without epochs estimates its row of the history."""
+
+
 class Meter:
     """Adds up losses and errors over blocks of samples, given the labels (K,) of the prototypes."""
 
@@ -237,6 +242,16 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
     meter = Meter(state.labels)
     meter.count(nearest, loss, samples)
     return meter
+
+
+def estimate(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Score:
+    """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all.
+
+    All pairs would take many times as long as the means, which is all that a fit without epochs computes.
+    """
+    few = evenly_spaced(samples, len(state.labels)) if len(state.labels) > MANY else samples
+    score = measure(manifold, cost, state, few).score()
+    return Score(score.cost * samples.total_weight / few.total_weight, score.error)
 
 
 def history_row(state: State, score: Score, n_capped: int, seconds: float) -> dict[str, float]:

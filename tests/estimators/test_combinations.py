@@ -40,6 +40,15 @@ Y = np.repeat(np.arange(N_CLASSES), PER_CLASS)
 SOFT = 0.85 * np.eye(N_CLASSES)[Y] + 0.05
 WEIGHTS = np.random.default_rng(5).uniform(0.3, 2.5, len(Y))
 WEIGHTS[::9] = 0
+GROUPS = np.array([f"session {k}" for k in range(7)])[np.arange(len(Y)) % 7]
+
+
+def as_objects(X):
+    """The samples as a one-dimensional array of matrices, as a column of a table holds them."""
+    found = np.empty(len(X), dtype=object)
+    found[:] = list(X)
+    return found
+
 
 FACTORS = {
     "matrices": {
@@ -64,6 +73,9 @@ FACTORS = {
         "plvq, soft": ({"cost": "plvq"}, SOFT),
     },
     "weights": {"no weights": ({}, None), "weights": ({}, WEIGHTS)},
+    "groups": {"no groups": ({}, None), "groups": ({}, GROUPS)},
+    "container": {"array": ({}, np.asarray), "objects": ({}, as_objects)},
+    "counts": {"int": ({"max_epochs": 5}, None), "uint8": ({"max_epochs": np.uint8(5)}, None)},
     "stopping": {"all epochs": ({}, None), "early stopping": ({"early_stopping": EarlyStopping(0.3, 2)}, None)},
     "growth": {"fixed size": ({}, None), "growth": ({"growth": [Grow(every=1, at_most=3), Prune(every=2)]}, None)},
     "steps": {
@@ -117,12 +129,14 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=[", ".join(case) for cas
 
 
 def problem(case):
-    """Parameters, matrices, labels and weights of a case."""
+    """Parameters, matrices, labels, and what else fit takes of a case."""
     chosen = {factor: settings[name] for (factor, settings), name in zip(FACTORS.items(), case, strict=True)}
-    parameters = {"max_epochs": 5, "random_state": 3}
+    parameters = {"random_state": 3}
     for own, _ in chosen.values():
         parameters |= own
-    return parameters, chosen["matrices"][1], chosen["labels"][1], chosen["weights"][1]
+    X = chosen["container"][1](chosen["matrices"][1])
+    given = {"sample_weight": chosen["weights"][1], "groups": chosen["groups"][1]}
+    return parameters, X, chosen["labels"][1], {name: values for name, values in given.items() if values is not None}
 
 
 def assert_same_fit(one, other):
@@ -142,8 +156,8 @@ def test_every_pair_of_settings_occurs():
 
 @EVERY_CASE
 def test_a_combination_predicts_and_repeats(case):
-    parameters, X, y, weights = problem(case)
-    model = RiemannianLVQ(**parameters).fit(X, y, sample_weight=weights)
+    parameters, X, y, given = problem(case)
+    model = RiemannianLVQ(**parameters).fit(X, y, **given)
     classes = np.arange(N_CLASSES) if np.ndim(y) == 2 else np.unique(y)
     labels = Y if np.ndim(y) == 2 else y
     assert_array_equal(model.classes_, classes)
@@ -151,29 +165,29 @@ def test_a_combination_predicts_and_repeats(case):
     assert model.score(X, labels) > 0.9
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
     assert_array_equal(model.classes_[model.decision_function(X).argmax(axis=1)], model.predict(X))
-    assert model.prototypes_.dtype == X.dtype
+    assert model.prototypes_.dtype == np.asarray(list(X)).dtype
     assert (np.linalg.eigvalsh(model.prototypes_) > 0).all()
     assert all(np.isfinite(column).all() for column in model.history_.values())
     assert ("validation_cost" in model.history_) == ("early_stopping" in parameters)
     # The fit depends on the seed and on the samples as a set, not on their order, and on no number of threads.
     order = np.random.default_rng(0).permutation(len(X))
-    shuffled = None if weights is None else weights[order]
-    again = RiemannianLVQ(**parameters, n_jobs=2).fit(X[order], y[order], sample_weight=shuffled)
+    shuffled = {name: values[order] for name, values in given.items()}
+    again = RiemannianLVQ(**parameters, n_jobs=2).fit(X[order], y[order], **shuffled)
     assert_same_fit(again, model)
 
 
 @EVERY_CASE
 def test_a_combination_goes_on_from_a_file_and_from_a_checkpoint(case, tmp_path):
-    parameters, X, y, weights = problem(case)
+    parameters, X, y, given = problem(case)
     model = RiemannianLVQ(**parameters, callbacks=[Checkpoint(tmp_path / "fit.npz", every=2)])
-    model.fit(X, y, sample_weight=weights)
-    resumed = RiemannianLVQ(**parameters).fit(X, y, sample_weight=weights, resume=tmp_path / "fit.npz")
+    model.fit(X, y, **given)
+    resumed = RiemannianLVQ(**parameters).fit(X, y, **given, resume=tmp_path / "fit.npz")
     assert_same_fit(resumed, model)
     model.save(tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     for rows in (slice(0, None, 2), slice(1, None, 2)):
-        part = None if weights is None else weights[rows]
+        part = given["sample_weight"][rows] if "sample_weight" in given else None
         for one in (model, resumed, again):
             one.partial_fit(X[rows], y[rows], sample_weight=part)
         assert_same_fit(again, model)

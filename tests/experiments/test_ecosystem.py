@@ -28,26 +28,70 @@ def test_moabb_evaluates_every_pipeline(tmp_path, routing):
         assert all(0 <= score <= 1 for score in scores)
 
 
-@pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
-def test_moabb_benchmark_reads_the_folder_and_is_set_beside_the_published_rows(tmp_path, capsys):
+def test_the_folder_of_pipelines_is_read_by_moabb():
     pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
-    from moabb.datasets.fake import FakeDataset
     from moabb.pipelines.utils import parse_pipelines_from_directory
 
     from examples.ecosystem import eeg
 
     read = parse_pipelines_from_directory(str(eeg.PIPELINES))
     assert sorted(entry["name"] for entry in read) == sorted(eeg.NAMES)
-    events = ["left_hand", "right_hand", "feet", "tongue"]
-    dataset = FakeDataset(events, n_sessions=1, n_subjects=1, sfreq=250, seed=0)
-    lines = eeg.beside_published(tmp_path, dataset).splitlines()[2:]
-    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines]
-    here = {name: float(value) for name, value, source in rows if source == "here"}
-    assert set(here) == set(eeg.NAMES)
-    assert all(0 < value < 60 for value in here.values())  # of four classes, on noise
-    assert ["ACM+TS+SVM", "77.82", "published"] in rows
-    values = [float(value) for _, value, _ in rows]
-    assert values == sorted(values, reverse=True)
+
+
+def cells(table, dataset, source):
+    """The row of a data set and a source in the table of the page."""
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
+    (found,) = [row[2:] for row in rows if len(row) > 2 and row[0].startswith(dataset) and row[1] == source]
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
+def test_stand_ins_of_moabbs_data_sets_go_on_and_stand_beside_the_published_rows(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    from examples.ecosystem import moabb
+
+    arguments = ["--stand-ins", "--folder", str(tmp_path), "--datasets"]
+    assert moabb.main([*arguments, "Zhou2016"]) == 0
+    assert moabb.main([*arguments, "Kalunga2016"]) == 0  # steady-state potentials have a paradigm of their own
+    table = capsys.readouterr().out.split("| data set")[-1]
+    path = tmp_path / "stand-ins.csv"
+    rows = moabb.read_rows(path)
+    assert {row["dataset"] for row in rows} == {"Zhou2016", "Kalunga2016"}  # the second run keeps what was there
+    assert {row["pipeline"] for row in rows} == set(moabb.NAMES)
+    assert cells(table, "Zhou2016", "published")[:3] == ["76.05", "83.07", "84.88"]
+    assert cells(table, "Kalunga2016", "published")[1] == ""
+    here = [float(value) for value in cells(table, "Zhou2016", "simulated")[:7]]
+    assert all(0 < value < 70 for value in here)  # of three classes, on noise
+    # A run that was interrupted computes nothing again: each score is read from MOABB's file.
+    monkeypatch.setattr(RiemannianLVQ, "fit", None)
+    assert moabb.main([*arguments, "Zhou2016"]) == 0
+    again = capsys.readouterr().out
+    assert [float(value) for value in cells(again, "Zhou2016", "simulated")[:7]] == here
+
+
+@pytest.mark.filterwarnings("ignore")  # of MOABB's dependencies
+def test_trials_of_a_file_are_a_data_set_of_moabb(real_data):
+    pytest.importorskip("moabb", reason="needs moabb: pip install 'rplvq[eeg]'")
+    real_data("eegmmi_s001_raw.npz")
+    from examples.ecosystem import moabb
+    from examples.paper.data import load_arrays
+
+    dataset = moabb.dataset_of(moabb.LOCAL, moabb.LOCAL_ENTRY, stand_in=True)
+    X, y, table = moabb.paradigm_of(moabb.LOCAL_ENTRY).get_data(dataset)
+    trials, names = load_arrays("eegmmi_s001_raw.npz", "trials", "y")
+    assert X.shape == trials.shape
+    assert dict(table.session.value_counts()) == {"0executed": 90, "1imagined": 90}
+    assert sorted(np.unique(y, return_counts=True)[1]) == sorted(np.unique(names, return_counts=True)[1])
+
+
+def test_the_data_sets_of_the_command_are_named_in_its_help(capsys):
+    from examples.ecosystem import moabb
+
+    with pytest.raises(SystemExit):
+        moabb.main(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert len(moabb.DATASETS) == 7
+    assert all(f"{name} (" in text for name in moabb.DATASETS)
 
 
 def test_steps_for_yaml_files_are_estimators_that_can_be_cloned():

@@ -87,6 +87,10 @@ def test_the_whole_space_keeps_the_distances_of_tangent_space_lda(mixed):
 def test_readings_of_the_submanifold_are_scored(tmp_path, real_data):
     real_data("bci2a_cov22.npz")
     results = {r["method"]: r["result"] for r in run(bci2a_readings.smoke(), folder=tmp_path, verbose=0)}
+    folds = {name: result["accuracy"] for name, result in results.items() if "kappa" not in result}
+    results = {name: result for name, result in results.items() if name not in folds}
+    assert set(folds) == {f"{m}, {s}" for m in ("MDRM", "GLRSQ") for s in ("session 1", "both sessions")}
+    assert all(0.6 < accuracy < 1 for (accuracy,) in folds.values())
     assert set(results) == set(bci2a_readings.READINGS)
     assert all(0.4 < result["kappa"][0][0] < 0.9 for result in results.values())
     assert len({result["kappa"][0][0] for result in results.values()}) > 1  # the readings differ

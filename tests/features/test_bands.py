@@ -92,6 +92,7 @@ def test_both_are_steps_of_a_pipeline_and_products_name_the_band():
         ({"bands": [(8, 50)]}, r"bands\[0\] must be"),
         ({"bands": [8]}, r"bands\[0\] must be"),
         ({"sfreq": 0.0}, "sfreq must be a positive number"),
+        ({"sfreq": "160"}, "sfreq must be a positive number, got '160'"),
         ({"order": 0}, "order must be an integer of at least 1"),
         ({"trials": TRIALS[..., :10]}, "trials of 10 samples are too short"),
         ({"trials": np.full((1, 2, 400), np.nan)}, r"X\[0\] contains NaN"),

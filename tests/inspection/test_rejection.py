@@ -80,6 +80,15 @@ def test_a_threshold_is_taken_as_it_is(digits):
     )
 
 
+def test_samples_of_weight_zero_do_not_move_the_threshold():
+    X, y = make_syn1(60, noise=0.5, random_state=0)
+    weights = (np.arange(len(y)) % 2).astype(float)
+    others = np.where(weights[:, None, None] > 0, X, X[:, ::-1, ::-1])
+    option = RejectOption(model(sigma2=0.5), coverage=0.7)
+    wanted = option.fit(X[weights > 0], y[weights > 0]).threshold_
+    assert_allclose(option.fit(others, y, sample_weight=weights).threshold_, wanted, rtol=1e-12)
+
+
 def test_full_coverage_rejects_no_more_than_unseen_doubt(digits):
     X, y, X_test, _ = digits
     option = RejectOption(model(), coverage=1.0).fit(X, y)
