@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, number_groups, single_blas_thread
+from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
 from rplvq.distributed._initial import first_prototypes
-from rplvq.distributed._partitions import collected, in_blocks, partition
-from rplvq.distributed._training import DistributedTrainer
+from rplvq.distributed._partitions import Partitions, collected, in_blocks
+from rplvq.distributed._parts import block_rows, encoded_blocks, fewest_samples, held_out, parts_of_blocks
+from rplvq.distributed._training import DistributedTrainer, visits_of
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -19,6 +20,7 @@ from rplvq.estimators import (
     make_trainer,
     manifold_of,
     new_or_resumed,
+    planned,
     referenced,
     resolve_counts,
     resolve_early_stopping,
@@ -29,9 +31,9 @@ from rplvq.estimators import (
 from rplvq.exceptions import PointError
 from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
-from rplvq.parts import callables
+from rplvq.parts import callables, kernel_of, require_count
 from rplvq.protocols import Array, Manifold
-from rplvq.training import edge_trouble, step_trouble, untrained_history, warn_of
+from rplvq.training import Decision, Progress, Trainer, edge_trouble, one_decision, step_trouble, untrained_history, warn_of
 
 SAMPLE = 20_000
 """Number of evenly spaced samples that this process collects to choose sigma2 and the step size from.
@@ -97,23 +99,41 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, estimator: RiemannianLVQ | None = None, *, persist: bool = True) -> None:
+    def __init__(
+        self, estimator: RiemannianLVQ | None = None, *, persist: bool = True, rounds: int = 1, **others: Any
+    ) -> None:
+        if name := next(iter(others), None):
+            advice = "" if name not in RiemannianLVQ().get_params(deep=False) else (
+                f": it is one of the classifier. Write DistributedLVQ(RiemannianLVQ({name}={others[name]!r}))"
+            )  # fmt: skip
+            raise TypeError(f"DistributedLVQ has no parameter {name!r}{advice}")
         self.estimator = estimator
         self.persist = persist
+        self.rounds = rounds
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, resume: str | PathLike[str] | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        resume: str | PathLike[str] | None = None,
+    ) -> Self:
         """Learn prototypes.
+
+        Of arrays of Dask only distinct labels and groups, and 20,000 evenly spaced samples come into this process.
 
         Parameters
         ----------
         X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array is converted.
+            Samples; a NumPy array is cut into blocks.
         y : dask.array.Array or array-like of shape (N,) or (N, C)
-            Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`. This process collects all of them to
-            check them, and sends them to the workers once.
+            Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`.
+        sample_weight : dask.array.Array or array-like of shape (N,), optional
+            As for :meth:`rplvq.RiemannianLVQ.fit`.
         groups : dask.array.Array or array-like of shape (N,), optional
-            Groups of the samples, by which trials hold samples out, as for :meth:`rplvq.RiemannianLVQ.fit`. This
-            process collects all of them.
+            Groups of the samples, by which trials and early stopping hold samples out.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
@@ -125,44 +145,48 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid; the message names the first such index of the whole array. Also
-            if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
+            If an argument or a parameter is invalid; the message names the first such index of a partition in the whole
+            array, and the partition. Also if the checkpoint is damaged or belongs to another fit. Nothing is changed
+            then.
         FloatingPointError
             If training diverges.
         OSError
             If the checkpoint cannot be read.
         """
-        model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
+        model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):
-            manifold = self._check(model)
-            samples = in_blocks(X)
-            classes, targets = check_labels(collected(y), len(samples))
-            numbers = number_groups(collected(groups), len(samples))
-            manifold = _referenced(manifold, samples, targets)
-            partitions = partition(samples, targets, manifold, persist=self.persist)
+            manifold, X = self._check(model), in_blocks(X, block_rows(X, self.rounds))
+            ambient = ambient_of(manifold)
+            classes, blocks = encoded_blocks(X, y, sample_weight, groups, ambient, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
+            fewest = None if model.batch_size is None else fewest_samples(model.batch_size, sum(counts), self.rounds)
+            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
+            del blocks  # the workers need not keep both
+            if not isinstance(model.init, (tuple, list)):
+                check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
             trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
             # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
-            digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
+            digests = parts.digests() if resume is not None or trainer.callbacks else np.empty(0)
             progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
             rng = np.random.default_rng(origin.seed)
+            training, some = _placed(trainer, parts, np.repeat(np.arange(len(counts)), counts), rng)
+            training = attrs.evolve(
+                training, trainer=planned(model, training.trainer, training.n_visits), rounds=self.rounds
+            )
             if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
-            if progress is None:
-                prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
-                rows = _some_rows(len(partitions))
-                some = attrs.evolve(partitions.take(rows), groups=None if numbers is None else numbers[rows])
-                first = prototypes, labels, some
-                trainer, progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
-            training = DistributedTrainer(trainer, partitions)
+                require_valid(
+                    resume, progress, training.trainer.manifold, len(classes), training.trainer.max_epochs
+                )
+            training, progress = _begun(model, training, some, len(classes), progress, rng)
             for latest in training.epochs(progress, rng, origin):
                 progress = latest
             state, history = progress.result()
             if not history:
-                history = untrained_history(state, training.score(state))
-            store(model, samples[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
-            edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(history, len(partitions), state.step_schedule)], 3)
+                history = untrained_history(state, *training.scores(state))
+            trainer = training.trainer
+            store(model, X[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
+            edge = edge_trouble(trainer.manifold, state.prototypes, model.prototype_labels_)
+        warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 3)
         self.estimator_ = model
         for name in FITTED:
             setattr(self, name, getattr(model, name))
@@ -241,34 +265,67 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         """Return the manifold; refuse parameters that this estimator does not support."""
         manifold = manifold_of(model)
-        if not is_additive(manifold):
+        require_count("rounds", self.rounds, 1)
+        # Of the metrics that move with the prototypes, only that one is averaged.
+        learned = kernel_of(manifold, "connect", "move") == "learned_log_euclidean" and model.batch_size is not None
+        if not (is_additive(manifold) or learned):
             raise ValueError(f"metric={model.metric!r} has no pull and exp, which distributed training needs")
-        if resolve_early_stopping(model.early_stopping) is not None:
-            raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
         if callables("growth", model.growth):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
-        if model.class_weight is not None:
-            raise ValueError(f"class_weight={model.class_weight!r} is not supported by DistributedLVQ: pass None")
+        resolve_early_stopping(model.early_stopping)
         return manifold
 
 
-def _some_rows(n_samples: int) -> Array:
-    """Return the indices of the evenly spaced samples that this process collects."""
-    return np.unique(np.linspace(0, n_samples - 1, min(SAMPLE, n_samples)).astype(int))
+def _some_rows(parts: Partitions) -> Array:
+    """Return the rows of the evenly spaced samples that this process collects."""
+    return np.unique(np.linspace(0, len(parts) - 1, min(SAMPLE, len(parts))).astype(int))
 
 
-def _referenced(manifold: Manifold[Any], samples: Any, targets: Array) -> Manifold[Any]:
-    """Return the manifold with its reference, if it needs one, learned from the evenly spaced samples."""
-    if not hasattr(manifold, "referenced"):
-        return manifold
-    rows = _some_rows(len(samples))
-    try:
-        codes = np.asarray(ambient_of(manifold).encode(collected(samples[rows])))
-    except PointError as error:
-        raise PointError(int(rows[error.index]), error.reason, error.name) from None
-    return referenced(manifold, Samples(codes, targets[rows]).canonical())[0]
+def _placed(
+    trainer: Trainer, parts: Partitions, labels: Array, rng: np.random.Generator
+) -> tuple[DistributedTrainer, Samples]:
+    """Return what trains, with samples held out for early stopping and a learned reference; and some of the samples.
+
+    ``labels`` (K,) are the classes of the prototypes.
+    """
+    held, manifold = None, trainer.manifold
+    if trainer.early_stopping is not None:
+        parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
+    ambient_some = parts.take(_some_rows(parts)).canonical()
+    found, some = referenced(manifold, attrs.evolve(ambient_some, codes=ambient_some.codes[:]))
+    if found is not manifold:
+        parts, held = (None if own is None else own.made(_encoded, found) for own in (parts, held))
+    n_visits = sum(parts.map(visits_of))
+    return DistributedTrainer(attrs.evolve(trainer, manifold=found), parts, n_visits, held), some
+
+
+def _begun(
+    model: RiemannianLVQ, training: DistributedTrainer, some: Samples, n_classes: int, progress: Progress | None,
+    rng: np.random.Generator,
+) -> tuple[DistributedTrainer, Progress]:  # fmt: skip
+    """Return what trains, and the progress before its first epoch, unless a ``progress`` is given.
+
+    The first step decides for all workers whether steps run compiled: that of a trial, or one on a single sample.
+    """
+    trainer, n_visits, parts = training.trainer, training.n_visits, training.partitions
+    decision = Decision(n_visits * trainer.max_epochs, trainer.verbose)
+    with one_decision(decision):
+        if progress is None:
+            is_all = len(parts) <= SAMPLE
+            first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=is_all)
+            trainer, progress = begin_training(model, trainer, *first, some, n_classes, rng, n_samples=n_visits)
+            training = attrs.evolve(training, trainer=trainer)
+            progress = training.begun(progress)
+        if decision.is_compiled is None and not progress.stopped:
+            state = progress.state.at_epoch(1, trainer.max_epochs)
+            trainer.sweep(state, some.at(slice(0, 1)), np.random.default_rng(0))
+    return attrs.evolve(training, decision=attrs.evolve(decision, verbose=0)), progress
+
+
+def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:
+    return attrs.evolve(part, codes=by_block(manifold.encode, part.codes))
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:

@@ -1,137 +1,69 @@
-"""First prototypes of data in partitions: the initializers of one process, run by passes over the workers."""
+"""First prototypes of data in partitions: those of a sample that this process holds, and the means of all samples."""
 
-from typing import Any, TypeGuard
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
-import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, canonical_order
+from rplvq.arrays import Samples, parts_of
 from rplvq.distributed._partitions import Partitions
-from rplvq.initializers import Assignment, choose_by_class, prototype_counts
-from rplvq.manifolds import Look, descend
-from rplvq.protocols import Array, Initializer, InitializerByClass, InitializerWithoutSamples, Manifold, Prototypes
+from rplvq.manifolds import Look, descend, is_stateful
+from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.training import Trainer
 
-
-def _is_by_class(initializer: Initializer) -> TypeGuard[InitializerByClass]:
-    return hasattr(initializer, "choose") and hasattr(initializer, "per_class")
-
-
-def _needs_no_samples(initializer: Initializer) -> TypeGuard[InitializerWithoutSamples]:
-    return hasattr(initializer, "place")
+THREADS = 16
+"""Classes whose means are searched at the same time, so that the round trips of one do not hold up the others."""
 
 
 def first_prototypes(
-    initializer: Initializer, manifold: Manifold[Any], partitions: Partitions, n_classes: int, rng: np.random.Generator
+    trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
 ) -> tuple[Prototypes, Array]:
-    """Choose prototypes (K, ...) and labels (K,) as the initializer would on all samples in one process.
+    """Choose prototypes (K, ...) and labels (K,): the initializer sees ``some`` samples that were collected here.
 
-    The initializer must offer ``choose``, as :class:`rplvq.ClassMeans` does, or ``place`` if it needs no samples.
+    Unless these are all, and if the initializer takes the class means, the means of all samples are searched from there.
     """
-    if _needs_no_samples(initializer):
-        shape = partitions.take(np.arange(1)).codes.shape[1:]
-        return initializer.place(manifold, shape, n_classes)
-    if not _is_by_class(initializer):
-        usable = "use 'mean', 'kmeans' or (prototypes, labels)"
-        raise ValueError(f"init={initializer!r} has no distributed version: {usable}")
-    counts = prototype_counts(initializer.per_class, n_classes)
-    classes = [DistributedMembers(manifold, partitions.of_class(label)) for label in range(n_classes)]
-    return choose_by_class(initializer.choose, counts, classes, rng)
+    prototypes, labels = trainer.first_prototypes(some, n_classes, rng)
+    is_one_each = len(labels) == n_classes and getattr(trainer.initializer, "takes_means", False)
+    if is_all or not is_one_each:
+        return prototypes, labels
+    with ThreadPoolExecutor(THREADS) as threads:
+        search = partial(_mean, trainer.manifold, partitions)
+        return np.stack(list(threads.map(search, np.asarray(prototypes), range(n_classes)))), labels
 
 
-@attrs.frozen(eq=False)
-class DistributedMembers:
-    """The samples of one class on the workers, as :class:`rplvq.initializers.Members`.
+def _mean(manifold: Manifold[Any], partitions: Partitions, start: Array, label: int) -> Array:
+    """Return the Riemannian mean (...) of the samples of one class.
 
-    ``sqdist`` and ``owners`` are lists with one array per partition, which stays on the worker.
+    A pass sends a candidate to the workers. Each moves it along the mean logarithm of its samples, and the mean
+    logarithm of all is that of these points.
     """
 
-    manifold: Manifold[Any]
-    partitions: Partitions
+    def look(prototype: Prototypes) -> Look:
+        found = [seen for seen in partitions.map(_look_at, manifold, np.asarray(prototype), label) if len(seen[0])]
+        codes, totals, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        shares, geodesics = totals / totals.sum(), manifold.connect(prototype, codes)
 
-    def __len__(self) -> int:
-        return len(self.partitions)
+        def follow(step: float) -> Prototypes:
+            moved = manifold.move(geodesics, step * shares[:, None])
+            return np.asarray(moved) if is_stateful(moved) else moved
 
-    def mean(
-        self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0, *, max_iter: int = 200
-    ) -> Array:
-        geometry: Any = self.manifold
-        own = [(owner, center) for owner in owners or [None] * len(self.partitions.blocks)]
+        return Look(prototype, float(values.sum() / totals.sum()), follow)
 
-        def look(prototype: Prototypes) -> Look:
-            found = self.partitions.map(_look_at, geometry, prototype, each=own)
-            count, value, tangent = (sum(values) for values in zip(*found, strict=True))
-            return Look(prototype, value / count, lambda step: geometry.exp(prototype, step * (tangent / count)))
-
-        if start is None:  # the first sample in canonical order, whatever partition it is in
-            codes = np.concatenate([code for code in self.partitions.map(_first_of) if len(code)])
-            start = codes[canonical_order(codes, np.zeros(len(codes)))[0]]
-        return descend(geometry, look, start[None], len(self), tol=tol, max_iter=max_iter).code
-
-    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
-        # The partition is drawn first, by its total, and then the sample in it, with the same random number.
-        totals = self.partitions.sizes.astype(float)
-        if sqdist is not None and any(found := self.partitions.map(_total, each=[(part,) for part in sqdist])):
-            totals = np.array(found)
-        else:
-            sqdist = None
-        running = np.cumsum(totals)
-        left = rng.uniform() * running[-1]
-        part = int(np.searchsorted(running, left, side="right").clip(max=len(totals) - 1))
-        weights, rest = None if sqdist is None else sqdist[part], float(left - (running[part] - totals[part]))
-        one = Partitions([self.partitions.blocks[part]], totals[[part]])
-        (code,) = one.map(_draw_one, each=[(weights, rest)])
-        return np.asarray(code)
-
-    def nearest(self, seed: Array, sqdist: Any = None) -> list[Any]:
-        before = sqdist or [None] * len(self.partitions.blocks)
-        return self.partitions.keep(_nearest, self.manifold, seed, each=[(part,) for part in before])
-
-    def assign(self, centers: Array, owners: Any = None) -> Assignment:
-        before = owners or [None] * len(self.partitions.blocks)
-        found = self.partitions.keep(_assign, self.manifold, centers)
-        changes = self.partitions.map(_compare, each=list(zip(found, before, strict=True)))
-        used = np.unique(np.concatenate([centers_used for centers_used, _ in changes]))
-        return Assignment(found, used, any(changed for _, changed in changes))
+    return descend(manifold, look, start[None], len(partitions), tol=1e-9, max_iter=200).code
 
 
-def _look_at(
-    block: Samples, manifold: Any, prototype: Prototypes, owners: Array | None, center: int | None
-) -> tuple[int, float, Array]:
-    """Return the number of samples of a center, the sum of their squared distances and that of their logarithms."""
-    codes = block.codes[:] if owners is None else block.codes[owners == center]
-    if not len(codes):
-        return 0, 0.0, np.zeros(1)
-    geodesics = manifold.connect(prototype, codes)
-    return len(codes), float(geodesics.sqdist.sum()), manifold.pull(geodesics, np.ones((len(codes), 1)))
+def _look_at(part: Samples, manifold: Manifold[Any], prototype: Array, label: int) -> tuple[Array, Array, Array]:
+    """Return codes (M, ...), weights (M,) and weighted sums of squared distances (M,) of M blocks of one class.
 
-
-def _first_of(block: Samples) -> Array:
-    return block.codes[canonical_order(block.codes, np.zeros(len(block)))[:1]]
-
-
-def _total(_: Samples, sqdist: Array) -> float:
-    return float(sqdist.sum())
-
-
-def _draw_one(block: Samples, sqdist: Array | None, rest: float) -> Array:
-    """Return the code (1, ...) where the running total of ``sqdist`` (N,), ones if None, exceeds ``rest``."""
-    total = np.cumsum(np.ones(len(block)) if sqdist is None else sqdist)
-    return block.codes[[int(np.searchsorted(total, rest, side="right").clip(max=len(total) - 1))]]
-
-
-def _nearest(block: Samples, manifold: Manifold[Any], seed: Array, sqdist: Array | None) -> Array:
-    if not len(block):
-        return np.empty(0)
-    found = np.asarray(manifold.sqdist(seed, block.codes[:]))[:, 0]
-    return found if sqdist is None else np.minimum(sqdist, found)
-
-
-def _assign(block: Samples, manifold: Manifold[Any], centers: Array) -> Array:
-    if not len(block):
-        return np.empty(0, dtype=np.int32)
-    return np.asarray(manifold.sqdist(centers, block.codes[:]).argmin(axis=1), dtype=np.int32)
-
-
-def _compare(_: Samples, owners: Array, before: Array | None) -> tuple[Array, bool]:
-    """Return the centers in use, and whether any sample changed its center."""
-    return np.unique(owners), before is None or not np.array_equal(owners, before)
+    Each code is the prototype (1, ...) after a step along the mean logarithm of a block.
+    """
+    mine = np.flatnonzero(part.classes == label)
+    codes, weights = part.codes[mine], part.filled_weights[mine]
+    moved, totals, values = [codes[:0]], [0.0] * 0, [0.0] * 0
+    for rows in parts_of(codes) if len(codes) else []:
+        geodesics, own = manifold.connect(prototype, codes[rows]), weights[rows]
+        moved.append(np.asarray(manifold.move(geodesics, own[:, None] / own.sum())))
+        totals.append(float(own.sum()))
+        values.append(float(own @ geodesics.sqdist[:, 0]))
+    return np.concatenate(moved), np.array(totals), np.array(values)
