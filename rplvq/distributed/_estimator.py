@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
 from rplvq.distributed._initial import first_prototypes
 from rplvq.distributed._partitions import Partitions, collected, in_blocks
-from rplvq.distributed._parts import block_rows, encoded_blocks, fewest_samples, held_out, parts_of_blocks
-from rplvq.distributed._training import DistributedTrainer, visits_of
+from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
+from rplvq.distributed._training import DistributedTrainer, size_of
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -33,13 +33,23 @@ from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables, kernel_of, require_count
 from rplvq.protocols import Array, Manifold
-from rplvq.training import Decision, Progress, Trainer, edge_trouble, one_decision, step_trouble, untrained_history, warn_of
+from rplvq.training import (
+    Decision,
+    Progress,
+    Trainer,
+    edge_trouble,
+    one_decision,
+    step_trouble,
+    untrained_history,
+    warn_of,
+)
 
 SAMPLE = 20_000
-"""Number of evenly spaced samples that this process collects to choose sigma2 and the step size from.
-
-A reference, such as that of :class:`rplvq.TangentSpace`, is learned from the same samples.
-"""
+"""Number of evenly spaced samples that this process collects to choose from."""
+FEWEST = 25_000
+"""Least number of samples of a part, if prototypes are averaged once per epoch."""
+FEWEST_EACH = 2_500
+"""The same per prototype."""
 
 FITTED = (
     "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "choice_", "n_epochs_", "history_",
@@ -50,20 +60,22 @@ FITTED = (
 class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
-    In each step the K prototypes go to the workers. Each worker returns the sums of its tangents, losses and errors,
-    and one ``exp`` moves the prototypes, so the bytes on the wire do not depend on the number of samples. With the same
-    batches the prototypes are those of :class:`rplvq.Trainer` up to rounding, whatever the number of partitions and
-    workers. Dask decides where to compute: in threads, or in the cluster of a ``dask.distributed.Client`` if there is
-    one. If a worker dies, Dask replaces it and computes its sums again.
+    Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
+    the Riemannian mean after each round. What fits into one part is the fit of :class:`rplvq.RiemannianLVQ`, bit for
+    bit. The bits do not depend on workers, threads, retries or the order of partitions. Dask decides where to compute:
+    in threads, or in the cluster of a ``dask.distributed.Client`` if there is one.
 
     Parameters
     ----------
     estimator : RiemannianLVQ, optional
-        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches. A
-        number draws mini-batches over all partitions, from one permutation per epoch that the caller holds (8 bytes per
-        sample). Early stopping, ``growth``, ``class_weight``, adaptive step sizes, initializers of your own and
-        manifolds without ``pull`` and ``exp`` are not supported. :class:`rplvq.TangentSpace` learns its reference from
-        at most 20,000 evenly spaced samples.
+        Parts and parameters; by default ``RiemannianLVQ()``. ``batch_size=None`` takes full batches, one round trip per
+        step. Not supported are ``growth``, adaptive step sizes, and metrics without ``pull`` and ``exp`` except
+        :class:`rplvq.LearnedLogEuclidean`. The choice of sigma2 and of training, a reference such as that of
+        :class:`rplvq.TangentSpace`, and first prototypes come from at most 20,000 evenly spaced samples; class means
+        are those of all samples.
+    rounds : int, default=1
+        Number of averages per epoch. Partitions are joined to parts of at least 2500 samples per prototype, or 25,000,
+        divided by ``rounds``: more rounds let more workers share few samples.
     persist : bool, default=True
         Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
         encodes them again in every step.
@@ -90,7 +102,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     >>> from rplvq.datasets import make_syn1
     >>> from rplvq.distributed import DistributedLVQ
     >>> X, y = make_syn1(n_per_class=20, random_state=0)
-    >>> model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=5, random_state=0))
+    >>> model = DistributedLVQ(RiemannianLVQ(max_epochs=5, random_state=0))
     >>> model = model.fit(da.from_array(X, chunks=(25, 10, 10)), y)
     >>> labels = model.predict(da.from_array(X, chunks=(25, 10, 10)))
     >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all())
@@ -100,16 +112,16 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self, estimator: RiemannianLVQ | None = None, *, persist: bool = True, rounds: int = 1, **others: Any
+        self, estimator: RiemannianLVQ | None = None, *, rounds: int = 1, persist: bool = True, **others: Any
     ) -> None:
-        if name := next(iter(others), None):
-            advice = "" if name not in RiemannianLVQ().get_params(deep=False) else (
-                f": it is one of the classifier. Write DistributedLVQ(RiemannianLVQ({name}={others[name]!r}))"
-            )  # fmt: skip
+        if others:
+            name, value = next(iter(others.items()))
+            is_known = name in RiemannianLVQ().get_params(deep=False)
+            advice = f": write DistributedLVQ(RiemannianLVQ({name}={value!r}))" if is_known else ""
             raise TypeError(f"DistributedLVQ has no parameter {name!r}{advice}")
         self.estimator = estimator
-        self.persist = persist
         self.rounds = rounds
+        self.persist = persist
 
     def fit(
         self,
@@ -122,18 +134,12 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn prototypes.
 
-        Of arrays of Dask only distinct labels and groups, and 20,000 evenly spaced samples come into this process.
-
         Parameters
         ----------
         X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
             Samples; a NumPy array is cut into blocks.
-        y : dask.array.Array or array-like of shape (N,) or (N, C)
-            Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`.
-        sample_weight : dask.array.Array or array-like of shape (N,), optional
-            As for :meth:`rplvq.RiemannianLVQ.fit`.
-        groups : dask.array.Array or array-like of shape (N,), optional
-            Groups of the samples, by which trials and early stopping hold samples out.
+        y, sample_weight, groups : dask.array.Array or array-like of shape (N,), y also (N, C)
+            As for :meth:`rplvq.RiemannianLVQ.fit`. Of arrays of Dask only distinct values come into this process.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
@@ -145,9 +151,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid; the message names the first such index of a partition in the whole
-            array, and the partition. Also if the checkpoint is damaged or belongs to another fit. Nothing is changed
-            then.
+            If an argument or a parameter is invalid; the message names the first such index of a partition, counted in
+            the whole array. Also if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
         FloatingPointError
             If training diverges.
         OSError
@@ -155,12 +160,14 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """
         model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):
-            manifold, X = self._check(model), in_blocks(X, block_rows(X, self.rounds))
-            ambient = ambient_of(manifold)
-            classes, blocks = encoded_blocks(X, y, sample_weight, groups, ambient, persist=self.persist)
+            manifold, least = self._check(model), FEWEST // self.rounds
+            X = in_blocks(X, least)
+            known = y, sample_weight, groups
+            classes, blocks = encoded_blocks(X, *known, ambient_of(manifold), persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
-            fewest = None if model.batch_size is None else fewest_samples(model.batch_size, sum(counts), self.rounds)
-            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
+            fewest = max(least, FEWEST_EACH * sum(counts) // self.rounds, model.batch_size or 1)
+            is_full = model.batch_size is None
+            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, None if is_full else fewest)
             del blocks  # the workers need not keep both
             if not isinstance(model.init, (tuple, list)):
                 check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
@@ -170,23 +177,20 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
             rng = np.random.default_rng(origin.seed)
             training, some = _placed(trainer, parts, np.repeat(np.arange(len(counts)), counts), rng)
-            training = attrs.evolve(
-                training, trainer=planned(model, training.trainer, training.n_visits), rounds=self.rounds
-            )
+            trainer = planned(model, training.trainer, training.n_visits)
             if resume is not None and progress is not None:
-                require_valid(
-                    resume, progress, training.trainer.manifold, len(classes), training.trainer.max_epochs
-                )
+                require_valid(resume, progress, trainer.manifold, len(classes), trainer.max_epochs)
+            training = attrs.evolve(training, trainer=trainer, rounds=self.rounds)
             training, progress = _begun(model, training, some, len(classes), progress, rng)
             for latest in training.epochs(progress, rng, origin):
                 progress = latest
             state, history = progress.result()
             if not history:
-                history = untrained_history(state, *training.scores(state))
-            trainer = training.trainer
-            store(model, X[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
-            edge = edge_trouble(trainer.manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 3)
+                kinds = [parts for parts in (training.partitions, training.held_out) if parts is not None]
+                history = untrained_history(state, *(training.score(state, own) for own in kinds))
+            store(model, X[:1].compute(), training.trainer, state, classes, rng, history, choice=progress.choice)
+            edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
+        warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model
         for name in FITTED:
             setattr(self, name, getattr(model, name))
@@ -278,11 +282,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         return manifold
 
 
-def _some_rows(parts: Partitions) -> Array:
-    """Return the rows of the evenly spaced samples that this process collects."""
-    return np.unique(np.linspace(0, len(parts) - 1, min(SAMPLE, len(parts))).astype(int))
-
-
 def _placed(
     trainer: Trainer, parts: Partitions, labels: Array, rng: np.random.Generator
 ) -> tuple[DistributedTrainer, Samples]:
@@ -290,15 +289,17 @@ def _placed(
 
     ``labels`` (K,) are the classes of the prototypes.
     """
-    held, manifold = None, trainer.manifold
+    held = None
     if trainer.early_stopping is not None:
         parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
-    ambient_some = parts.take(_some_rows(parts)).canonical()
-    found, some = referenced(manifold, attrs.evolve(ambient_some, codes=ambient_some.codes[:]))
-    if found is not manifold:
-        parts, held = (None if own is None else own.made(_encoded, found) for own in (parts, held))
-    n_visits = sum(parts.map(visits_of))
-    return DistributedTrainer(attrs.evolve(trainer, manifold=found), parts, n_visits, held), some
+    rows = np.unique(np.linspace(0, len(parts) - 1, min(SAMPLE, len(parts))).astype(int))
+    some = parts.take(rows).canonical()
+    manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
+    if manifold is not trainer.manifold:
+        parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)
+    n_visits, total = np.sum(parts.map(size_of), axis=0)
+    trainer = attrs.evolve(trainer, manifold=manifold)
+    return DistributedTrainer(trainer, parts, int(n_visits), float(total), held), some
 
 
 def _begun(
@@ -309,19 +310,19 @@ def _begun(
 
     The first step decides for all workers whether steps run compiled: that of a trial, or one on a single sample.
     """
-    trainer, n_visits, parts = training.trainer, training.n_visits, training.partitions
-    decision = Decision(n_visits * trainer.max_epochs, trainer.verbose)
+    trainer, parts, held = training.trainer, training.partitions, training.held_out
+    decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
-            is_all = len(parts) <= SAMPLE
-            first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=is_all)
-            trainer, progress = begin_training(model, trainer, *first, some, n_classes, rng, n_samples=n_visits)
-            training = attrs.evolve(training, trainer=trainer)
-            progress = training.begun(progress)
+            first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE)
+            total = training.total_weight
+            trainer, progress = begin_training(model, trainer, *first, some, n_classes, rng, n_samples=total)
+            if held is not None:
+                progress = progress._replace(best_cost=training.score(progress.state, held).cost)
         if decision.is_compiled is None and not progress.stopped:
             state = progress.state.at_epoch(1, trainer.max_epochs)
             trainer.sweep(state, some.at(slice(0, 1)), np.random.default_rng(0))
-    return attrs.evolve(training, decision=attrs.evolve(decision, verbose=0)), progress
+    return attrs.evolve(training, trainer=trainer, decision=attrs.evolve(decision, verbose=0)), progress
 
 
 def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:

@@ -21,7 +21,7 @@ def first_prototypes(
 ) -> tuple[Prototypes, Array]:
     """Choose prototypes (K, ...) and labels (K,): the initializer sees ``some`` samples that were collected here.
 
-    Unless these are all, and if the initializer takes the class means, the means of all samples are searched from there.
+    Unless these are all, class means are searched from there among all samples.
     """
     prototypes, labels = trainer.first_prototypes(some, n_classes, rng)
     is_one_each = len(labels) == n_classes and getattr(trainer.initializer, "takes_means", False)

@@ -20,6 +20,10 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
     raise ImportError("rplvq.distributed needs dask: pip install '.[dask]' in the folder of rplvq") from error
 
 
+MOST_BLOCKS = 64
+"""An array of NumPy is cut into at most so many blocks."""
+
+
 @attrs.frozen(eq=False)
 class Partitions:
     """Samples on the workers, in P partitions.
@@ -71,7 +75,7 @@ def partitions_of(blocks: Sequence[Any], *, persist: bool) -> Partitions:
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             blocks = dask.persist(*blocks)
     sizes = np.array(dask.compute(*[dask.delayed(len, pure=False)(block) for block in blocks]))
-    return Partitions([blocks[p] for p in np.flatnonzero(sizes)], sizes[sizes > 0], persist)
+    return Partitions([blocks[p] for p in np.flatnonzero(sizes).tolist()], sizes[sizes > 0], persist)
 
 
 def joined(pieces: Sequence[Samples]) -> Samples:
@@ -100,15 +104,15 @@ def _rows_of(block: Samples, rows: Array) -> Samples:
     return block.at(rows)
 
 
-def in_blocks(X: Any, rows: int | str = "auto") -> Any:
+def in_blocks(X: Any, least: int = 1) -> Any:
     """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples.
 
-    An array of NumPy is cut into blocks of so many ``rows``.
+    An array of NumPy is cut into at most :data:`MOST_BLOCKS` blocks of at least so many samples.
     """
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it
-        first = -1 if X.dtype == object or X.ndim == 0 else rows
-        X = da.from_array(X, chunks=(first, *[-1] * (X.ndim - 1)) if X.ndim else -1)
+        rows = -1 if X.dtype == object or X.size == 0 else max(least, -(-len(X) // MOST_BLOCKS))
+        X = da.from_array(X, chunks=(rows, *[-1] * (X.ndim - 1)) if X.ndim else -1)
     require_known(X, "X")
     if X.ndim == 0 or len(X) == 0:
         raise ValueError(f"Found array with 0 sample(s) (X has shape {X.shape}) while a minimum of 1 is required")

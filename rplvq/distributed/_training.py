@@ -1,11 +1,10 @@
 """Epochs of a trainer over parts: local epochs that are averaged on the manifold, or full batches.
 
-- **Local epochs.** Every part is swept by :meth:`rplvq.Trainer.sweep` from the same prototypes, and the prototypes are
-  averaged: Zinkevich, Weimer, Smola and Li (2010, "Parallelized stochastic gradient descent", NIPS 23), and Stich (2019,
-  "Local SGD converges fast and communicates little", ICLR); on manifolds Li and Ma (2022, "Federated learning on
-  Riemannian manifolds", arXiv:2206.05668).
-- **Full batches.** Workers return sums of tangents, :func:`rplvq.training.contribution`, and one ``exp`` moves the
-  prototypes: K tangents and K lengths for each part, however many samples it has.
+- **Local epochs.** Every part is swept by :meth:`rplvq.Trainer.sweep` from the same prototypes, which are then averaged
+  (Zinkevich et al. 2010, "Parallelized stochastic gradient descent", NIPS 23; Stich 2019, "Local SGD converges fast and
+  communicates little", ICLR; on manifolds Li and Ma 2022, arXiv:2206.05668).
+- **Full batches.** A worker returns K tangents and K lengths (:func:`rplvq.training.contribution`), however many
+  samples it has, and one ``exp`` moves the prototypes by their sum.
 """
 
 import copy
@@ -40,16 +39,8 @@ from rplvq.training import (
     run_epochs,
 )
 
-
-class Share(NamedTuple):
-    """What one part contributes to a full batch; all fields add up."""
-
-    tangents: Array | float  # (K, ...), sums of weighted logarithms
-    lengths: Array | float  # (K,), sums of |weight| distance, which bound the length of the step
-    n_capped: int
-    cost: float
-    wrong: float
-    total: float  # weight of the samples
+PRECISION = 1e-6
+"""Tolerance of averages: the prototypes of parts are near each other."""
 
 
 class Swept(NamedTuple):
@@ -65,14 +56,17 @@ class Swept(NamedTuple):
 
 def share_of(
     part: Samples, manifold: Any, cost: Cost, state: State, max_weight: float | None, n_batch: int
-) -> Share:
-    """Evaluate what a part contributes to a step on ``n_batch`` visits of samples."""
+) -> tuple[Array, Array, int, float, float, float]:
+    """Return what a part contributes to a step on ``n_batch`` visits: terms of sums over all parts.
+
+    They are tangents (K, ...), lengths (K,), the number of caps, and the sums of losses, errors and weights.
+    """
     if part.weights is not None:
         rows, weights = visits(len(part), part.weights)
         part = Samples(part.codes[rows], part.targets[rows], weights)
     found, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
     meter.add(found.sqdist, found.loss, part)
-    return Share(found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong, meter.total)
+    return found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong, meter.total
 
 
 def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float, float]:
@@ -81,23 +75,21 @@ def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -
     return meter.cost, meter.wrong, meter.total
 
 
-def visits_of(part: Samples) -> int:
-    """Return how many samples an epoch visits in a part."""
-    return part.n_visits
+def size_of(part: Samples) -> tuple[int, float]:
+    """Return how many samples an epoch visits in a part, and their summed weight."""
+    return part.n_visits, part.total_weight
 
 
 def swept(
-    part: Samples, trainer: Trainer, state: State, decision: Decision, turn: tuple[int, int],
-    rng: np.random.Generator,
-) -> Swept:  # fmt: skip
+    part: Samples, trainer: Trainer, state: State, decision: Decision, turn: tuple[int, int], rng: np.random.Generator
+) -> Swept:
     """Sweep a part, or its share of an epoch: ``turn`` is the number of the round, and that of rounds per epoch."""
-    number, count = turn
     rng = copy.deepcopy(rng)  # a task that is repeated must draw the same numbers
-    if count > 1:
-        part = part.at(np.sort(rng.permutation(len(part))[number::count]))
+    if turn[1] > 1:
+        part = part.at(np.sort(rng.permutation(len(part))[turn[0] :: turn[1]]))
     by_class = np.bincount(part.classes, part.filled_weights, minlength=int(state.labels.max()) + 1)
     if not len(part):
-        return Swept(state.prototypes, by_class, 0.0, 0.0, 0, rng.bit_generator.state)
+        return Swept(state.prototypes, by_class, 0.0, 0.0, 0, None)
     with one_decision(attrs.evolve(decision)):
         state, score, n_capped = trainer.sweep(state, part, rng)
     wrong = score.error * part.total_weight
@@ -107,78 +99,69 @@ def swept(
 def averaged(manifold: Manifold[Any], found: Sequence[Swept], state: State, reach: float) -> Prototypes:
     """Return the prototypes of a round: the means of those of all parts, each weighted by the samples of its class.
 
-    P parts move a mean 1 / P of the way that their samples would move it one after another. Therefore the move is
-    multiplied by a factor of 1 to P, as long as it cannot take a prototype beyond the mean of the samples: ``reach`` is
-    the share of the way to a sample of which one visit moves a prototype at most, and n visits move it at most ``n
-    reach`` of the way. Other learned state, such as a metric, is averaged by numbers of samples.
+    P parts move their mean 1 / P of the way that the same samples move a prototype one after another. The move is
+    therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples: n visits move
+    it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by numbers of samples.
     """
     if len(found) == 1:
         return found[0].prototypes
     by_class = np.array([one.by_class for one in found])
-    visits_each = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), in a part
-    factors = np.clip(1 / (reach * visits_each), 1, len(found))[state.labels]
-    weights, old = by_class[:, state.labels], np.asarray(state.prototypes)  # (P, K) and (K, ...)
-    stacked, codes = np.stack([np.asarray(one.prototypes) for one in found]), old.copy()
+    n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
+    factors = np.clip(1 / (reach * n_visits), 1, len(found))[state.labels]
+    weights, codes = by_class[:, state.labels], np.array(state.prototypes)  # (P, K) and (K, ...)
+    reached = np.stack([np.asarray(one.prototypes) for one in found])
     for k in np.flatnonzero(weights.any(axis=0)):
-        mean = riemannian_mean(manifold, stacked[:, k], weights[:, k], tol=PRECISION).code[None]
-        codes[k] = np.asarray(manifold.move(manifold.connect(old[[k]], mean), factors[[[k]]]))[0]
+        mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
+        if factors[k] > 1:
+            mean = np.asarray(manifold.move(manifold.connect(codes[[k]], mean[None]), factors[[[k]]]))[0]
+        codes[k] = mean
     if not is_stateful(found[0].prototypes):
         return codes
-    sizes = by_class.sum(axis=1)
-    return blended([one.prototypes for one in found], sizes / sizes.sum()).with_codes(codes)
-
-
-def blended(found: Sequence[Any], shares: Array) -> Any:
-    """Return the prototypes whose arrays are the means, weighted by shares (P,), of those of P prototypes."""
-    fields = {name: [fields_of(one)[name] for one in found] for name in fields_of(found[0])}
-    means = {name: np.tensordot(shares, np.stack(values), axes=1) for name, values in fields.items()}
-    return type(found[0])(**means)
-
-
-PRECISION = 1e-6
-"""Tolerance of the averages; the prototypes of parts are near each other, so that a few passes suffice."""
+    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one.prototypes) for one in found]
+    means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
+    return type(found[0].prototypes)(**means).with_codes(codes)
 
 
 @attrs.frozen(eq=False)
 class DistributedTrainer:
-    """The epochs of a trainer over parts; each epoch of single samples or small batches has ``rounds`` averages.
+    """The epochs of a trainer over parts; each epoch that is no full batch has ``rounds`` averages.
 
-    ``held_out`` are the samples of early stopping. ``decision`` says whether steps run compiled: it is made once, in
-    the calling process, so that all workers give the same bits.
+    ``held_out`` are the samples of early stopping. The ``decision`` whether steps run compiled is made in the calling
+    process, so that all workers give the same bits.
     """
 
     trainer: Trainer
     partitions: Partitions
     n_visits: int
+    total_weight: float
     held_out: Partitions | None = None
     rounds: int = 1
     decision: Decision = attrs.field(factory=lambda: Decision(0, is_compiled=False))
 
-    def step(self, state: State) -> tuple[State, Share]:
-        """Take one step on all samples; return the new state and the sums before the step."""
+    def step(self, state: State) -> tuple[State, Score, int]:
+        """Take one step on all samples; return the new state, the score before the step and the number of caps."""
         trainer = self.trainer
         shared = (trainer.manifold, trainer.cost, state, trainer.max_weight(state), self.n_visits)
-        total = Share(*(sum(values) for values in zip(*self.partitions.map(share_of, *shared), strict=True)))
-        tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)
+        terms = zip(*self.partitions.map(share_of, *shared), strict=True)
+        tangents, lengths, n_capped, cost, wrong, total = (sum(values[1:], values[0]) for values in terms)
         moved, n_shortened = follow(trainer.manifold, state.prototypes, tangents, lengths, trainer.max_length)
-        return state._replace(prototypes=moved), total._replace(n_capped=total.n_capped + n_shortened)
+        return state._replace(prototypes=moved), Score(cost, wrong / total), n_capped + n_shortened
 
     def local_epoch(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Sweep all parts at once, and average their prototypes after each round.
 
-        If there is one part and one round, the generator itself visits it, so that the fit is that of one process.
+        The only part of a fit is swept with the generator of the fit, as in one process.
         """
-        count, found = len(self.partitions.blocks), []
-        quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
-        is_one = count == self.rounds == 1
+        found: list[Swept] = []
+        count, is_one = len(self.partitions.blocks), len(self.partitions.blocks) == self.rounds == 1
         seed = 0 if is_one else int(rng.integers(2**31))
         each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(count)]
-        cap, size = self.trainer.max_weight(state), self.trainer.batch_size or 1
+        quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
+        cap, size = quiet.max_weight(state), quiet.batch_size or 1
         reach = np.inf if cap is None else cap * min(size, len(state.labels)) / size
         for number in range(self.rounds):
-            turn = number, self.rounds
-            found += (latest := self.partitions.map(swept, quiet, state, self.decision, turn, each=each))
-            state = state._replace(prototypes=averaged(self.trainer.manifold, latest, state, reach))
+            latest = self.partitions.map(swept, quiet, state, self.decision, (number, self.rounds), each=each)
+            state, found = state._replace(prototypes=averaged(quiet.manifold, latest, state, reach)), found + latest
         if is_one:
             rng.bit_generator.state = found[0].rng
         total = sum(one.by_class.sum() for one in found)
@@ -190,45 +173,34 @@ class DistributedTrainer:
         if state.rests:
             return state, self.score(state), 0
         try:
-            if self.trainer.batch_size is not None:
-                state, score, n_capped = self.local_epoch(state, rng)
-            else:
-                state, share = self.step(state)
-                score, n_capped = Score(share.cost, share.wrong / share.total), share.n_capped
+            is_full = self.trainer.batch_size is None
+            state, score, n_capped = self.step(state) if is_full else self.local_epoch(state, rng)
             require_finite(state, score.cost)
         except np.linalg.LinAlgError as error:
             raise diverged(state) from error
         return state, score, n_capped
 
     def score(self, state: State, partitions: Partitions | None = None) -> Score:
-        """Measure cost and error of a state on all samples, by one pass of distances."""
+        """Measure cost and error of a state on all samples that train, or on others, by one pass of distances."""
         found = (partitions or self.partitions).map(score_of, self.trainer.manifold, self.trainer.cost, state)
         cost, wrong, total = (sum(values) for values in zip(*found, strict=True))
         return Score(cost, wrong / total)
 
-    def scores(self, state: State) -> list[Score]:
-        """Return the score of the samples that train, and that of those held out, if there are any."""
-        return [self.score(state, own) for own in (self.partitions, self.held_out) if own is not None]
-
-    def begun(self, progress: Progress) -> Progress:
-        """Return the progress with the validation cost of the first prototypes, if samples are held out."""
-        best_cost = np.inf if self.held_out is None else self.score(progress.state, self.held_out).cost
-        return progress._replace(best_cost=best_cost)
-
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
-        n_epochs = self.trainer.max_epochs
+        n_epochs, held, hooks = (
+            self.trainer.max_epochs,
+            self.held_out,
+            hooks_of(self.trainer, self.score, origin=origin),
+        )
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
             state, score, n_capped = self.sweep(state, rng)
             row = history_row(state, score, n_capped, time.perf_counter() - began)
-            if self.held_out is not None:
-                validation = self.score(state, self.held_out)
-                row |= {"validation_cost": validation.cost, "validation_error": validation.error}
-            return state, row
+            found = Score(np.nan, np.nan) if held is None else self.score(state, held)
+            return state, row if held is None else row | {"validation_cost": found[0], "validation_error": found[1]}
 
-        hooks = hooks_of(self.trainer, self.score, origin=origin)
-        if self.held_out is not None and self.trainer.early_stopping is not None:
+        if held is not None and self.trainer.early_stopping is not None:
             hooks.insert(0, self.trainer.early_stopping)
         return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

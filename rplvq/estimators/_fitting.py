@@ -112,7 +112,7 @@ def begin_training(
     rng: np.random.Generator,
     *,
     validation: Samples | None = None,
-    n_samples: int | None = None,
+    n_samples: float | None = None,
     in_stream: bool = False,
 ) -> tuple[Trainer, Progress]:
     """Return the trainer and the progress before the first epoch; held-out samples choose them if a rule asks so.

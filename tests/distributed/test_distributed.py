@@ -74,6 +74,19 @@ def test_full_batches_give_the_prototypes_of_the_estimator(manifold, sizes):
     np.testing.assert_array_equal(found.predict(cut(X, sizes)).compute(), wanted.predict(X))
 
 
+@pytest.fixture
+def small_parts(monkeypatch):
+    """So that 100 samples are several parts."""
+    monkeypatch.setattr("rplvq.distributed._estimator.FEWEST", 20)
+    monkeypatch.setattr("rplvq.distributed._estimator.FEWEST_EACH", 5)
+
+
+class BareSphere(LogEuclidean):
+    """A metric without ``pull`` and ``exp``."""
+
+    pull = exp = property()
+
+
 MEANS, K_MEANS = ClassMeans((2, 2, 2, 2)), ClassKMeans((1, 2, 3, 2))
 COUNTS = dict(zip("abcd", (1, 2, 3, 2), strict=True))
 
@@ -250,11 +263,11 @@ def test_bad_input_is_named_by_its_index_in_the_whole_array(change, message):
 def test_what_has_no_distributed_version_is_refused():
     X, y = data()
     for model, message in (
-        (RiemannianLVQ(early_stopping=True), "early_stopping"),
         (RiemannianLVQ(growth=[Grow()]), "growth=.* is not supported by DistributedLVQ"),
         (RiemannianLVQ(step_size="adaptive"), "step_size=.* is not supported by DistributedLVQ"),
-        (RiemannianLVQ(init=lambda *a, **b: None), "no distributed version"),
-        (RiemannianLVQ(prototypes_per_class=26), r"class index 0 has 25 sample\(s\) .*fewer than its 26 prototype"),
+        (RiemannianLVQ(BareSphere()), "has no pull and exp"),
+        (RiemannianLVQ("learned_log_euclidean", batch_size=None), "has no pull and exp"),
+        (RiemannianLVQ(prototypes_per_class=26), r"class 'a' has 25 sample\(s\) .*fewer than its 26 prototype"),
     ):
         with pytest.raises(ValueError, match=message):
             DistributedLVQ(model).fit(cut(X, 30), y)
@@ -317,7 +330,7 @@ def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path, settings):
         (lambda model, X, y: (model, X, y[::-1]), "other samples, labels or weights"),
     ],
 )
-def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message, small_parts):
     model, X, y = change(*broken_off(tmp_path / "fit.npz"))
     lvq = DistributedLVQ(model)
     with pytest.raises(ValueError, match=message):
