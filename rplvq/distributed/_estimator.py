@@ -9,10 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
-from rplvq.distributed._initial import first_prototypes
 from rplvq.distributed._partitions import Partitions, collected, in_blocks
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
-from rplvq.distributed._training import DistributedTrainer, size_of
+from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -188,7 +187,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             if not history:
                 kinds = [parts for parts in (training.partitions, training.held_out) if parts is not None]
                 history = untrained_history(state, *(training.score(state, own) for own in kinds))
-            store(model, X[:1].compute(), training.trainer, state, classes, rng, history, choice=progress.choice)
+            fitted = training.trainer, state, classes, rng, history
+            store(model, np.empty((1, *X.shape[1:])), *fitted, choice=progress.choice)
             edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model

@@ -61,7 +61,7 @@ class Partitions:
         ends = np.cumsum(self.sizes)
         parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
         each = [(part - start,) for part, start in zip(parts, ends - self.sizes, strict=True)]
-        return joined(self.map(_rows_of, each=each))
+        return joined(self.map(Samples.at, each=each))
 
     def digests(self) -> Array:
         """SHA-256 of each partition, shape (P, 32): a checkpoint recognises the samples by them."""
@@ -98,10 +98,6 @@ def digest(block: Samples) -> bytes:
 def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> Any:
     with single_blas_thread(matrix_size(block.codes)):
         return function(block, *arguments)
-
-
-def _rows_of(block: Samples, rows: Array) -> Samples:
-    return block.at(rows)
 
 
 def in_blocks(X: Any, least: int = 1) -> Any:

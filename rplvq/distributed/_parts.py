@@ -179,15 +179,12 @@ def parts_of_blocks(
     if fewest is not None and _is_uneven(
         np.array([by_class[places == part].sum(axis=0) for part in np.unique(places)])
     ):
-        cut, count = dask.delayed(_piece, pure=False), len(pieces)
-        firsts = [int.from_bytes(one.digest[:6]) for one in facts]
-        pieces = [[cut(lazy[p], (q + firsts[p]) % count, count) for p in range(len(lazy))] for q in range(count)]
+        count, firsts = len(pieces), [int.from_bytes(one.digest[:6]) for one in facts]
+        cut = list(enumerate(lazy))
+        pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]
     make = dask.delayed(_part, pure=False)
     parts = partitions_of([make(own, factor) for own in pieces], persist=blocks.persist)
-    digests = parts.map(digest)
-    order = sorted(range(len(digests)), key=digests.__getitem__)
-    ordered = attrs.evolve(parts, blocks=[parts.blocks[p] for p in order], sizes=parts.sizes[order])
-    return ordered, by_class.sum(axis=0) * factor
+    return parts, by_class.sum(axis=0) * factor
 
 
 def _facts_of(block: Samples, n_classes: int) -> Facts:
@@ -212,10 +209,6 @@ def _is_uneven(by_class: Array) -> bool:
     """Whether the class shares of a part differ much from those of all, given the weights (P, C) of their classes."""
     shares, whole = by_class / by_class.sum(axis=1, keepdims=True), by_class.sum(axis=0) / by_class.sum()
     return bool((np.abs(shares - whole).sum(axis=1) / 2 > UNEVEN).any())
-
-
-def _piece(block: Samples, first: int, step: int) -> Samples:
-    return block.at(slice(first, None, step))
 
 
 def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
@@ -245,7 +238,7 @@ def held_out(
         groups = np.setdiff1d(names[held], names[kept])
     each = [(np.random.default_rng([seed, p]),) for p in range(len(parts.blocks))]
     training, rest = (parts.made(_half, which, labels, fraction, groups, each=each) for which in (0, 1))
-    sizes = np.sum([np.zeros(labels.max() + 1), *rest.map(_class_sizes, labels.max() + 1)], axis=0)
+    sizes = sum((one.by_class for one in rest.map(_facts_of, labels.max() + 1)), np.zeros(labels.max() + 1))
     if not sizes.all():
         raise ValueError(
             f"early_stopping: class index {np.argmin(sizes)} has too few distinct samples or groups, so that none can "
@@ -264,7 +257,3 @@ def _half(
 
 def _groups_with_classes(part: Samples) -> Array | None:
     return None if part.groups is None else np.unique(np.stack([part.groups, part.classes], axis=1), axis=0)
-
-
-def _class_sizes(part: Samples, n_classes: int) -> Array:
-    return np.bincount(part.classes, minlength=n_classes)

@@ -17,7 +17,8 @@ import numpy as np
 
 from rplvq.arrays import Samples, visits
 from rplvq.distributed._partitions import Partitions
-from rplvq.manifolds import is_stateful, riemannian_mean
+from rplvq.initializers import prototype_counts
+from rplvq.manifolds import is_stateful, means_of_groups, riemannian_mean
 from rplvq.parts import fields_of
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training import (
@@ -96,30 +97,60 @@ def swept(
     return Swept(state.prototypes, by_class, score.cost, wrong, n_capped, rng.bit_generator.state)
 
 
-def averaged(manifold: Manifold[Any], found: Sequence[Swept], state: State, reach: float) -> Prototypes:
-    """Return the prototypes of a round: the means of those of all parts, each weighted by the samples of its class.
+def averaged(
+    manifold: Manifold[Any],
+    found: Sequence[Prototypes],
+    by_class: Array,
+    labels: Array,
+    start: Prototypes,
+    reach: float,
+) -> Prototypes:
+    """Return the means of the prototypes of P parts, weighted by the samples (P, C) that each has of their class.
 
-    P parts move their mean 1 / P of the way that the same samples move a prototype one after another. The move is
-    therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples: n visits move
-    it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by numbers of samples.
+    P parts move their mean 1 / P of the way that the same samples move a prototype one after another. The move from the
+    ``start`` is therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples:
+    n visits move it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by all samples.
     """
     if len(found) == 1:
-        return found[0].prototypes
-    by_class = np.array([one.by_class for one in found])
+        return found[0]
     n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
-    factors = np.clip(1 / (reach * n_visits), 1, len(found))[state.labels]
-    weights, codes = by_class[:, state.labels], np.array(state.prototypes)  # (P, K) and (K, ...)
-    reached = np.stack([np.asarray(one.prototypes) for one in found])
+    factors, weights = np.clip(1 / (reach * n_visits), 1, len(found))[labels], by_class[:, labels]
+    codes, reached = np.array(start), np.stack([np.asarray(one) for one in found])
     for k in np.flatnonzero(weights.any(axis=0)):
         mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
         if factors[k] > 1:
             mean = np.asarray(manifold.move(manifold.connect(codes[[k]], mean[None]), factors[[[k]]]))[0]
         codes[k] = mean
-    if not is_stateful(found[0].prototypes):
+    if not is_stateful(found[0]):
         return codes
-    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one.prototypes) for one in found]
+    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one) for one in found]
     means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
-    return type(found[0].prototypes)(**means).with_codes(codes)
+    return type(found[0])(**means).with_codes(codes)
+
+
+def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
+    """Return the class means (C, ...) of a part, 0 for a class that it lacks, and the summed weights (C,)."""
+    by_class = np.bincount(part.classes, part.filled_weights, minlength=n_classes)
+    rows = [np.flatnonzero(part.classes == label) for label in np.flatnonzero(by_class)]
+    found = means_of_groups(manifold, part.codes, rows, part.filled_weights)
+    codes = np.zeros((n_classes, *found.shape[1:]), dtype=found.dtype)
+    codes[by_class > 0] = found
+    return codes, by_class
+
+
+def first_prototypes(
+    trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
+) -> tuple[Prototypes, Array]:
+    """Choose prototypes (K, ...) and labels (K,): the initializer sees ``some`` samples that were collected here.
+
+    Unless these are all, class means are the means of the means of all parts.
+    """
+    counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
+    if is_all or not (getattr(trainer.initializer, "takes_means", False) and (counts == 1).all()):
+        return trainer.first_prototypes(some, n_classes, rng)
+    means, by_class = zip(*partitions.map(means_of, trainer.manifold, n_classes), strict=True)
+    labels = np.arange(n_classes)
+    return averaged(trainer.manifold, means, np.array(by_class), labels, np.sum(means, axis=0), np.inf), labels
 
 
 @attrs.frozen(eq=False)
@@ -161,7 +192,9 @@ class DistributedTrainer:
         reach = np.inf if cap is None else cap * min(size, len(state.labels)) / size
         for number in range(self.rounds):
             latest = self.partitions.map(swept, quiet, state, self.decision, (number, self.rounds), each=each)
-            state, found = state._replace(prototypes=averaged(quiet.manifold, latest, state, reach)), found + latest
+            ends, by_class = [one.prototypes for one in latest], np.array([one.by_class for one in latest])
+            ends = averaged(quiet.manifold, ends, by_class, state.labels, state.prototypes, reach)
+            state, found = state._replace(prototypes=ends), found + latest
         if is_one:
             rng.bit_generator.state = found[0].rng
         total = sum(one.by_class.sum() for one in found)
