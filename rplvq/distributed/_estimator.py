@@ -88,11 +88,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The methods after fit raise NotFittedError before fit, and ValueError if X has partitions of unknown size or a
-    sample is invalid; invalid samples are found when the result is computed. They take
-
-    X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-        Samples; a NumPy array is converted.
+    The methods after fit raise NotFittedError before fit, and ValueError if X has partitions of unknown size or, when
+    the result is computed, if a sample is invalid. They take X as fit does; a NumPy array is converted.
 
     Examples
     --------
@@ -254,17 +251,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 f"X.reshape(-1, {point}), and reshape the answer"
             )
         nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
-        return samples.map_blocks(
-            _apply,
-            model=self.estimator_,
-            method=method,
-            nothing=nothing,
-            dtype=nothing.dtype,
-            drop_axis=list(range(1, samples.ndim)),
-            new_axis=[1] if widths else None,
-            chunks=(samples.chunks[0], *((width,) for width in widths)),
-            meta=nothing,
-        )
+        given = {"model": self.estimator_, "method": method, "nothing": nothing}
+        axes = {"drop_axis": list(range(1, samples.ndim)), "new_axis": [1] if widths else None}
+        chunks = (samples.chunks[0], *((width,) for width in widths))
+        return samples.map_blocks(_apply, **given, **axes, chunks=chunks, dtype=nothing.dtype, meta=nothing)
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         """Return the manifold; refuse parameters that this estimator does not support."""
@@ -285,10 +275,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 def _placed(
     trainer: Trainer, parts: Partitions, labels: Array, rng: np.random.Generator
 ) -> tuple[DistributedTrainer, Samples]:
-    """Return what trains, with samples held out for early stopping and a learned reference; and some of the samples.
-
-    ``labels`` (K,) are the classes of the prototypes.
-    """
+    """Return what trains, with held-out samples and a learned reference, and some samples."""
     held = None
     if trainer.early_stopping is not None:
         parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
@@ -297,26 +284,25 @@ def _placed(
     manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
     if manifold is not trainer.manifold:
         parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)
-    n_visits, total = np.sum(parts.map(size_of), axis=0)
-    trainer = attrs.evolve(trainer, manifold=manifold)
-    return DistributedTrainer(trainer, parts, int(n_visits), float(total), held), some
+    n_visits, total = (sum(values) for values in zip(*parts.map(size_of), strict=True))
+    return DistributedTrainer(attrs.evolve(trainer, manifold=manifold), parts, n_visits, total, held), some
 
 
 def _begun(
     model: RiemannianLVQ, training: DistributedTrainer, some: Samples, n_classes: int, progress: Progress | None,
     rng: np.random.Generator,
 ) -> tuple[DistributedTrainer, Progress]:  # fmt: skip
-    """Return what trains, and the progress before its first epoch, unless a ``progress`` is given.
+    """Return what trains, and the ``progress``, that before the first epoch if it is None.
 
-    The first step decides for all workers whether steps run compiled: that of a trial, or one on a single sample.
+    The first step of a trial, or one on a single sample, decides for all workers whether steps run compiled.
     """
     trainer, parts, held = training.trainer, training.partitions, training.held_out
     decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
             first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE)
-            total = training.total_weight
-            trainer, progress = begin_training(model, trainer, *first, some, n_classes, rng, n_samples=total)
+            given = *first, some, n_classes, rng
+            trainer, progress = begin_training(model, trainer, *given, n_samples=training.total_weight)
             if held is not None:
                 progress = progress._replace(best_cost=training.score(progress.state, held).cost)
         if decision.is_compiled is None and not progress.stopped:

@@ -42,8 +42,7 @@ class Partitions:
     def map(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
         """Return ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
 
-        ``function`` must be at the top level of a module. The shared arguments are sent once to every worker, and
-        ``each`` holds one tuple of further arguments per block.
+        ``function`` must be at the top level of a module. The shared arguments are sent once to every worker.
         """
         return list(dask.compute(*self._lazily(function, shared, each)))
 

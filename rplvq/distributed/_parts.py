@@ -56,9 +56,9 @@ def encoded_blocks(
     elif groups is not None:
         groups = number_groups(collected(groups), n_samples)
         names = np.unique(groups)
-    if not isinstance(sample_weight, da.Array):
-        sample_weight = check_weights(collected(sample_weight), n_samples)
-    others = _cut(sample_weight, sizes, "sample_weight"), _cut(groups, sizes, "groups")
+    is_lazy = isinstance(sample_weight, da.Array)
+    weights = sample_weight if is_lazy else check_weights(collected(sample_weight), n_samples)
+    others = _cut(weights, sizes, "sample_weight"), _cut(groups, sizes, "groups")
     make, points = dask.delayed(_block, pure=False), X.to_delayed().ravel()
     blocks = [
         make(points[number], *own, manifold, known, names, (number, start))
@@ -82,10 +82,7 @@ def _cut(values: Any, sizes: Array, name: str) -> list[Any]:
 
 
 def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array, list[Any]]:
-    """Return the classes (C,), and labels of each block with the classes that these stand for.
-
-    Labels that are no array of Dask are checked here, and their class indices are sent.
-    """
+    """Return the classes (C,), and labels or, if they are checked here, class indices, with the classes in blocks."""
     if not isinstance(y, da.Array):
         classes, targets = check_labels(collected(y), n_samples)
         return classes, np.arange(len(classes)), _cut(targets, sizes, "y")
@@ -105,9 +102,8 @@ def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
     found = list(dask.compute(*[call(part, name, (p, starts[p])) for p, part in parts]))
     for start, size, own in zip(starts, sizes, found, strict=True):
         if not same_type(own, found[0]):
-            one, other = found[0].tolist()[0], own.tolist()[0]
-            where = f"{name}[:{sizes[0]}] holds {one!r}, {name}[{start}:{start + size}] holds {other!r}"
-            raise ValueError(f"{name} has mixed types: {where}")
+            one, other = f"{name}[:{sizes[0]}] holds {found[0].tolist()[0]!r}", f"{name}[{start}:{start + size}]"
+            raise ValueError(f"{name} has mixed types: {one}, {other} holds {own.tolist()[0]!r}")
     return found
 
 
@@ -119,10 +115,7 @@ def _values_of(values: Any, name: str, place: tuple[int, int]) -> Array:
 
 
 def _placed(error: ValueError, place: tuple[int, int]) -> ValueError:
-    """Return an error about one block with the indices of the whole array, and with the number of the partition.
-
-    ``place`` is this number, and the first index of the block.
-    """
+    """Return an error with indices of the whole array; the block has this number and begins at this index."""
     number, start = place
     where = f" (in partition {number}, which begins at index {start})"
     if isinstance(error, PointError):
@@ -175,16 +168,15 @@ def parts_of_blocks(
     places = np.arange(len(lazy))
     if fewest is not None:  # successive blocks, so that all parts have about as many samples
         places = ((np.cumsum(sizes) - sizes / 2) * max(sizes.sum() // fewest, 1) / sizes.sum()).astype(int)
-    pieces = [[lazy[p] for p in np.flatnonzero(places == part)] for part in np.unique(places)]
-    if fewest is not None and _is_uneven(
-        np.array([by_class[places == part].sum(axis=0) for part in np.unique(places)])
-    ):
+    groups = [np.flatnonzero(places == part) for part in np.unique(places)]
+    pieces, own = [[lazy[p] for p in group] for group in groups], np.array([by_class[group].sum(0) for group in groups])
+    uneven = np.abs(own / own.sum(axis=1, keepdims=True) - own.sum(axis=0) / own.sum()).sum(axis=1) / 2
+    if fewest is not None and (uneven > UNEVEN).any():
         count, firsts = len(pieces), [int.from_bytes(one.digest[:6]) for one in facts]
         cut = list(enumerate(lazy))
         pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]
     make = dask.delayed(_part, pure=False)
-    parts = partitions_of([make(own, factor) for own in pieces], persist=blocks.persist)
-    return parts, by_class.sum(axis=0) * factor
+    return partitions_of([make(one, factor) for one in pieces], persist=blocks.persist), own.sum(axis=0) * factor
 
 
 def _facts_of(block: Samples, n_classes: int) -> Facts:
@@ -203,12 +195,6 @@ def _factor_of(facts: Sequence[Facts], class_weight: Any, classes: Array) -> Arr
     mean = weighed.sum() / sum(one.size for one in facts)
     heaviest = (factor * np.max([one.heaviest for one in facts], axis=0)).max()
     return np.asarray(factor / mean if mean > HEAVY or heaviest < 1 else factor)
-
-
-def _is_uneven(by_class: Array) -> bool:
-    """Whether the class shares of a part differ much from those of all, given the weights (P, C) of their classes."""
-    shares, whole = by_class / by_class.sum(axis=1, keepdims=True), by_class.sum(axis=0) / by_class.sum()
-    return bool((np.abs(shares - whole).sum(axis=1) / 2 > UNEVEN).any())
 
 
 def _part(pieces: Sequence[Samples], factor: Array) -> Samples:

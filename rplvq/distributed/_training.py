@@ -155,10 +155,9 @@ def first_prototypes(
 
 @attrs.frozen(eq=False)
 class DistributedTrainer:
-    """The epochs of a trainer over parts; each epoch that is no full batch has ``rounds`` averages.
+    """The epochs of a trainer over parts, with ``rounds`` averages per epoch unless batches are full.
 
-    ``held_out`` are the samples of early stopping. The ``decision`` whether steps run compiled is made in the calling
-    process, so that all workers give the same bits.
+    All workers follow one ``decision`` whether steps run compiled, so that they give the same bits.
     """
 
     trainer: Trainer
@@ -231,8 +230,8 @@ class DistributedTrainer:
             began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
             state, score, n_capped = self.sweep(state, rng)
             row = history_row(state, score, n_capped, time.perf_counter() - began)
-            found = Score(np.nan, np.nan) if held is None else self.score(state, held)
-            return state, row if held is None else row | {"validation_cost": found[0], "validation_error": found[1]}
+            found = () if held is None else self.score(state, held)
+            return state, row | dict(zip(("validation_cost", "validation_error"), found, strict=False))
 
         if held is not None and self.trainer.early_stopping is not None:
             hooks.insert(0, self.trainer.early_stopping)
