@@ -356,14 +356,17 @@ def cluster():
         yield client
 
 
-def test_two_processes_give_the_prototypes_of_one(cluster):
+@pytest.mark.parametrize("batch_size", [1, None])
+def test_two_processes_give_the_prototypes_of_one(cluster, batch_size, small_parts):
     X, y = data()
-    model = RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=32, max_epochs=2, random_state=0)
-    here = DistributedLVQ(model)
+    model = RiemannianLVQ(sigma2=HeldOut(["auto"]), batch_size=batch_size, max_epochs=2, random_state=0)
+    here = DistributedLVQ(model, rounds=2)
     with dask.config.set(scheduler="synchronous"):
         here.fit(cut(X, 30), y)
-    there = DistributedLVQ(model).fit(cut(X, 30), y)
-    np.testing.assert_array_equal(there.prototypes_, here.prototypes_)
+    for _ in range(2):
+        there = DistributedLVQ(model, rounds=2).fit(cut(X, 30), y)
+        assert_same_fit(there, here)
+    assert_same_fit(clone(here).fit(X, y), DistributedLVQ(model, rounds=2).fit(X, y))
 
 
 def test_compare_runs_unchanged_under_dask(cluster):
@@ -378,7 +381,8 @@ def test_compare_runs_unchanged_under_dask(cluster):
 
 
 @pytest.mark.slow
-def test_a_worker_killed_during_fit_changes_nothing():
+@pytest.mark.parametrize("batch_size", [1, None])
+def test_a_worker_killed_during_fit_changes_nothing(batch_size, small_parts):
     """In a cluster of its own: who works there next may wait for what the killed one held."""
     X, y = data()
     killed: list[int] = []
@@ -390,7 +394,8 @@ def test_a_worker_killed_during_fit_changes_nothing():
             killed.append(pid)
 
     classes, first = np.unique(y, return_index=True)
-    model = RiemannianLVQ(sigma2=1.0, batch_size=None, max_epochs=6, init=(X[first], classes), random_state=0)
+    settings = {"sigma2": 1.0, "batch_size": batch_size, "max_epochs": 6, "random_state": 0}
+    model = RiemannianLVQ(**settings, init=(X[first], classes))
     with dask.config.set(scheduler="synchronous"):
         wanted = DistributedLVQ(model).fit(cut(X, 10), y)
     with two_workers() as client:

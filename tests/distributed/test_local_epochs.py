@@ -137,8 +137,9 @@ def test_other_metrics(small_parts, metric):
     assert found.estimator_.score(X, y) > local.score(X, y) - 0.03
     if metric == "learned_log_euclidean":
         manifold = found.estimator_.trainer_.manifold
-        learned, wanted = (manifold.metric(one.state_.prototypes) for one in (found.estimator_, local))
-        assert np.abs(learned - wanted).max() < 0.5 * np.abs(wanted - np.eye(len(wanted))).max()
+        states = found.estimator_.state_, local.state_
+        learned, wanted = ((manifold.metric(one.prototypes) - np.eye(10)).ravel() for one in states)
+        assert learned @ wanted > 0.5 * np.linalg.norm(learned) * np.linalg.norm(wanted)
 
 
 def test_complex_matrices_and_soft_labels(small_parts):
@@ -150,6 +151,7 @@ def test_complex_matrices_and_soft_labels(small_parts):
     assert found.score(X, y) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore::rplvq.exceptions.DivergenceWarning")  # its steps are long
 @pytest.mark.parametrize("grouped", [False, True])
 def test_early_stopping_holds_samples_of_every_part_out(small_parts, grouped):
     X, y = data()
@@ -191,15 +193,9 @@ def test_class_means_of_more_samples_than_are_collected(monkeypatch, small_parts
 def test_a_parameter_of_the_classifier_is_told_its_place():
     with pytest.raises(TypeError, match=r"write DistributedLVQ\(RiemannianLVQ\(max_epochs=20\)\)"):
         DistributedLVQ(max_epochs=20)
-    with pytest.raises(TypeError, match="has no parameter 'round'$"):
+    with pytest.raises(TypeError, match=r"has no parameter 'round'$"):
         DistributedLVQ(round=2)
     assert clone(DistributedLVQ(rounds=3)).get_params(deep=False) == {"estimator": None, "persist": True, "rounds": 3}
-
-
-def bad(values, index, value):
-    values = values.astype(float if np.isscalar(value) and value != value else values.dtype)
-    values[index] = value
-    return values
 
 
 @pytest.mark.parametrize(
