@@ -1,6 +1,5 @@
 """DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
-from os import PathLike
 from typing import Any, Self
 
 import attrs
@@ -9,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
-from rplvq.distributed._partitions import Partitions, collected, in_blocks
+from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
 from rplvq.estimators import (
@@ -101,10 +100,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     >>> model = DistributedLVQ(RiemannianLVQ(max_epochs=5, random_state=0))
     >>> model = model.fit(da.from_array(X, chunks=(25, 10, 10)), y)
     >>> labels = model.predict(da.from_array(X, chunks=(25, 10, 10)))
-    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all())
-    ((80,), True)
-    >>> bool(model.estimator_.score(X, y) > 0.9)
-    True
+    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all()), model.estimator_.score(X, y) > 0.9
+    ((80,), True, True)
     """
 
     def __init__(
@@ -119,15 +116,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self.rounds = rounds
         self.persist = persist
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        resume: str | PathLike[str] | None = None,
-    ) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, resume: Any = None) -> Self:
         """Learn prototypes.
 
         Parameters
@@ -158,19 +147,20 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         with single_blas_thread(matrix_size(X)):
             manifold, least = self._check(model), FEWEST // self.rounds
             X = in_blocks(X, least)
-            known = y, sample_weight, groups
-            classes, blocks = encoded_blocks(X, *known, ambient_of(manifold), persist=self.persist)
+            of_samples = y, sample_weight, groups, ambient_of(manifold)
+            classes, blocks = encoded_blocks(X, *of_samples, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
-            fewest = max(least, FEWEST_EACH * sum(counts) // self.rounds, model.batch_size or 1)
-            is_full = model.batch_size is None
-            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, None if is_full else fewest)
+            each, size = FEWEST_EACH * sum(counts) // self.rounds, model.batch_size
+            fewest = None if size is None else max(least, each, size)
+            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
             del blocks  # the workers need not keep both
             if not isinstance(model.init, (tuple, list)):
                 check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
             trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
             # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
-            digests = parts.digests() if resume is not None or trainer.callbacks else np.empty(0)
-            progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
+            digests = b"".join(parts.map(digest)) if resume is not None or trainer.callbacks else b""
+            known = Samples(np.frombuffer(digests, dtype=np.uint8), np.empty(0))
+            progress, origin = new_or_resumed(model, resume, classes, known)
             rng = np.random.default_rng(origin.seed)
             training, some = _placed(trainer, parts, np.repeat(np.arange(len(counts)), counts), rng)
             trainer = planned(model, training.trainer, training.n_visits)
@@ -260,7 +250,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """Return the manifold; refuse parameters that this estimator does not support."""
         manifold = manifold_of(model)
         require_count("rounds", self.rounds, 1)
-        # Of the metrics that move with the prototypes, only that one is averaged.
         learned = kernel_of(manifold, "connect", "move") == "learned_log_euclidean" and model.batch_size is not None
         if not (is_additive(manifold) or learned):
             raise ValueError(f"metric={model.metric!r} has no pull and exp, which distributed training needs")

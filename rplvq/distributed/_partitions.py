@@ -26,10 +26,9 @@ MOST_BLOCKS = 64
 
 @attrs.frozen(eq=False)
 class Partitions:
-    """Samples on the workers, in P partitions.
+    """Samples on the workers: P objects of Dask that yield one :class:`rplvq.arrays.Samples` each, and their sizes.
 
-    ``blocks`` holds P objects of Dask that yield one :class:`rplvq.arrays.Samples` each; ``sizes`` (P,) are their
-    numbers of samples. With ``persist`` the workers keep in memory what is made of them.
+    With ``persist`` the workers keep in memory what is made of them.
     """
 
     blocks: Sequence[Any]
@@ -62,10 +61,6 @@ class Partitions:
         each = [(part - start,) for part, start in zip(parts, ends - self.sizes, strict=True)]
         return joined(self.map(Samples.at, each=each))
 
-    def digests(self) -> Array:
-        """SHA-256 of each partition, shape (P, 32): a checkpoint recognises the samples by them."""
-        return np.frombuffer(b"".join(self.map(digest)), dtype=np.uint8).reshape(-1, 32)
-
 
 def partitions_of(blocks: Sequence[Any], *, persist: bool) -> Partitions:
     """Return partitions of lazy blocks, without empty ones. Errors in any of them are raised here."""
@@ -82,9 +77,7 @@ def joined(pieces: Sequence[Samples]) -> Samples:
     if len(pieces) == 1:
         return pieces[0]
     codes, targets = (np.concatenate(values) for values in zip(*((p.codes[:], p.targets) for p in pieces), strict=True))
-    weights = None
-    if any(piece.weights is not None for piece in pieces):
-        weights = np.concatenate([piece.filled_weights for piece in pieces])
+    weights = np.concatenate([piece.filled_weights for piece in pieces])
     groups = None if pieces[0].groups is None else np.concatenate([piece.groups for piece in pieces])
     return Samples(codes, targets, weights, groups)
 
@@ -99,14 +92,14 @@ def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> 
         return function(block, *arguments)
 
 
-def in_blocks(X: Any, least: int = 1) -> Any:
+def in_blocks(X: Any, least: int = 10_000) -> Any:
     """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples.
 
     An array of NumPy is cut into at most :data:`MOST_BLOCKS` blocks of at least so many samples.
     """
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it
-        rows = -1 if X.dtype == object or X.size == 0 else max(least, -(-len(X) // MOST_BLOCKS))
+        rows = -1 if X.dtype == object or X.size == 0 or X.ndim == 0 else max(least, -(-len(X) // MOST_BLOCKS))
         X = da.from_array(X, chunks=(rows, *[-1] * (X.ndim - 1)) if X.ndim else -1)
     require_known(X, "X")
     if X.ndim == 0 or len(X) == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import dask
@@ -43,8 +43,7 @@ def encoded_blocks(
 ) -> tuple[Array, Partitions]:
     """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
 
-    Of labels and groups in arrays of Dask only the distinct values come into this process. A ValueError names the first
-    bad sample of a block by its index in the whole array, and the block.
+    A ValueError names the first bad sample of a block by its index in the whole array, and the block.
     """
     sizes = np.array(X.chunks[0])
     full, n_samples = np.flatnonzero(sizes), int(sizes.sum())
@@ -141,16 +140,6 @@ def _block(
     return Samples(codes, targets, weights, None if groups is None else np.searchsorted(names, groups)).at(order)
 
 
-class Facts(NamedTuple):
-    """What this process knows of one block."""
-
-    size: int
-    by_class: Array  # (C,), summed weights
-    heaviest: Array  # (C,), largest weights
-    is_soft: bool  # whether its labels are class probabilities
-    digest: bytes
-
-
 def parts_of_blocks(
     blocks: Partitions, class_weight: Any, classes: Array, fewest: int | None
 ) -> tuple[Partitions, Array]:
@@ -162,9 +151,10 @@ def parts_of_blocks(
     found = blocks.map(_facts_of, len(classes))
     if not found:
         raise ValueError("sample_weight is zero for every sample")
-    order = sorted(range(len(found)), key=lambda p: found[p].digest)
-    facts, lazy, sizes = [found[p] for p in order], [blocks.blocks[p] for p in order], blocks.sizes[order]
-    factor, by_class = _factor_of(facts, class_weight, classes), np.array([one.by_class for one in facts])
+    order = sorted(range(len(found)), key=lambda p: found[p][0])
+    lazy, sizes, facts = [blocks.blocks[p] for p in order], blocks.sizes[order], [found[p] for p in order]
+    by_class = np.array([one[1] for one in facts])  # (number of blocks, C)
+    factor = _factor_of(facts, len(blocks), class_weight, classes)
     places = np.arange(len(lazy))
     if fewest is not None:  # successive blocks, so that all parts have about as many samples
         places = ((np.cumsum(sizes) - sizes / 2) * max(sizes.sum() // fewest, 1) / sizes.sum()).astype(int)
@@ -172,29 +162,29 @@ def parts_of_blocks(
     pieces, own = [[lazy[p] for p in group] for group in groups], np.array([by_class[group].sum(0) for group in groups])
     uneven = np.abs(own / own.sum(axis=1, keepdims=True) - own.sum(axis=0) / own.sum()).sum(axis=1) / 2
     if fewest is not None and (uneven > UNEVEN).any():
-        count, firsts = len(pieces), [int.from_bytes(one.digest[:6]) for one in facts]
+        count, firsts = len(pieces), [int.from_bytes(one[0][:6]) for one in facts]
         cut = list(enumerate(lazy))
         pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]
     make = dask.delayed(_part, pure=False)
     return partitions_of([make(one, factor) for one in pieces], persist=blocks.persist), own.sum(axis=0) * factor
 
 
-def _facts_of(block: Samples, n_classes: int) -> Facts:
+def _facts_of(block: Samples, n_classes: int) -> tuple[bytes, Array, Array, bool]:
+    """Return the digest, the summed and the largest weight (C,) of each class, and whether labels are probabilities."""
     hard, weights, heaviest = block.classes, block.filled_weights, np.zeros(n_classes)
     np.maximum.at(heaviest, hard, weights)
-    by_class = np.bincount(hard, weights, minlength=n_classes)
-    return Facts(len(block), by_class, heaviest, block.targets.ndim == 2, digest(block))
+    return digest(block), np.bincount(hard, weights, minlength=n_classes), heaviest, block.targets.ndim == 2
 
 
-def _factor_of(facts: Sequence[Facts], class_weight: Any, classes: Array) -> Array:
+def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes: Array) -> Array:
     """Return the factor (C,) by which the weights of each class are multiplied; the largest scaled mean is 1."""
-    by_class = np.sum([one.by_class for one in facts], axis=0)
-    targets = np.zeros((1, len(classes))) if facts[0].is_soft else np.arange(len(classes))
-    weighed = np.asarray(weigh_classes(class_weight, classes, targets, by_class, in_stream=False))
-    factor = weighed / np.where(by_class > 0, by_class, 1.0)
-    mean = weighed.sum() / sum(one.size for one in facts)
-    heaviest = (factor * np.max([one.heaviest for one in facts], axis=0)).max()
-    return np.asarray(factor / mean if mean > HEAVY or heaviest < 1 else factor)
+    _, by_class, heaviest, is_soft = zip(*facts, strict=True)
+    sums = np.sum(by_class, axis=0)
+    targets = np.zeros((1, len(classes))) if is_soft[0] else np.arange(len(classes))
+    weighed = np.asarray(weigh_classes(class_weight, classes, targets, sums, in_stream=False))
+    factor, mean = weighed / np.where(sums > 0, sums, 1.0), weighed.sum() / n_samples
+    is_heavy = mean > HEAVY or (factor * np.max(heaviest, axis=0)).max() < 1
+    return np.asarray(factor / mean if is_heavy else factor)
 
 
 def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
@@ -211,10 +201,9 @@ def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
 def held_out(
     parts: Partitions, labels: Array, fraction: float, rng: np.random.Generator
 ) -> tuple[Partitions, Partitions]:
-    """Return the samples that train and those held out for early stopping: some of every class, or whole groups.
+    """Return the samples that train, and those held out: some of every class in each part, or whole groups.
 
-    ``labels`` (K,) are the classes of the prototypes. :func:`rplvq.selection.split_classes` draws samples in each part.
-    Groups are drawn here, and each counts as one sample of each of its classes.
+    ``labels`` (K,) are those of prototypes. A group counts as one sample of each of its classes.
     """
     seed, groups = int(rng.integers(2**31)), None
     found = [pairs for pairs in parts.map(_groups_with_classes) if pairs is not None]
@@ -224,7 +213,7 @@ def held_out(
         groups = np.setdiff1d(names[held], names[kept])
     each = [(np.random.default_rng([seed, p]),) for p in range(len(parts.blocks))]
     training, rest = (parts.made(_half, which, labels, fraction, groups, each=each) for which in (0, 1))
-    sizes = sum((one.by_class for one in rest.map(_facts_of, labels.max() + 1)), np.zeros(labels.max() + 1))
+    sizes = sum((one[1] for one in rest.map(_facts_of, labels.max() + 1)), np.zeros(labels.max() + 1))
     if not sizes.all():
         raise ValueError(
             f"early_stopping: class index {np.argmin(sizes)} has too few distinct samples or groups, so that none can "

@@ -3,8 +3,7 @@
 - **Local epochs.** Every part is swept by :meth:`rplvq.Trainer.sweep` from the same prototypes, which are then averaged
   (Zinkevich et al. 2010, "Parallelized stochastic gradient descent", NIPS 23; Stich 2019, "Local SGD converges fast and
   communicates little", ICLR; on manifolds Li and Ma 2022, arXiv:2206.05668).
-- **Full batches.** A worker returns K tangents and K lengths (:func:`rplvq.training.contribution`), however many
-  samples it has, and one ``exp`` moves the prototypes by their sum.
+- **Full batches.** Workers return K tangents and K lengths, and one ``exp`` moves the prototypes by their sums.
 """
 
 import copy
@@ -15,10 +14,10 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, visits
+from rplvq.arrays import Samples, subset, visits
 from rplvq.distributed._partitions import Partitions
 from rplvq.initializers import prototype_counts
-from rplvq.manifolds import is_stateful, means_of_groups, riemannian_mean
+from rplvq.manifolds import is_stateful, riemannian_mean
 from rplvq.parts import fields_of
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training import (
@@ -131,20 +130,17 @@ def averaged(
 def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
     """Return the class means (C, ...) of a part, 0 for a class that it lacks, and the summed weights (C,)."""
     by_class = np.bincount(part.classes, part.filled_weights, minlength=n_classes)
-    rows = [np.flatnonzero(part.classes == label) for label in np.flatnonzero(by_class)]
-    found = means_of_groups(manifold, part.codes, rows, part.filled_weights)
-    codes = np.zeros((n_classes, *found.shape[1:]), dtype=found.dtype)
-    codes[by_class > 0] = found
+    codes, weights = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype), part.filled_weights
+    for label in np.flatnonzero(by_class):
+        rows = np.flatnonzero(part.classes == label)
+        codes[label] = riemannian_mean(manifold, subset(part.codes, rows), weights[rows], tol=PRECISION).code
     return codes, by_class
 
 
 def first_prototypes(
     trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
 ) -> tuple[Prototypes, Array]:
-    """Choose prototypes (K, ...) and labels (K,): the initializer sees ``some`` samples that were collected here.
-
-    Unless these are all, class means are the means of the means of all parts.
-    """
+    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples; class means are means of those of all parts."""
     counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
     if is_all or not (getattr(trainer.initializer, "takes_means", False) and (counts == 1).all()):
         return trainer.first_prototypes(some, n_classes, rng)
@@ -155,10 +151,7 @@ def first_prototypes(
 
 @attrs.frozen(eq=False)
 class DistributedTrainer:
-    """The epochs of a trainer over parts, with ``rounds`` averages per epoch unless batches are full.
-
-    All workers follow one ``decision`` whether steps run compiled, so that they give the same bits.
-    """
+    """The epochs of a trainer over parts. All follow one ``decision`` whether steps run compiled, for the same bits."""
 
     trainer: Trainer
     partitions: Partitions
@@ -178,14 +171,11 @@ class DistributedTrainer:
         return state._replace(prototypes=moved), Score(cost, wrong / total), n_capped + n_shortened
 
     def local_epoch(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Sweep all parts at once, and average their prototypes after each round.
-
-        The only part of a fit is swept with the generator of the fit, as in one process.
-        """
+        """Sweep all parts and average, round by round; a single part is swept with the generator of the fit."""
         found: list[Swept] = []
-        count, is_one = len(self.partitions.blocks), len(self.partitions.blocks) == self.rounds == 1
+        is_one = len(self.partitions.blocks) == self.rounds == 1
         seed = 0 if is_one else int(rng.integers(2**31))
-        each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(count)]
+        each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(len(self.partitions.blocks))]
         quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
         cap, size = quiet.max_weight(state), quiet.batch_size or 1
         reach = np.inf if cap is None else cap * min(size, len(state.labels)) / size
@@ -205,8 +195,8 @@ class DistributedTrainer:
         if state.rests:
             return state, self.score(state), 0
         try:
-            is_full = self.trainer.batch_size is None
-            state, score, n_capped = self.step(state) if is_full else self.local_epoch(state, rng)
+            full = self.trainer.batch_size is None
+            state, score, n_capped = self.step(state) if full else self.local_epoch(state, rng)
             require_finite(state, score.cost)
         except np.linalg.LinAlgError as error:
             raise diverged(state) from error
@@ -220,11 +210,8 @@ class DistributedTrainer:
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
-        n_epochs, held, hooks = (
-            self.trainer.max_epochs,
-            self.held_out,
-            hooks_of(self.trainer, self.score, origin=origin),
-        )
+        n_epochs, held = self.trainer.max_epochs, self.held_out
+        hooks = hooks_of(self.trainer, self.score, origin=origin)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)

@@ -1,7 +1,15 @@
 """The scikit-learn interface: the classifier, its predictions and streams, transfer, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
-from rplvq.estimators._fitting import ambient_of, begin_training, make_trainer, new_or_resumed, planned, referenced, store
+from rplvq.estimators._fitting import (
+    ambient_of,
+    begin_training,
+    make_trainer,
+    new_or_resumed,
+    planned,
+    referenced,
+    store,
+)
 from rplvq.estimators._names import (
     manifold_of,
     resolve_cost,
