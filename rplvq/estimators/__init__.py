@@ -24,8 +24,8 @@ from rplvq.estimators._transfer import TransferClassifier
 
 __all__ = [
     "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "make_trainer", "manifold_of",
-    "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer",
-    "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
+    "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping",
+    "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip
 
 

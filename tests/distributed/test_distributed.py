@@ -26,7 +26,7 @@ from rplvq import (
     compare,
     load_model,
 )
-from rplvq.costs import PLVQ, RSLVQ
+from rplvq.costs import PLVQ
 from rplvq.datasets import make_syn1
 from rplvq.distributed import DistributedLVQ
 from rplvq.exceptions import DivergenceWarning
