@@ -59,24 +59,23 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
     Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
-    the Riemannian mean after each round. What fits into one part is the fit of :class:`rplvq.RiemannianLVQ`, bit for
-    bit. The bits do not depend on workers, threads, retries or the order of partitions. Dask decides where to compute:
-    in threads, or in the cluster of a ``dask.distributed.Client`` if there is one.
+    the Riemannian mean after each round. One part gives the fit of :class:`rplvq.RiemannianLVQ`, bit for bit. Workers,
+    threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a Client.
 
     Parameters
     ----------
     estimator : RiemannianLVQ, optional
         Parts and parameters; by default ``RiemannianLVQ()``. ``batch_size=None`` takes full batches, one round trip per
         step. Not supported are ``growth``, adaptive step sizes, and metrics without ``pull`` and ``exp`` except
-        :class:`rplvq.LearnedLogEuclidean`. The choice of sigma2 and of training, a reference such as that of
-        :class:`rplvq.TangentSpace`, and first prototypes come from at most 20,000 evenly spaced samples; class means
-        are those of all samples.
+        :class:`rplvq.LearnedLogEuclidean`. All choices, references such as that of :class:`rplvq.TangentSpace`, and
+        first prototypes other than class means come from at most 20,000 evenly spaced samples.
     rounds : int, default=1
         Number of averages per epoch. Partitions are joined to parts of at least 2500 samples per prototype, or 25,000,
         divided by ``rounds``: more rounds let more workers share few samples.
     persist : bool, default=True
-        Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
-        encodes them again in every step.
+        Whether the encoded samples stay in the workers' memory or on their disks. False encodes them in every step.
+    **others
+        Parameters of the classifier have their place in it: a TypeError says so.
 
     Attributes
     ----------
@@ -87,8 +86,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The methods after fit raise NotFittedError before fit, and ValueError if X has partitions of unknown size or, when
-    the result is computed, if a sample is invalid. They take X as fit does; a NumPy array is converted.
+    Methods raise NotFittedError before fit, and ValueError at unknown sizes or, when computed, at invalid samples.
+
+    X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
+        Samples; a NumPy array is converted.
 
     Examples
     --------
@@ -157,7 +158,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             if not isinstance(model.init, (tuple, list)):
                 check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
             trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
-            # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
             digests = b"".join(parts.map(digest)) if resume is not None or trainer.callbacks else b""
             known = Samples(np.frombuffer(digests, dtype=np.uint8), np.empty(0))
             progress, origin = new_or_resumed(model, resume, classes, known)
