@@ -1,6 +1,5 @@
 """DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
-from os import PathLike
 from typing import Any, Self
 
 import attrs
@@ -8,10 +7,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, check_labels, matrix_size, number_groups, single_blas_thread
-from rplvq.distributed._initial import first_prototypes
-from rplvq.distributed._partitions import collected, in_blocks, partition
-from rplvq.distributed._training import DistributedTrainer
+from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
+from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks
+from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
+from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -19,6 +18,7 @@ from rplvq.estimators import (
     make_trainer,
     manifold_of,
     new_or_resumed,
+    planned,
     referenced,
     resolve_counts,
     resolve_early_stopping,
@@ -29,15 +29,25 @@ from rplvq.estimators import (
 from rplvq.exceptions import PointError
 from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
-from rplvq.parts import callables
+from rplvq.parts import callables, kernel_of, require_count
 from rplvq.protocols import Array, Manifold
-from rplvq.training import edge_trouble, step_trouble, untrained_history, warn_of
+from rplvq.training import (
+    Decision,
+    Progress,
+    Trainer,
+    edge_trouble,
+    one_decision,
+    step_trouble,
+    untrained_history,
+    warn_of,
+)
 
 SAMPLE = 20_000
-"""Number of evenly spaced samples that this process collects to choose sigma2 and the step size from.
-
-A reference, such as that of :class:`rplvq.TangentSpace`, is learned from the same samples.
-"""
+"""Number of evenly spaced samples that this process collects to choose from."""
+FEWEST = 25_000
+"""Least number of samples of a part, if prototypes are averaged once per epoch."""
+FEWEST_EACH = 2_500
+"""The same per prototype."""
 
 FITTED = (
     "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "choice_", "n_epochs_", "history_",
@@ -48,23 +58,24 @@ FITTED = (
 class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
-    In each step the K prototypes go to the workers. Each worker returns the sums of its tangents, losses and errors,
-    and one ``exp`` moves the prototypes, so the bytes on the wire do not depend on the number of samples. With the same
-    batches the prototypes are those of :class:`rplvq.Trainer` up to rounding, whatever the number of partitions and
-    workers. Dask decides where to compute: in threads, or in the cluster of a ``dask.distributed.Client`` if there is
-    one. If a worker dies, Dask replaces it and computes its sums again.
+    Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
+    the Riemannian mean after each round. One part gives the fit of :class:`rplvq.RiemannianLVQ`, bit for bit. Workers,
+    threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a Client.
 
     Parameters
     ----------
     estimator : RiemannianLVQ, optional
-        Parts and parameters; by default ``RiemannianLVQ(batch_size=None)``. ``batch_size=None`` takes full batches. A
-        number draws mini-batches over all partitions, from one permutation per epoch that the caller holds (8 bytes per
-        sample). Early stopping, ``growth``, ``class_weight``, adaptive step sizes, initializers of your own and
-        manifolds without ``pull`` and ``exp`` are not supported. :class:`rplvq.TangentSpace` learns its reference from
-        at most 20,000 evenly spaced samples.
+        Parts and parameters; by default ``RiemannianLVQ()``. ``batch_size=None`` takes full batches, one round trip per
+        step. Not supported are ``growth``, adaptive step sizes, and metrics without ``pull`` and ``exp`` except
+        :class:`rplvq.LearnedLogEuclidean`. All choices, references such as that of :class:`rplvq.TangentSpace`, and
+        first prototypes other than class means come from at most 20,000 evenly spaced samples.
+    rounds : int, default=1
+        Number of averages per epoch. Partitions are joined to parts of at least 2500 samples per prototype, or 25,000,
+        divided by ``rounds``: more rounds let more workers share few samples.
     persist : bool, default=True
-        Whether the encoded samples stay in the workers' memory (Dask moves what does not fit to disk). False reads and
-        encodes them again in every step.
+        Whether the encoded samples stay in the workers' memory or on their disks. False encodes them in every step.
+    **others
+        Parameters of the classifier have their place in it: a TypeError says so.
 
     Attributes
     ----------
@@ -75,8 +86,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The methods after fit raise NotFittedError before fit, and ValueError if X has partitions of unknown size or a
-    sample is invalid; invalid samples are found when the result is computed. They take
+    Methods raise NotFittedError before fit, and ValueError at unknown sizes or, when computed, at invalid samples.
 
     X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
         Samples; a NumPy array is converted.
@@ -88,32 +98,34 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     >>> from rplvq.datasets import make_syn1
     >>> from rplvq.distributed import DistributedLVQ
     >>> X, y = make_syn1(n_per_class=20, random_state=0)
-    >>> model = DistributedLVQ(RiemannianLVQ(batch_size=None, max_epochs=5, random_state=0))
+    >>> model = DistributedLVQ(RiemannianLVQ(max_epochs=5, random_state=0))
     >>> model = model.fit(da.from_array(X, chunks=(25, 10, 10)), y)
     >>> labels = model.predict(da.from_array(X, chunks=(25, 10, 10)))
-    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all())
-    ((80,), True)
-    >>> bool(model.estimator_.score(X, y) > 0.9)
-    True
+    >>> labels.shape, bool((labels.compute() == model.estimator_.predict(X)).all()), model.estimator_.score(X, y) > 0.9
+    ((80,), True, True)
     """
 
-    def __init__(self, estimator: RiemannianLVQ | None = None, *, persist: bool = True) -> None:
+    def __init__(
+        self, estimator: RiemannianLVQ | None = None, *, rounds: int = 1, persist: bool = True, **others: Any
+    ) -> None:
+        if others:
+            name, value = next(iter(others.items()))
+            is_known = name in RiemannianLVQ().get_params(deep=False)
+            advice = f": write DistributedLVQ(RiemannianLVQ({name}={value!r}))" if is_known else ""
+            raise TypeError(f"DistributedLVQ has no parameter {name!r}{advice}")
         self.estimator = estimator
+        self.rounds = rounds
         self.persist = persist
 
-    def fit(self, X: Any, y: Any, *, groups: Any = None, resume: str | PathLike[str] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, resume: Any = None) -> Self:
         """Learn prototypes.
 
         Parameters
         ----------
         X : dask.array.Array of shape (N, n, n), or (N, d) for vectors
-            Samples; a NumPy array is converted.
-        y : dask.array.Array or array-like of shape (N,) or (N, C)
-            Labels, or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`. This process collects all of them to
-            check them, and sends them to the workers once.
-        groups : dask.array.Array or array-like of shape (N,), optional
-            Groups of the samples, by which trials hold samples out, as for :meth:`rplvq.RiemannianLVQ.fit`. This
-            process collects all of them.
+            Samples; a NumPy array is cut into blocks.
+        y, sample_weight, groups : dask.array.Array or array-like of shape (N,), y also (N, C)
+            As for :meth:`rplvq.RiemannianLVQ.fit`. Of arrays of Dask only distinct values come into this process.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
@@ -125,44 +137,47 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid; the message names the first such index of the whole array. Also
-            if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
+            If an argument or a parameter is invalid; the message names the first such index of a partition, counted in
+            the whole array. Also if the checkpoint is damaged or belongs to another fit. Nothing is changed then.
         FloatingPointError
             If training diverges.
         OSError
             If the checkpoint cannot be read.
         """
-        model = RiemannianLVQ(batch_size=None) if self.estimator is None else clone(self.estimator)
+        model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):
-            manifold = self._check(model)
-            samples = in_blocks(X)
-            classes, targets = check_labels(collected(y), len(samples))
-            numbers = number_groups(collected(groups), len(samples))
-            manifold = _referenced(manifold, samples, targets)
-            partitions = partition(samples, targets, manifold, persist=self.persist)
+            manifold, least = self._check(model), FEWEST // self.rounds
+            X = in_blocks(X, least)
+            of_samples = y, sample_weight, groups, ambient_of(manifold)
+            classes, blocks = encoded_blocks(X, *of_samples, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
+            each, size = FEWEST_EACH * sum(counts) // self.rounds, model.batch_size
+            fewest = None if size is None else max(least, each, size)
+            parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
+            del blocks  # the workers need not keep both
+            if not isinstance(model.init, (tuple, list)):
+                check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
             trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
-            # Only checkpoints need the fingerprint of the samples, which takes a pass over them.
-            digests = partitions.digests() if resume is not None or trainer.callbacks else np.empty(0)
-            progress, origin = new_or_resumed(model, resume, classes, Samples(digests, np.empty(0)))
+            digests = b"".join(parts.map(digest)) if resume is not None or trainer.callbacks else b""
+            known = Samples(np.frombuffer(digests, dtype=np.uint8), np.empty(0))
+            progress, origin = new_or_resumed(model, resume, classes, known)
             rng = np.random.default_rng(origin.seed)
+            training, some = _placed(trainer, parts, np.repeat(np.arange(len(counts)), counts), rng)
+            trainer = planned(model, training.trainer, training.n_visits)
             if resume is not None and progress is not None:
-                require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
-            if progress is None:
-                prototypes, labels = first_prototypes(trainer.initializer, manifold, partitions, len(classes), rng)
-                rows = _some_rows(len(partitions))
-                some = attrs.evolve(partitions.take(rows), groups=None if numbers is None else numbers[rows])
-                first = prototypes, labels, some
-                trainer, progress = begin_training(model, trainer, *first, len(classes), rng, n_samples=len(partitions))
-            training = DistributedTrainer(trainer, partitions)
+                require_valid(resume, progress, trainer.manifold, len(classes), trainer.max_epochs)
+            training = attrs.evolve(training, trainer=trainer, rounds=self.rounds)
+            training, progress = _begun(model, training, some, len(classes), progress, rng)
             for latest in training.epochs(progress, rng, origin):
                 progress = latest
             state, history = progress.result()
             if not history:
-                history = untrained_history(state, training.score(state))
-            store(model, samples[:1].compute(), trainer, state, classes, rng, history, choice=progress.choice)
-            edge = edge_trouble(manifold, state.prototypes, model.prototype_labels_)
-        warn_of([edge, step_trouble(history, len(partitions), state.step_schedule)], 3)
+                kinds = [parts for parts in (training.partitions, training.held_out) if parts is not None]
+                history = untrained_history(state, *(training.score(state, own) for own in kinds))
+            fitted = training.trainer, state, classes, rng, history
+            store(model, np.empty((1, *X.shape[1:])), *fitted, choice=progress.choice)
+            edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
+        warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model
         for name in FITTED:
             setattr(self, name, getattr(model, name))
@@ -226,49 +241,67 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 f"X.reshape(-1, {point}), and reshape the answer"
             )
         nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
-        return samples.map_blocks(
-            _apply,
-            model=self.estimator_,
-            method=method,
-            nothing=nothing,
-            dtype=nothing.dtype,
-            drop_axis=list(range(1, samples.ndim)),
-            new_axis=[1] if widths else None,
-            chunks=(samples.chunks[0], *((width,) for width in widths)),
-            meta=nothing,
-        )
+        given = {"model": self.estimator_, "method": method, "nothing": nothing}
+        axes = {"drop_axis": list(range(1, samples.ndim)), "new_axis": [1] if widths else None}
+        chunks = (samples.chunks[0], *((width,) for width in widths))
+        return samples.map_blocks(_apply, **given, **axes, chunks=chunks, dtype=nothing.dtype, meta=nothing)
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         """Return the manifold; refuse parameters that this estimator does not support."""
         manifold = manifold_of(model)
-        if not is_additive(manifold):
+        require_count("rounds", self.rounds, 1)
+        learned = kernel_of(manifold, "connect", "move") == "learned_log_euclidean" and model.batch_size is not None
+        if not (is_additive(manifold) or learned):
             raise ValueError(f"metric={model.metric!r} has no pull and exp, which distributed training needs")
-        if resolve_early_stopping(model.early_stopping) is not None:
-            raise ValueError("early_stopping=True is not supported by DistributedLVQ: pass a callback that stops")
         if callables("growth", model.growth):
             raise ValueError(f"growth={model.growth!r} is not supported by DistributedLVQ: leave it at ()")
         if hasattr(resolve_step_size(model.step_size), "update"):
             raise ValueError(f"step_size={model.step_size!r} is not supported by DistributedLVQ: pass a schedule")
-        if model.class_weight is not None:
-            raise ValueError(f"class_weight={model.class_weight!r} is not supported by DistributedLVQ: pass None")
+        resolve_early_stopping(model.early_stopping)
         return manifold
 
 
-def _some_rows(n_samples: int) -> Array:
-    """Return the indices of the evenly spaced samples that this process collects."""
-    return np.unique(np.linspace(0, n_samples - 1, min(SAMPLE, n_samples)).astype(int))
+def _placed(
+    trainer: Trainer, parts: Partitions, labels: Array, rng: np.random.Generator
+) -> tuple[DistributedTrainer, Samples]:
+    """Return what trains, with held-out samples and a learned reference, and some samples."""
+    held = None
+    if trainer.early_stopping is not None:
+        parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
+    rows = np.unique(np.linspace(0, len(parts) - 1, min(SAMPLE, len(parts))).astype(int))
+    some = parts.take(rows).canonical()
+    manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
+    if manifold is not trainer.manifold:
+        parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)
+    n_visits, total = (sum(values) for values in zip(*parts.map(size_of), strict=True))
+    return DistributedTrainer(attrs.evolve(trainer, manifold=manifold), parts, n_visits, total, held), some
 
 
-def _referenced(manifold: Manifold[Any], samples: Any, targets: Array) -> Manifold[Any]:
-    """Return the manifold with its reference, if it needs one, learned from the evenly spaced samples."""
-    if not hasattr(manifold, "referenced"):
-        return manifold
-    rows = _some_rows(len(samples))
-    try:
-        codes = np.asarray(ambient_of(manifold).encode(collected(samples[rows])))
-    except PointError as error:
-        raise PointError(int(rows[error.index]), error.reason, error.name) from None
-    return referenced(manifold, Samples(codes, targets[rows]).canonical())[0]
+def _begun(
+    model: RiemannianLVQ, training: DistributedTrainer, some: Samples, n_classes: int, progress: Progress | None,
+    rng: np.random.Generator,
+) -> tuple[DistributedTrainer, Progress]:  # fmt: skip
+    """Return what trains, and the ``progress``, that before the first epoch if it is None.
+
+    The first step of a trial, or one on a single sample, decides for all workers whether steps run compiled.
+    """
+    trainer, parts, held = training.trainer, training.partitions, training.held_out
+    decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
+    with one_decision(decision):
+        if progress is None:
+            first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE)
+            given = *first, some, n_classes, rng
+            trainer, progress = begin_training(model, trainer, *given, n_samples=training.total_weight)
+            if held is not None:
+                progress = progress._replace(best_cost=training.score(progress.state, held).cost)
+        if decision.is_compiled is None and not progress.stopped:
+            state = progress.state.at_epoch(1, trainer.max_epochs)
+            trainer.sweep(state, some.at(slice(0, 1)), np.random.default_rng(0))
+    return attrs.evolve(training, trainer=trainer, decision=attrs.evolve(decision, verbose=0)), progress
+
+
+def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:
+    return attrs.evolve(part, codes=by_block(manifold.encode, part.codes))
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:

@@ -1,20 +1,27 @@
-"""The steps of a trainer over partitions: prototypes go out, summed tangents come back, and one ``exp`` moves them.
+"""Epochs of a trainer over parts: local epochs that are averaged on the manifold, or full batches.
 
-A worker evaluates :func:`rplvq.training.contribution` for its part of the batch. It returns K tangents, K lengths, and
-the sums of losses and errors: ``8 K (n^2 + 1)`` bytes for n x n matrices, however many samples it has.
+- **Local epochs.** Every part is swept by :meth:`rplvq.Trainer.sweep` from the same prototypes, which are then averaged
+  (Zinkevich et al. 2010, "Parallelized stochastic gradient descent", NIPS 23; Stich 2019, "Local SGD converges fast and
+  communicates little", ICLR; on manifolds Li and Ma 2022, arXiv:2206.05668).
+- **Full batches.** Workers return K tangents and K lengths, and one ``exp`` moves the prototypes by their sums.
 """
 
+import copy
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, blocks
+from rplvq.arrays import Samples, subset, visits
 from rplvq.distributed._partitions import Partitions
-from rplvq.protocols import Array, Cost, Manifold
+from rplvq.initializers import prototype_counts
+from rplvq.manifolds import is_stateful, riemannian_mean
+from rplvq.parts import fields_of
+from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training import (
+    Decision,
     Meter,
     Origin,
     Progress,
@@ -27,95 +34,192 @@ from rplvq.training import (
     history_row,
     hooks_of,
     measure,
+    one_decision,
     require_finite,
     run_epochs,
 )
 
+PRECISION = 1e-6
+"""Tolerance of averages: the prototypes of parts are near each other."""
 
-class Share(NamedTuple):
-    """What one partition contributes to a step; all fields add up."""
 
-    tangents: Array | float  # (K, ...), sums of weighted logarithms
-    lengths: Array | float  # (K,), sums of |weight| distance, which bound the length of the step
-    n_capped: int
+class Swept(NamedTuple):
+    """What one part returns after a local epoch."""
+
+    prototypes: Prototypes
+    by_class: Array  # (C,), summed weights
     cost: float
     wrong: float
+    n_capped: int
+    rng: Any  # random state after the epoch
 
 
 def share_of(
-    block: Samples, manifold: Any, cost: Cost, state: State, max_weight: float | None, n_batch: int, rows: Array | None
-) -> Share:
-    """Evaluate what a partition contributes to a step on ``n_batch`` samples: all of it, or its samples at ``rows``."""
-    part = block if rows is None else block.at(rows)
-    if not len(part):
-        return Share(0.0, 0.0, 0, 0.0, 0.0)
+    part: Samples, manifold: Any, cost: Cost, state: State, max_weight: float | None, n_batch: int
+) -> tuple[Array, Array, int, float, float, float]:
+    """Return what a part contributes to a step on ``n_batch`` visits: terms of sums over all parts.
+
+    They are tangents (K, ...), lengths (K,), the number of caps, and the sums of losses, errors and weights.
+    """
+    if part.weights is not None:
+        rows, weights = visits(len(part), part.weights)
+        part = Samples(part.codes[rows], part.targets[rows], weights)
     found, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
     meter.add(found.sqdist, found.loss, part)
-    return Share(found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong)
+    return found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong, meter.total
 
 
-def score_of(block: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float]:
-    """Add up the losses and errors of a partition."""
-    meter = measure(manifold, cost, state, block)
-    return meter.cost, meter.wrong
+def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float, float]:
+    """Add up losses, errors and weights of a part."""
+    meter = measure(manifold, cost, state, part)
+    return meter.cost, meter.wrong, meter.total
+
+
+def size_of(part: Samples) -> tuple[int, float]:
+    """Return how many samples an epoch visits in a part, and their summed weight."""
+    return part.n_visits, part.total_weight
+
+
+def swept(
+    part: Samples, trainer: Trainer, state: State, decision: Decision, turn: tuple[int, int], rng: np.random.Generator
+) -> Swept:
+    """Sweep a part, or its share of an epoch: ``turn`` is the number of the round, and that of rounds per epoch."""
+    rng = copy.deepcopy(rng)  # a task that is repeated must draw the same numbers
+    if turn[1] > 1:
+        part = part.at(np.sort(rng.permutation(len(part))[turn[0] :: turn[1]]))
+    by_class = np.bincount(part.classes, part.filled_weights, minlength=int(state.labels.max()) + 1)
+    if not len(part):
+        return Swept(state.prototypes, by_class, 0.0, 0.0, 0, None)
+    with one_decision(attrs.evolve(decision)):
+        state, score, n_capped = trainer.sweep(state, part, rng)
+    wrong = score.error * part.total_weight
+    return Swept(state.prototypes, by_class, score.cost, wrong, n_capped, rng.bit_generator.state)
+
+
+def averaged(
+    manifold: Manifold[Any],
+    found: Sequence[Prototypes],
+    by_class: Array,
+    labels: Array,
+    start: Prototypes,
+    reach: float,
+) -> Prototypes:
+    """Return the means of the prototypes of P parts, weighted by the samples (P, C) that each has of their class.
+
+    P parts move their mean 1 / P of the way that the same samples move a prototype one after another. The move from the
+    ``start`` is therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples:
+    n visits move it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by all samples.
+    """
+    if len(found) == 1:
+        return found[0]
+    n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
+    factors, weights = np.clip(1 / (reach * n_visits), 1, len(found))[labels], by_class[:, labels]
+    codes, reached = np.array(start), np.stack([np.asarray(one) for one in found])
+    for k in np.flatnonzero(weights.any(axis=0)):
+        mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
+        if factors[k] > 1:
+            mean = np.asarray(manifold.move(manifold.connect(codes[[k]], mean[None]), factors[[[k]]]))[0]
+        codes[k] = mean
+    if not is_stateful(found[0]):
+        return codes
+    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one) for one in found]
+    means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
+    return type(found[0])(**means).with_codes(codes)
+
+
+def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
+    """Return the class means (C, ...) of a part, 0 for a class that it lacks, and the summed weights (C,)."""
+    by_class = np.bincount(part.classes, part.filled_weights, minlength=n_classes)
+    codes, weights = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype), part.filled_weights
+    for label in np.flatnonzero(by_class):
+        rows = np.flatnonzero(part.classes == label)
+        codes[label] = riemannian_mean(manifold, subset(part.codes, rows), weights[rows], tol=PRECISION).code
+    return codes, by_class
+
+
+def first_prototypes(
+    trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
+) -> tuple[Prototypes, Array]:
+    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples; class means are means of those of all parts."""
+    counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
+    if is_all or not (getattr(trainer.initializer, "takes_means", False) and (counts == 1).all()):
+        return trainer.first_prototypes(some, n_classes, rng)
+    means, by_class = zip(*partitions.map(means_of, trainer.manifold, n_classes), strict=True)
+    labels = np.arange(n_classes)
+    return averaged(trainer.manifold, means, np.array(by_class), labels, np.sum(means, axis=0), np.inf), labels
 
 
 @attrs.frozen(eq=False)
 class DistributedTrainer:
-    """The steps of a trainer over partitions, with the same batches and the same caps as :class:`rplvq.Trainer`."""
+    """The epochs of a trainer over parts. All follow one ``decision`` whether steps run compiled, for the same bits."""
 
     trainer: Trainer
     partitions: Partitions
+    n_visits: int
+    total_weight: float
+    held_out: Partitions | None = None
+    rounds: int = 1
+    decision: Decision = attrs.field(factory=lambda: Decision(0, is_compiled=False))
 
-    def step(self, state: State, rows: Array | None) -> tuple[State, Share]:
-        """Take one step on global rows (B,), or on all samples; return the new state and the sums before the step."""
-        trainer, n_batch = self.trainer, len(self.partitions) if rows is None else len(rows)
-        parts = [None] * len(self.partitions.blocks) if rows is None else self.partitions.split(np.sort(rows))
-        shared = (trainer.manifold, trainer.cost, state, trainer.max_weight(state), n_batch)
-        shares = self.partitions.map(share_of, *shared, each=[(part,) for part in parts])
-        total = Share(*(sum(values) for values in zip(*shares, strict=True)))
-        tangents, lengths = np.asarray(total.tangents), np.asarray(total.lengths)
+    def step(self, state: State) -> tuple[State, Score, int]:
+        """Take one step on all samples; return the new state, the score before the step and the number of caps."""
+        trainer = self.trainer
+        shared = (trainer.manifold, trainer.cost, state, trainer.max_weight(state), self.n_visits)
+        terms = zip(*self.partitions.map(share_of, *shared), strict=True)
+        tangents, lengths, n_capped, cost, wrong, total = (sum(values[1:], values[0]) for values in terms)
         moved, n_shortened = follow(trainer.manifold, state.prototypes, tangents, lengths, trainer.max_length)
-        return state._replace(prototypes=moved), total._replace(n_capped=total.n_capped + n_shortened)
+        return state._replace(prototypes=moved), Score(cost, wrong / total), n_capped + n_shortened
+
+    def local_epoch(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
+        """Sweep all parts and average, round by round; a single part is swept with the generator of the fit."""
+        found: list[Swept] = []
+        is_one = len(self.partitions.blocks) == self.rounds == 1
+        seed = 0 if is_one else int(rng.integers(2**31))
+        each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(len(self.partitions.blocks))]
+        quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
+        cap, size = quiet.max_weight(state), quiet.batch_size or 1
+        reach = np.inf if cap is None else cap * min(size, len(state.labels)) / size
+        for number in range(self.rounds):
+            latest = self.partitions.map(swept, quiet, state, self.decision, (number, self.rounds), each=each)
+            ends, by_class = [one.prototypes for one in latest], np.array([one.by_class for one in latest])
+            ends = averaged(quiet.manifold, ends, by_class, state.labels, state.prototypes, reach)
+            state, found = state._replace(prototypes=ends), found + latest
+        if is_one:
+            rng.bit_generator.state = found[0].rng
+        total = sum(one.by_class.sum() for one in found)
+        score = Score(sum(one.cost for one in found), sum(one.wrong for one in found) / total)
+        return state, score, sum(one.n_capped for one in found)
 
     def sweep(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Visit every sample once, as :meth:`rplvq.Trainer.sweep` does."""
         if state.rests:
             return state, self.score(state), 0
-        cost, wrong, n_capped = 0.0, 0.0, 0
         try:
-            for rows in self._batches(rng):
-                state, share = self.step(state, rows)
-                cost, wrong, n_capped = cost + share.cost, wrong + share.wrong, n_capped + share.n_capped
-            require_finite(state, cost)
+            full = self.trainer.batch_size is None
+            state, score, n_capped = self.step(state) if full else self.local_epoch(state, rng)
+            require_finite(state, score.cost)
         except np.linalg.LinAlgError as error:
             raise diverged(state) from error
-        return state, Score(cost, wrong / len(self.partitions)), n_capped
+        return state, score, n_capped
 
-    def score(self, state: State) -> Score:
-        """Measure cost and error of a state on all samples, by one pass of distances."""
-        found = self.partitions.map(score_of, self.trainer.manifold, self.trainer.cost, state)
-        cost, wrong = (sum(values) for values in zip(*found, strict=True))
-        return Score(cost, wrong / len(self.partitions))
-
-    def _batches(self, rng: np.random.Generator) -> Iterator[Array | None]:
-        """Yield the global rows of each batch, as the trainer would draw them; None stands for all samples."""
-        size = self.trainer.batch_size
-        if size is None or size >= len(self.partitions):
-            yield None  # a permutation would hold one number per sample in this process
-            return
-        for block, _, length in blocks(np.arange(len(self.partitions)), None, size, rng):
-            for start in range(0, len(block), length):
-                yield block[start : start + length]
+    def score(self, state: State, partitions: Partitions | None = None) -> Score:
+        """Measure cost and error of a state on all samples that train, or on others, by one pass of distances."""
+        found = (partitions or self.partitions).map(score_of, self.trainer.manifold, self.trainer.cost, state)
+        cost, wrong, total = (sum(values) for values in zip(*found, strict=True))
+        return Score(cost, wrong / total)
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
-        n_epochs = self.trainer.max_epochs
+        n_epochs, held = self.trainer.max_epochs, self.held_out
+        hooks = hooks_of(self.trainer, self.score, origin=origin)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
             state, score, n_capped = self.sweep(state, rng)
-            return state, history_row(state, score, n_capped, time.perf_counter() - began)
+            row = history_row(state, score, n_capped, time.perf_counter() - began)
+            found = () if held is None else self.score(state, held)
+            return state, row | dict(zip(("validation_cost", "validation_error"), found, strict=False))
 
-        hooks = hooks_of(self.trainer, self.score, origin=origin)
+        if held is not None and self.trainer.early_stopping is not None:
+            hooks.insert(0, self.trainer.early_stopping)
         return run_epochs(epoch, progress, rng, n_epochs, hooks, self.trainer.verbose)

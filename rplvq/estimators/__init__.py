@@ -1,7 +1,15 @@
 """The scikit-learn interface: the classifier, its predictions and streams, transfer, and the names of its parts."""
 
 from rplvq.estimators._classifier import RiemannianLVQ
-from rplvq.estimators._fitting import ambient_of, begin_training, make_trainer, new_or_resumed, referenced, store
+from rplvq.estimators._fitting import (
+    ambient_of,
+    begin_training,
+    make_trainer,
+    new_or_resumed,
+    planned,
+    referenced,
+    store,
+)
 from rplvq.estimators._names import (
     manifold_of,
     resolve_cost,
@@ -16,8 +24,8 @@ from rplvq.estimators._transfer import TransferClassifier
 
 __all__ = [
     "RiemannianLVQ", "TransferClassifier", "ambient_of", "begin_training", "make_trainer", "manifold_of",
-    "new_or_resumed", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping", "resolve_initializer",
-    "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
+    "new_or_resumed", "planned", "referenced", "resolve_cost", "resolve_counts", "resolve_early_stopping",
+    "resolve_initializer", "resolve_manifold", "resolve_sigma2_rule", "resolve_step_size", "store",
 ]  # fmt: skip
 
 

@@ -347,7 +347,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             if validation is not None and hasattr(manifold, "referenced"):
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
             trainer = make_trainer(self, manifold, initializer)
-            trainer, interrupted = planned(self, trainer, samples), False
+            trainer, interrupted = planned(self, trainer, samples.n_visits), False
             if resume is not None and progress is not None:
                 require_valid(resume, progress, manifold, len(classes), trainer.max_epochs)
             with one_decision(Decision(samples.n_visits * trainer.max_epochs, trainer.verbose)):

@@ -46,8 +46,8 @@ def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) 
     )
 
 
-def planned(model: Any, trainer: Trainer, samples: Samples) -> Trainer:
-    """Return the trainer with as many epochs as so many samples need, see :func:`rplvq.selection.enough_epochs`.
+def planned(model: Any, trainer: Trainer, n_visits: float) -> Trainer:
+    """Return the trainer with as many epochs as so many visits need, see :func:`rplvq.selection.enough_epochs`.
 
     The number is only reduced if the fit chooses the amount of training, and if nothing else depends on the number: not
     for full batches, growth, early stopping or schedules of sigma2.
@@ -56,7 +56,7 @@ def planned(model: Any, trainer: Trainer, samples: Samples) -> Trainer:
     is_simple = trainer.batch_size is not None and not trainer.growth and trainer.early_stopping is None
     if rule is None or any(map(callable, rule.candidates)) or not (is_simple and trainer.leaves_step):
         return trainer
-    return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, samples.n_visits))
+    return attrs.evolve(trainer, max_epochs=enough_epochs(trainer.max_epochs, n_visits))
 
 
 def draw_seed(model: Any) -> int:
@@ -115,7 +115,7 @@ def begin_training(
     rng: np.random.Generator,
     *,
     validation: Samples | None = None,
-    n_samples: int | None = None,
+    n_samples: float | None = None,
     in_stream: bool = False,
 ) -> tuple[Trainer, Progress]:
     """Return the trainer and the progress before the first epoch; held-out samples choose them if a rule asks so.

@@ -31,25 +31,25 @@ def measure(n_samples: int, n_partitions: int, n: int, repeats: int) -> tuple[fl
 
     from rplvq import RiemannianLVQ
     from rplvq.datasets import make_syn1
-    from rplvq.distributed._partitions import partition
+    from rplvq.distributed._parts import encoded_blocks
     from rplvq.distributed._training import DistributedTrainer, share_of
     from rplvq.manifolds import AffineInvariant
     from rplvq.training import Trainer
 
     X, y = make_syn1(n_per_class=n_samples // 4, n=n, random_state=0)
     chunks = (-(-n_samples // n_partitions), n, n)
-    partitions = partition(da.from_array(X, chunks=chunks), y, AffineInvariant(), persist=True)
+    _, partitions = encoded_blocks(da.from_array(X, chunks=chunks), y, None, None, AffineInvariant(), persist=True)
     trainer = Trainer(AffineInvariant(), sigma2=1.0, step_size=1.0, batch_size=None)
     few = RiemannianLVQ(max_epochs=0).fit(X[:: max(1, n_samples // 400)], y[:: max(1, n_samples // 400)])
     state = few.state_.at_epoch(1, 100)
-    runner = DistributedTrainer(trainer, partitions)
+    runner = DistributedTrainer(trainer, partitions, n_samples, float(n_samples))
     seconds = []
     for _ in range(repeats):
         began = time.perf_counter()
-        state, _ = runner.step(state, None)
+        state, *_ = runner.step(state)
         seconds.append(time.perf_counter() - began)
     shared = (trainer.manifold, trainer.cost, state, 1.0, n_samples)
-    (share,) = partitions.__class__(partitions.blocks[:1], partitions.sizes[:1]).map(share_of, *shared, each=[(None,)])
+    (share,) = partitions.__class__(partitions.blocks[:1], partitions.sizes[:1]).map(share_of, *shared)
     return float(np.median(seconds)), len(pickle.dumps(share))
 
 

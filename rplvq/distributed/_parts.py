@@ -1,0 +1,234 @@
+"""From what users pass to the parts that train: samples are checked on the workers, joined and, if needed, mixed.
+
+A part is the samples that one worker visits between two averages. Parts depend on the partitions, and neither on their
+order nor on the workers.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import dask
+import dask.array as da
+import numpy as np
+
+from rplvq.arrays import (
+    Samples,
+    canonical_order,
+    check_labels,
+    check_weights,
+    encoded,
+    number_groups,
+    one_type,
+    same_type,
+    weigh_classes,
+)
+from rplvq.distributed._partitions import Partitions, collected, digest, joined, partitions_of, require_known
+from rplvq.exceptions import PointError
+from rplvq.protocols import Array, Manifold
+from rplvq.selection import split_classes
+
+UNEVEN = 0.1
+"""Blocks are mixed if the class shares of a part differ by more than this from those of all (total variation)."""
+HEAVY = 100
+"""Weights with a larger mean do not count samples, and are scaled, as :func:`rplvq.arrays.distinct` does."""
+
+
+def encoded_blocks(
+    X: Any, y: Any, sample_weight: Any, groups: Any, manifold: Manifold[Any], *, persist: bool
+) -> tuple[Array, Partitions]:
+    """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
+
+    A ValueError names the first bad sample of a block by its index in the whole array, and the block.
+    """
+    sizes = np.array(X.chunks[0])
+    full, n_samples = np.flatnonzero(sizes), int(sizes.sum())
+    starts, sizes = (np.cumsum(sizes) - sizes)[full].tolist(), sizes[full]
+    classes, known, labels = _distinct_labels(y, sizes, n_samples)
+    names = None
+    if isinstance(groups, da.Array):
+        names = np.unique(np.concatenate(_distinct(groups, sizes, "groups")))
+    elif groups is not None:
+        groups = number_groups(collected(groups), n_samples)
+        names = np.unique(groups)
+    is_lazy = isinstance(sample_weight, da.Array)
+    weights = sample_weight if is_lazy else check_weights(collected(sample_weight), n_samples)
+    others = _cut(weights, sizes, "sample_weight"), _cut(groups, sizes, "groups")
+    make, points = dask.delayed(_block, pure=False), X.to_delayed().ravel()
+    blocks = [
+        make(points[number], *own, manifold, known, names, (number, start))
+        for number, start, *own in zip(full.tolist(), starts, labels, *others, strict=True)
+    ]
+    return classes, partitions_of(blocks, persist=persist)
+
+
+def _cut(values: Any, sizes: Array, name: str) -> list[Any]:
+    """Cut values (N, ...) like the samples into blocks of these sizes; None stays None in each."""
+    if values is None:
+        return [None] * len(sizes)
+    if not isinstance(values, da.Array):
+        return [dask.delayed(part, traverse=False) for part in np.split(values, np.cumsum(sizes)[:-1])]
+    require_known(values, name)
+    if values.ndim == 0 or len(values) != sizes.sum():
+        count, noun = values.shape[0] if values.ndim else 1, "labels" if name == "y" else "entries"
+        raise ValueError(f"{name} has {count} {noun} for {sizes.sum()} samples of X")
+    whole = dict.fromkeys(range(1, values.ndim), -1)
+    return list(values.rechunk({0: tuple(sizes.tolist()), **whole}).to_delayed().ravel())
+
+
+def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array, list[Any]]:
+    """Return the classes (C,), and labels or, if they are checked here, class indices, with the classes in blocks."""
+    if not isinstance(y, da.Array):
+        classes, targets = check_labels(collected(y), n_samples)
+        return classes, np.arange(len(classes)), _cut(targets, sizes, "y")
+    if y.ndim > 2:
+        check_labels(np.broadcast_to(0.0, y.shape), n_samples)  # raises
+    if y.ndim == 2 and y.shape[1] > 1:  # class probabilities
+        return np.arange(y.shape[1]), np.arange(y.shape[1]), _cut(y, sizes, "y")
+    found = np.concatenate(_distinct(y, sizes, "y"))
+    classes, _ = check_labels(found, len(found))
+    return classes, classes, _cut(y, sizes, "y")
+
+
+def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
+    """Return the distinct values of each block; ValueError names a block whose values have another type."""
+    call, starts = dask.delayed(_values_of, pure=False), (np.cumsum(sizes) - sizes).tolist()
+    parts = enumerate(_cut(values, sizes, name))
+    found = list(dask.compute(*[call(part, name, (p, starts[p])) for p, part in parts]))
+    for start, size, own in zip(starts, sizes, found, strict=True):
+        if not same_type(own, found[0]):
+            one, other = f"{name}[:{sizes[0]}] holds {found[0].tolist()[0]!r}", f"{name}[{start}:{start + size}]"
+            raise ValueError(f"{name} has mixed types: {one}, {other} holds {own.tolist()[0]!r}")
+    return found
+
+
+def _values_of(values: Any, name: str, place: tuple[int, int]) -> Array:
+    try:
+        return np.unique(one_type(values, name))
+    except ValueError as error:
+        raise _placed(error, place) from None
+
+
+def _placed(error: ValueError, place: tuple[int, int]) -> ValueError:
+    """Return an error with indices of the whole array; the block has this number and begins at this index."""
+    number, start = place
+    where = f" (in partition {number}, which begins at index {start})"
+    if isinstance(error, PointError):
+        return PointError(error.index + start, error.reason + where, error.name)
+    return ValueError(re.sub(r"(?<=\w\[)\d+", lambda index: str(int(index[0]) + start), str(error)) + where)
+
+
+def _block(
+    points: Array, labels: Array, weights: Any, groups: Any, manifold: Manifold[Any], classes: Array, names: Any,
+    place: tuple[int, int],
+) -> Samples:  # fmt: skip
+    """Check and encode one block at a ``place`` as above: its samples of positive weight, sorted by their values."""
+    try:
+        codes = encoded(manifold, points)
+        _, targets = check_labels(labels, len(codes), classes)
+        if weights is not None:  # a block may have only samples of weight 0
+            weights = check_weights(np.append(weights, 1.0), len(codes) + 1)[:-1]  # type: ignore[index]
+    except ValueError as error:
+        raise _placed(error, place) from None
+    order = canonical_order(codes, targets)
+    if weights is not None:
+        order = order[weights[order] > 0]
+    return Samples(codes, targets, weights, None if groups is None else np.searchsorted(names, groups)).at(order)
+
+
+def parts_of_blocks(
+    blocks: Partitions, class_weight: Any, classes: Array, fewest: int | None
+) -> tuple[Partitions, Array]:
+    """Return the parts, in an order that depends on their samples only, and the summed weight (C,) of each class.
+
+    Blocks are joined until a part has the ``fewest`` samples that it may have, and mixed if their classes are uneven:
+    a part then gets every so many-th sample of each block. With None each block is a part.
+    """
+    found = blocks.map(_facts_of, len(classes))
+    if not found:
+        raise ValueError("sample_weight is zero for every sample")
+    order = sorted(range(len(found)), key=lambda p: found[p][0])
+    lazy, sizes, facts = [blocks.blocks[p] for p in order], blocks.sizes[order], [found[p] for p in order]
+    by_class = np.array([one[1] for one in facts])  # (number of blocks, C)
+    factor = _factor_of(facts, len(blocks), class_weight, classes)
+    places = np.arange(len(lazy))
+    if fewest is not None:  # successive blocks, so that all parts have about as many samples
+        places = ((np.cumsum(sizes) - sizes / 2) * max(sizes.sum() // fewest, 1) / sizes.sum()).astype(int)
+    groups = [np.flatnonzero(places == part) for part in np.unique(places)]
+    pieces, own = [[lazy[p] for p in group] for group in groups], np.array([by_class[group].sum(0) for group in groups])
+    uneven = np.abs(own / own.sum(axis=1, keepdims=True) - own.sum(axis=0) / own.sum()).sum(axis=1) / 2
+    if fewest is not None and (uneven > UNEVEN).any():
+        count, firsts = len(pieces), [int.from_bytes(one[0][:6]) for one in facts]
+        cut = list(enumerate(lazy))
+        pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]
+    make = dask.delayed(_part, pure=False)
+    return partitions_of([make(one, factor) for one in pieces], persist=blocks.persist), own.sum(axis=0) * factor
+
+
+def _facts_of(block: Samples, n_classes: int) -> tuple[bytes, Array, Array, bool]:
+    """Return the digest, the summed and the largest weight (C,) of each class, and whether labels are probabilities."""
+    hard, weights, heaviest = block.classes, block.filled_weights, np.zeros(n_classes)
+    np.maximum.at(heaviest, hard, weights)
+    return digest(block), np.bincount(hard, weights, minlength=n_classes), heaviest, block.targets.ndim == 2
+
+
+def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes: Array) -> Array:
+    """Return the factor (C,) by which the weights of each class are multiplied; the largest scaled mean is 1."""
+    _, by_class, heaviest, is_soft = zip(*facts, strict=True)
+    sums = np.sum(by_class, axis=0)
+    targets = np.zeros((1, len(classes))) if is_soft[0] else np.arange(len(classes))
+    weighed = np.asarray(weigh_classes(class_weight, classes, targets, sums, in_stream=False))
+    factor, mean = weighed / np.where(sums > 0, sums, 1.0), weighed.sum() / n_samples
+    is_heavy = mean > HEAVY or (factor * np.max(heaviest, axis=0)).max() < 1
+    return np.asarray(factor / mean if is_heavy else factor)
+
+
+def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
+    """Return the distinct samples of several pieces in canonical order; the weights of each class get a factor (C,)."""
+    whole = joined(pieces)
+    if whole.weights is not None or (factor != 1).any():
+        whole = attrs.evolve(whole, weights=whole.filled_weights * factor[whole.classes])
+        if not whole.filled_weights.any():
+            return whole.at(slice(0, 0))
+    found = whole.canonical()
+    return attrs.evolve(found, codes=found.codes[:])
+
+
+def held_out(
+    parts: Partitions, labels: Array, fraction: float, rng: np.random.Generator
+) -> tuple[Partitions, Partitions]:
+    """Return the samples that train, and those held out: some of every class in each part, or whole groups.
+
+    ``labels`` (K,) are those of prototypes. A group counts as one sample of each of its classes.
+    """
+    seed, groups = int(rng.integers(2**31)), None
+    found = [pairs for pairs in parts.map(_groups_with_classes) if pairs is not None]
+    if found:
+        names, classes = np.unique(np.concatenate(found), axis=0).T
+        kept, held = split_classes(Samples(names[:, None], classes, None, names), labels, rng, fraction)
+        groups = np.setdiff1d(names[held], names[kept])
+    each = [(np.random.default_rng([seed, p]),) for p in range(len(parts.blocks))]
+    training, rest = (parts.made(_half, which, labels, fraction, groups, each=each) for which in (0, 1))
+    sizes = sum((one[1] for one in rest.map(_facts_of, labels.max() + 1)), np.zeros(labels.max() + 1))
+    if not sizes.all():
+        raise ValueError(
+            f"early_stopping: class index {np.argmin(sizes)} has too few distinct samples or groups, so that none can "
+            "be held out. Turn early_stopping off"
+        )
+    return training, rest
+
+
+def _half(
+    part: Samples, which: int, labels: Array, fraction: float, groups: Array | None, rng: np.random.Generator
+) -> Samples:
+    if groups is not None:
+        return part.at(np.isin(np.asarray(part.groups), groups) == bool(which))
+    return part.at(split_classes(part, labels, copy.deepcopy(rng), fraction)[which])
+
+
+def _groups_with_classes(part: Samples) -> Array | None:
+    return None if part.groups is None else np.unique(np.stack([part.groups, part.classes], axis=1), axis=0)
