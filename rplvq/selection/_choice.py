@@ -129,13 +129,13 @@ def choose(
     ``must_train`` the candidates without training are ignored.
     """
     rows, seed = _tried_rows(samples, rng)
+    is_part = rows is not None
     part = samples if rows is None else samples.subset(rows)
     is_asked = "discriminant" in rule.candidates and trainer.max_epochs > 0 and not must_train
     start, discriminant = _discriminant(trainer, prototypes, part, evidence) if is_asked else (None, prototypes)
-    candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train, is_part=rows is not None)
+    candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train, is_part=is_part)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
-    is_part = rows is not None
     found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
     if found is not None:
         won = candidates[found.winner]
