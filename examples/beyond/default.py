@@ -28,7 +28,7 @@ from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
 __all__ = [
-    "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "loss_of", "score",
+    "EPOCHS", "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "loss_of", "score",
     "smoke", "splits", "tangent_space",
 ]  # fmt: skip
 
@@ -58,6 +58,8 @@ FILES = {
     "airsar": "polsar_sf_airsar_T3.npz",
     "eegmmi": "eegmmi_s001_raw.npz",
 }
+EPOCHS: int = RiemannianLVQ().max_epochs
+"""Number of epochs of the default."""
 METRICS: dict[str, Any] = {
     "affine_invariant": "affine_invariant",
     "log_euclidean": "log_euclidean",
@@ -182,7 +184,7 @@ def methods(metric: Any, seed: int) -> dict[str, Any]:
     }
 
 
-def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
+def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = EPOCHS) -> Record:
     """Score all methods under the metric named ``method``; every value is a mean over the splits of the repetition.
 
     Returns

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from examples.beyond.default import FILES, loss_of, splits, tangent_space
+from examples.beyond.default import EPOCHS, FILES, loss_of, splits, tangent_space
 from examples.paper.data import is_available
 from examples.paper.runner import Job, Record
 from rplvq import HeldOut, RiemannianLVQ
@@ -58,7 +58,7 @@ def classifiers(metric: str, seed: int, max_epochs: int) -> dict[str, Any]:
     return found
 
 
-def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
+def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = EPOCHS) -> Record:
     """Return accuracy and log_loss of each classifier under the metric ``method``, as means over the splits."""
     rows: dict[str, list[list[float]]] = {}
     for split in splits(data, size, repetition):

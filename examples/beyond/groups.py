@@ -16,7 +16,15 @@ from itertools import product
 import numpy as np
 from sklearn.model_selection import GroupKFold
 
-from examples.beyond.default import airsar_pixels, airsar_rows, calibration_error, eegmmi_runs, loss_of, tangent_space
+from examples.beyond.default import (
+    EPOCHS,
+    airsar_pixels,
+    airsar_rows,
+    calibration_error,
+    eegmmi_runs,
+    loss_of,
+    tangent_space,
+)
 from examples.paper.data import Split, is_available, load_arrays, load_bci2a
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ
@@ -64,7 +72,7 @@ def splits(data: str, repetition: int) -> Iterator[tuple[Split, Array]]:
         yield Split(X[~test], y[~test], X[test], y[test]), objects[~test]
 
 
-def score(*, repetition: int, method: str, data: str, max_epochs: int = 100) -> Record:
+def score(*, repetition: int, method: str, data: str, max_epochs: int = EPOCHS) -> Record:
     """Score all methods; every value is a mean over the splits of the repetition.
 
     Returns

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 
-from examples.beyond.default import FILES, splits, tangent_space
+from examples.beyond.default import EPOCHS, FILES, splits, tangent_space
 from examples.paper.data import is_available
 from examples.paper.runner import Job, Record
 from rplvq import RiemannianLVQ
@@ -46,7 +46,7 @@ def classifier(method: str, seed: int, max_epochs: int) -> Any:
     return model
 
 
-def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = 100) -> Record:
+def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = EPOCHS) -> Record:
     """Return accuracy, fit_seconds and predict_seconds of each classifier, as means over the splits."""
     del method
     found: dict[str, list[list[float]]] = {name: [] for name in METHODS}
