@@ -28,8 +28,8 @@ from rplvq.features import trial_covariances
 from rplvq.protocols import Array
 
 __all__ = [
-    "EPOCHS", "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "loss_of", "score",
-    "smoke", "splits", "tangent_space",
+    "EPOCHS", "FILES", "SIZES", "airsar_pixels", "airsar_rows", "calibration_error", "eegmmi_runs", "jobs", "loss_of",
+    "score", "smoke", "splits", "tangent_space",
 ]  # fmt: skip
 
 SIZES: dict[str, tuple[Any, ...]] = {
