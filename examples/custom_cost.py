@@ -43,7 +43,7 @@ print("check_cost: the slope is the derivative of the loss")
 X, y = load_digits_covariances()
 X, y = X[y <= 4], y[y <= 4]
 X_train, y_train, X_test, y_test = X[:450], y[:450], X[450:], y[450:]
-settings = {"callbacks": [EpochScore()], "random_state": 0}
+settings = {"sigma2": "half_median", "callbacks": [EpochScore()], "random_state": 0}
 means = RiemannianLVQ(max_epochs=0).fit(X_train, y_train)
 print(f"MDM    test accuracy {means.score(X_test, y_test):.3f}")
 models = {

@@ -175,7 +175,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 kinds = [parts for parts in (training.partitions, training.held_out) if parts is not None]
                 history = untrained_history(state, *(training.score(state, own) for own in kinds))
             fitted = training.trainer, state, classes, rng, history
-            store(model, np.empty((1, *X.shape[1:])), *fitted, choice=progress.choice)
+            first = X[:1].compute() if X.ndim == 1 else np.empty((1, *X.shape[1:]))  # an object array of matrices
+            store(model, first, *fitted, choice=progress.choice)
             edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model

@@ -158,13 +158,13 @@ def _missing(matrices: Array) -> Array:
         return np.asarray(lacks)
     index = int(bad.argmax())
     if lacks[index].all():
-        raise PointError(index, "holds nothing but NaN: leave out samples without any observed channel")
-    i, j = (int(place) for place in np.argwhere(odd[index])[0])
-    raise PointError(
-        index,
-        f"contains NaN or infinity: its entry [{i}, {j}] is {matrices[index, i, j]}, and its NaN are no whole rows "
-        "with the same columns. If channel i is missing, set row i and column i to NaN, its variance included",
-    )
+        what = "so are all others: leave out samples without any observed channel"
+    else:
+        what = "its NaN are no whole rows with the same columns. If channel i is missing, set row i and column i to "
+        what += "NaN, its variance included"
+    i, j = (int(place) for place in np.argwhere(gaps[index])[0])
+    entry = matrices[index, i, j]
+    raise PointError(index, f"contains NaN or infinity: its entry [{i}, {j}] is {entry}, and {what}")
 
 
 def variation_of(points: Array, weights: Array) -> MissingChannels | None:

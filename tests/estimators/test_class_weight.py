@@ -147,11 +147,3 @@ def test_invalid_values_are_named(value, message):
 def test_a_key_without_samples_is_no_error_if_every_class_has_one():
     """As in scikit-learn: a fold may lack a rare class."""
     model(class_weight={"a": 1, "b": 2, "c": 3, "d": 4}).fit(X, Y)
-
-
-def test_distributed_training_refuses_them():
-    da = pytest.importorskip("dask.array", reason="needs dask: pip install 'rplvq[dask]'")
-    from rplvq.distributed import DistributedLVQ
-
-    with pytest.raises(ValueError, match="class_weight='balanced' is not supported by DistributedLVQ"):
-        DistributedLVQ(model(class_weight="balanced")).fit(da.from_array(X, chunks=(10, 3, 3)), Y)

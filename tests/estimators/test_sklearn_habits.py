@@ -234,6 +234,7 @@ def test_what_was_learned_ends_with_an_underscore(data):
         "choice_",
         "n_epochs_",
         "history_",
+        "missing_channels_",
         "n_features_in_",
         "state_",
         "trainer_",

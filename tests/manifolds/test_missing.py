@@ -146,7 +146,7 @@ def test_weights_count_as_copies():
     ("change", "index", "message"),
     [
         (lambda X: X[2].__setitem__((0, 1), np.nan), 2, r"entry \[0, 1\] is nan, and its NaN are no whole rows"),
-        (lambda X: X[1].__setitem__(slice(None), np.nan), 1, "holds nothing but NaN"),
+        (lambda X: X[1].__setitem__(slice(None), np.nan), 1, "and so are all others"),
         (lambda X: X[3].__setitem__((2, 2), np.inf), 3, "is inf"),
         (lambda X: X[2].__setitem__((2, 2), -1.0), 2, "is not positive definite"),
         (lambda X: X[2].__setitem__((2, 3), 9.0), 2, "is not symmetric"),
