@@ -135,7 +135,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     init : {"mean", "kmeans", "discriminant"}, Initializer or (prototypes, labels), default="mean"
         First prototypes: class means, k-means within each class, those of a discriminant analysis
         (:class:`rplvq.DiscriminantMeans`), an object, or K points with their labels.
-    max_epochs : int, default=10
+    max_epochs : int, default=20
         Largest number of sweeps over the data; 0 keeps the initial prototypes. A fit with the default step size makes
         fewer, but at least 5, if they would visit more than 100,000 samples.
     batch_size : int or None, default=1
@@ -227,7 +227,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         prototypes_per_class: int | Mapping[Any, int] = 1,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         init: InitName | Initializer | tuple[Any, Any] = "mean",
-        max_epochs: int = 10,
+        max_epochs: int = 20,
         batch_size: int | None = 1,
         decision: Literal["nearest", "posterior"] = "nearest",
         early_stopping: bool | EarlyStopping = False,

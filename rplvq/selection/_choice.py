@@ -23,7 +23,8 @@ TRIAL_EPOCHS = 4
 """Number of epochs of a trial, which has the same amount of training as the fit. With a step size of the user, it has
 half of the epochs.
 
-With 3, 5 and 10 epochs the choices were equally good: mean accuracies of 0.783 on 46 problems (Log-Euclidean)."""
+With 3, 5 and 10 epochs the choices were equally good: mean accuracies of 0.783 on 46 problems (Log-Euclidean). In fits
+that train, 20 epochs are better than 10 of the same amount: by 0.002 to 0.016 on seven data sets."""
 MOST_VISITS = 100_000
 """Number of visits of samples after which a fit needs no further epochs, as long as it has :data:`FEWEST_EPOCHS`.
 
@@ -218,7 +219,7 @@ def enough_epochs(max_epochs: int, n_visits: float) -> int:
 
     Examples
     --------
-    >>> enough_epochs(10, 300), enough_epochs(10, 20_000), enough_epochs(100, 20_000)
-    (10, 5, 5)
+    >>> enough_epochs(20, 300), enough_epochs(20, 20_000), enough_epochs(100, 20_000)
+    (20, 5, 5)
     """
     return min(max_epochs, max(FEWEST_EPOCHS, round(MOST_VISITS / max(n_visits, 1))))

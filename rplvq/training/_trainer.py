@@ -55,7 +55,7 @@ class Trainer:
         half the median squared distance to the initial prototypes.
     step_size : float, Schedule, Share, StepSize, AdaptiveStep, "auto" or "paper", default="auto"
         As for :class:`rplvq.RiemannianLVQ`, like all parameters below.
-    max_epochs : int, default=10
+    max_epochs : int, default=20
         Number of sweeps over the data.
     batch_size : int or None, default=1
         Number of samples per step; None uses all samples (full batch).
@@ -84,7 +84,7 @@ class Trainer:
     initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
     sigma2: float | Schedule | str | None = "auto"
     step_size: Any = attrs.field(default="auto", converter=as_step_rule)
-    max_epochs: int = attrs.field(default=10, kw_only=True, converter=plain, validator=count_from(0))
+    max_epochs: int = attrs.field(default=20, kw_only=True, converter=plain, validator=count_from(0))
     batch_size: int | None = attrs.field(
         default=1, kw_only=True, converter=plain, validator=count_from(1, or_none=True)
     )
