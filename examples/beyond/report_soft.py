@@ -54,20 +54,17 @@ def scores(folder: pathlib.Path) -> str:
 
 
 def tests(folder: pathlib.Path) -> str:
-    """Return two tables with a column per measure: PLVQ from shares against RSLVQ from the majority and each vote.
+    """Return a table with a column per measure: PLVQ from shares against RSLVQ from the majority.
 
     A difference is bold if Wilcoxon's test finds it significant at 0.05.
     """
-    found = {scene: load(folder, f"soft-{scene}") for scene in SCENES}
-    tables = []
-    for other in METHODS[1:3]:
-        rows = []
-        for scene, records in found.items():
-            if records:
-                pairs = [paired(by_method(records, name), METHODS[3], other) for name in MEASURES]
-                rows.append([title_of(SCENES[scene]), *(_marked(*pair) for pair in pairs)])
-        tables.append(f"**Against {other}**\n\n{table(['scene', *MEASURES.values()], rows)}")
-    return "\n\n".join(tables)
+    rows = []
+    for scene, settings in SCENES.items():
+        records = load(folder, f"soft-{scene}")
+        if records:
+            pairs = [paired(by_method(records, name), METHODS[3], METHODS[1]) for name in MEASURES]
+            rows.append([title_of(settings), *(_marked(*pair) for pair in pairs)])
+    return table(["scene", *MEASURES.values()], rows)
 
 
 def _marked(difference: str, p_value: str) -> str:

@@ -34,9 +34,7 @@ def scores(folder: pathlib.Path, descriptor: str) -> dict[str, list[str]]:
     """Return the accuracies in percent by method, one cell per number of classes."""
     found: dict[int, dict[str, dict[int, Any]]] = {}
     for c in CLASSES:
-        records = load(folder, f"eth80-{descriptor}-C{c}")
-        posterior = by_method(records, "posterior_accuracy")
-        found[c] = by_method(records, "accuracy") | {f"{name}, posterior": runs for name, runs in posterior.items()}
+        found[c] = by_method(load(folder, f"eth80-{descriptor}-C{c}"), "accuracy")
     names = sorted({name for methods in found.values() for name in methods})
     return {name: [spread(found[c].get(name, {}).values(), 100, 1) for c in CLASSES] for name in names}
 
