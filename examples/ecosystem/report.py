@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pathlib
 
-from examples.ecosystem.eeg import EVALUATIONS, PARADIGMS
 from examples.ecosystem.moabb import beside_published
 from examples.paper.report import by_method, fill, spread, table
 from examples.paper.runner import load
@@ -14,26 +13,9 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/experiments/ecosystem.md from the records in ``folder``."""
-    parts = {"moabb": moabb(folder), "published": beside_published()} | {
-        name: accuracies(folder, name) for name in ("vowels", "motions")
-    }
+    parts = {"published": beside_published()} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
     (docs / "experiments").mkdir(exist_ok=True)
     fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "experiments" / "ecosystem.md")
-
-
-def moabb(folder: pathlib.Path) -> str:
-    """Return the table of mean scores: one row per evaluation and paradigm, and one column per pipeline."""
-    found = {
-        f"{kind}, {len(PARADIGMS[paradigm])} classes": by_method(load(folder, f"moabb-{kind}-{paradigm}"), "accuracy")
-        for paradigm in PARADIGMS
-        for kind in EVALUATIONS
-    }
-    names = sorted({name for methods in found.values() for name in methods})
-    rows = [
-        [title, *(f"{methods[name][0]:.3f}" if name in methods else "" for name in names)]
-        for title, methods in found.items()
-    ]
-    return table(["evaluation", *names], rows)
 
 
 def accuracies(folder: pathlib.Path, dataset: str) -> str:

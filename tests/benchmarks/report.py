@@ -61,12 +61,12 @@ def goals() -> str:
 
 
 def training() -> str:
-    """Return the table of training epochs, or the table that the benchmark printed if there is no result file."""
+    """Return the table of epochs on one thread, or the table that the benchmark printed if there is no result file."""
     if not (RESULTS / "training.json").is_file():
         return '```text\n--8<-- "docs/assets/training_epoch.txt"\n```'
     record = load("training")
-    rows = record.get("cases") or record["rows"]
-    names = list(rows[0])
+    rows = [row for row in record.get("cases") or record["rows"] if row.get("threads", 1) == 1]
+    names = [name for name in rows[0] if name not in ("threads", "eigh")]
     cells = [[f"{row[name]:.3g}" if isinstance(row[name], float) else str(row[name]) for name in names] for row in rows]
     return f"{table([name.replace('_', ' ') for name in names], cells)}\n\nMeasured on: {machine(record)}."
 
