@@ -166,13 +166,16 @@ def scene_in_words() -> str:
 
 
 def memory() -> str:
-    """Return the table of the memory that each call holds beside the data."""
-    rows = []
+    """Return the table of what calls hold beside mapped data: one row per data and metric, one column per call."""
+    held: dict[tuple[str, str], dict[str, str]] = {}
     for case in load("memory")["cases"]:
-        data = f"{case['data']}, N = {case['N']:,}{', mapped' if case['mapped'] else ''}"
-        sizes = [f"{case[f'{name}_megabytes']:.0f}" for name in ("data", "result", "above")]
-        rows.append([data, case["call"], case["metric"].replace("_", "-"), *sizes])
-    return table(["data", "call", "metric", "data, MB", "answer, MB", "held beside the data, MB"], rows)
+        if case["mapped"]:
+            data = f"{case['data']}, N = {case['N']:,}, {case['data_megabytes']:.0f} MB"
+            row = held.setdefault((data, case["metric"].replace("_", "-")), {})
+            row[case["call"]] = f"{case['above_megabytes']:.0f}"
+    calls = list(dict.fromkeys(call for row in held.values() for call in row))
+    rows = [[*names, *(row.get(call, "") for call in calls)] for names, row in held.items()]
+    return table(["data", "metric", *(f"{call}, MB" for call in calls)], rows)
 
 
 def samples() -> str:
