@@ -47,40 +47,35 @@ def _title(data: str) -> str:
 
 
 def costs(folder: pathlib.Path) -> str:
-    """Return the table of scores by data set and cost, with p against the paper's cost and against the class means."""
-    rows = []
-    for data in ("syn1", "syn2", "full256", "mask256", "bci2a"):
-        shown, tested = _scores(load(folder, f"costs-{data}"), data)
-        for name in (name for name in cost_runs.METHODS if name in shown):
-            against: list[str] = []
-            for other in (cost_runs.PAPER, "start"):
-                against += NOTHING if name in (other, "start") else paired(tested, name, other)
-            rows.append([f"{_title(data)}, {COSTS.get(name, name)}", spread(_values(shown, name), digits=3), *against])
-    head = ["data, cost", "accuracy or kappa [repetitions]", "difference to RSLVQ", "p", "difference to the start", "p"]
-    return table(head, rows)
+    """Return the table of scores by cost and data set; a bold one differs from the paper's cost at 0.05."""
+    return _by_data(folder, "costs", cost_runs.METHODS, cost_runs.PAPER, COSTS)
 
 
 def geometries(folder: pathlib.Path) -> str:
-    """Return the table of scores before and after training by geometry, with p against the paper's and seconds."""
-    rows = []
+    """Return the table of scores by geometry and data set; a bold one differs from the paper's at 0.05."""
+    return _by_data(folder, "geometries", geometry_runs.METHODS, geometry_runs.PAPER, {})
+
+
+def _by_data(folder: pathlib.Path, group: str, methods: Sequence[str], reference: str, names: Mapping[str, str]) -> str:
+    """Return a table with one row per method and one column per data set."""
+    head = [group[:-1].replace("geometrie", "geometry")]
+    cells: dict[str, list[str]] = {method: [] for method in methods}
     for data in ("syn1", "syn2", "full256", "mask256", "bci2a"):
-        records = load(folder, f"geometries-{data}")
-        shown, tested = _scores(records, data)
-        start = _scores(records, data, "start_")[0]
-        seconds = by_method(records, "mean_fit_cpu_seconds" if data == "bci2a" else "fit_cpu_seconds")
-        for name in (name for name in geometry_runs.METHODS if name in shown):
-            rows.append(
-                [
-                    f"{_title(data)}, {name}",
-                    f"{np.mean(_values(start, name)):.3f}",
-                    spread(_values(shown, name), digits=3),
-                    *(NOTHING if name == geometry_runs.PAPER else paired(tested, name, geometry_runs.PAPER)),
-                    f"{np.median(_values(seconds, name)):.2f}",
-                ]
-            )
-    head = ["data, geometry", "class means", "trained [repetitions]", "difference to AffineInvariant", "p"]
-    head.append("seconds to fit")
-    return table(head, rows)
+        shown, tested = _scores(load(folder, f"{group}-{data}"), data)
+        if shown:
+            head.append(f"{_title(data)} [{len(shown[reference])}]")
+            for method, row in cells.items():
+                row.append(_score(shown, tested, method, reference) if method in shown else "")
+    return table(head, [[names.get(method, method), *row] for method, row in cells.items()])
+
+
+def _score(shown: Found, tested: Found, method: str, reference: str) -> str:
+    """Return a mean score, in bold if it differs from that of the reference at 0.05."""
+    score = f"{np.mean(_values(shown, method)):.3f}"
+    if method == reference:
+        return score
+    p_value = paired(tested, method, reference)[1]
+    return f"**{score}**" if p_value not in ("", "too few") and float(p_value) < 0.05 else score
 
 
 def reduction(folder: pathlib.Path) -> str:
