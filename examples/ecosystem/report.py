@@ -8,21 +8,26 @@ from examples.ecosystem.moabb import beside_published
 from examples.paper.report import by_method, fill, spread, table
 from examples.paper.runner import load
 
+SERIES = {"vowels": "JapaneseVowels", "motions": "BasicMotions"}
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 
 
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write docs/experiments/ecosystem.md from the records in ``folder``."""
-    parts = {"published": beside_published()} | {name: accuracies(folder, name) for name in ("vowels", "motions")}
+    parts = {"published": beside_published(), "series": accuracies(folder)}
     (docs / "experiments").mkdir(exist_ok=True)
     fill(pathlib.Path(__file__).parent / "ecosystem.template.md", parts, docs / "experiments" / "ecosystem.md")
 
 
-def accuracies(folder: pathlib.Path, dataset: str) -> str:
-    """Return the table of test accuracies, sorted by the name of the method."""
-    found = by_method(load(folder, dataset), "accuracy")
+def accuracies(folder: pathlib.Path) -> str:
+    """Return the table of test accuracies: one row per method, one column per data set of time series."""
+    by_name = {title: by_method(load(folder, name), "accuracy") for name, title in SERIES.items()}
+    methods = sorted({method for runs in by_name.values() for method in runs})
     rows = [
-        [name.replace(" a class", " per class"), spread(list(runs.values()), digits=3)]
-        for name, runs in sorted(found.items())
+        [
+            method.replace(" a class", " per class"),
+            *(spread(runs[method].values(), digits=3) for runs in by_name.values()),
+        ]
+        for method in methods
     ]
-    return table(["method", "test accuracy [seeds]"], rows)
+    return table(["method", *by_name], rows)
