@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from inspect import signature
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from rplvq.estimators._sources import (
     with_mean_one,
 )
 from rplvq.exceptions import PointError, interrupts_raised
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
 ROUNDS = 3
@@ -248,8 +247,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         require_count("cv", self.cv, 2)
         given = np.atleast_1d(np.asarray(self.weights, dtype=object)).tolist()
         for index, weight in enumerate(given):
-            if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-                raise ValueError(f"weights[{index}] must be a finite number of at least 0, got {weight!r}")
+            require_number(f"weights[{index}]", weight, closed=True, finite=True)
         if not given:
             raise ValueError("weights is empty: give at least one number, such as 15.0")
         return [float(weight) for weight in given]

@@ -38,9 +38,13 @@ class Mean(NamedTuple):
 
     Parameters
     ----------
-        code : ndarray of shape (...) The mean in the manifold's coordinates. n_iter : int Number of passes over the
-        data. gradient, converged : float and bool Length of the last mean logarithm, relative to the root mean squared
-        distance, and whether it fell below the tolerance, or to the rounding of the data.
+    code : ndarray of shape (...)
+        The mean in the manifold's coordinates.
+    n_iter : int
+        Number of passes over the data.
+    gradient, converged : float and bool
+        Length of the last mean logarithm, relative to the root mean squared distance, and whether it fell below the
+        tolerance, or to the rounding of the data.
     """
 
     code: Array

@@ -326,7 +326,7 @@ class Product:
 
     def _split(self, prototypes: Prototypes) -> Sequence[Any]:
         """Return the prototypes of each factor."""
-        if isinstance(prototypes, (ProductPrototypes, RelevancePrototypes)):
+        if isinstance(prototypes, ProductPrototypes):
             return prototypes.parts
         return split(np.asarray(prototypes), len(self.factors), self.shapes)
 

@@ -30,7 +30,7 @@ from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
@@ -231,8 +231,7 @@ class SPDProjection(MatrixTransformer):
         """Check everything before anything is changed; return cost, codes, classes and targets."""
         for name, minimum in (("n_components", 1), ("n_alternations", 0), ("max_iter", 0)):
             require_count(name, getattr(self, name), minimum)
-        if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < np.inf:
-            raise ValueError(f"tol must be a finite number of at least 0, got {self.tol!r}")
+        require_number("tol", self.tol, closed=True, finite=True)
         cost = resolve_cost(self.cost)
         codes = encoded(AffineInvariant(), X)
         if self.n_components > codes.shape[1]:
@@ -247,8 +246,7 @@ class SPDProjection(MatrixTransformer):
     def _start_sigma2(self, means: Array, samples: Array, basis: Array) -> float:
         if isinstance(self.sigma2, str) and self.sigma2 == "auto":
             return half_median(AffineInvariant().sqdist(congruence(means, basis), congruence(samples, basis)))
-        if isinstance(self.sigma2, (bool, str)) or self.sigma2 is None or not 0 < self.sigma2 < np.inf:
-            raise ValueError(f"sigma2 must be a positive finite number or 'auto', got {self.sigma2!r}")
+        require_number("sigma2", self.sigma2, finite=True, words=" or 'auto'")
         return float(self.sigma2)
 
     def _learn(

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._groups import read, require_groups
 from rplvq.protocols import Array
 
@@ -241,15 +241,13 @@ class Recenter(MatrixTransformer):
             return result
 
     def _check_parameters(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
+        require_number("tol", self.tol, finite=True)
         require_count("max_iter", self.max_iter, 1)
         if not isinstance(self.online, (bool, np.bool_)):
             raise ValueError(f"online must be True or False, got {self.online!r}")
-        if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
-            raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
-        if self.horizon is not None and (isinstance(self.horizon, (bool, str)) or not 1 <= self.horizon < np.inf):
-            raise ValueError(f"horizon must be None or a finite number of at least 1, got {self.horizon!r}")
+        require_number("prior_weight", self.prior_weight, closed=True, finite=True)
+        if self.horizon is not None:
+            require_number("horizon", self.horizon, 1, closed=True, finite=True, words=" or None")
 
     def _require_running(self) -> None:
         if not (self.online and hasattr(self, "running_")):
