@@ -197,7 +197,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         return self._lazily(X, "transform", "prototype_labels_")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy at once; labels and weights (N,) are arrays of Dask or of NumPy."""
+        """Compute the accuracy at once; ``y`` and ``sample_weight`` (N,) are arrays of Dask or of NumPy."""
         return accuracy(collected(self.predict(X)), collected(y), self.classes_, collected(sample_weight))
 
     def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
@@ -275,10 +275,7 @@ def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:
-    """Apply a method to a partition; the answer for an empty one is ``nothing``, which has the same columns and type.
-
-    Dask passes ``block_info``, which says where the partition begins in the whole array.
-    """
+    """Apply a method to a partition, or return ``nothing`` for an empty one; Dask says where it begins."""
     try:
         return np.asarray(getattr(model, method)(block)) if len(block) else nothing
     except PointError as error:

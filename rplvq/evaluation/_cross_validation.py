@@ -142,8 +142,7 @@ def run_fold(
     """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
-    every ``random_state``. The last two are NaN for an estimator
-    that does not have them.
+    every ``random_state``. The last two are NaN for an estimator that does not have them.
     """
     from sklearn.metrics import check_scoring
 

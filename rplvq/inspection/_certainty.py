@@ -86,10 +86,8 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
 
     The prototypes, and the labels predicted by the nearest prototype, do not change. With one prototype per class this
-    is temperature scaling of the logits ``-d / (2 sigma2)``, and scikit-learn 1.8 or later gives the same probabilities
-    by ``CalibratedClassifierCV(FrozenEstimator(model), method="temperature", ensemble=False)``. With several prototypes
-    per class the two differ, because sigma2 then also weights the prototypes within a class. For other classifiers and
-    for cross-validation use scikit-learn's class.
+    is temperature scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any
+    classifier. With several, sigma2 also weights the prototypes within a class.
 
     Parameters
     ----------

@@ -207,10 +207,7 @@ def descend(
     tol: float,
     max_iter: int,
 ) -> Mean:
-    """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate.
-
-    A candidate, such as ``start``, is a stack of one prototype. ``n_points`` is only used by the warning.
-    """
+    """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate."""
     point = best = _measure(manifold, look(start), 0.0)
     negligible = NEGLIGIBLE * point.value
     recent = [point.value]

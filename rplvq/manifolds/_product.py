@@ -81,10 +81,9 @@ class Product:
     Therefore each factor moves by the weights of the whole, whatever its relevance, and a step of weight 1 ends at the
     sample. A step is shortened if it exceeds the ``max_step_length`` of a factor in the distance of this factor.
 
-    **Learned relevances.** Only their ratios matter beside the scale of all distances, which acts as another sigma2.
-    If it were fixed, a useless factor would serve to change it. Therefore the scale is learned, too:
-    ``d^2 = sum_i exp(t_i) d_i^2``, where ``exp(t)`` are the relevances times the scale. The weights
-    ``w_bk = 2 step slope_bk / B`` of a step give the gradient:
+    **Learned relevances.** The scale of all distances, which acts as another sigma2, is learned, too, or a useless
+    factor would serve to change it: ``d^2 = sum_i exp(t_i) d_i^2``, where ``exp(t)`` are the relevances times the
+    scale. The weights ``w_bk = 2 step slope_bk / B`` of a step give the gradient:
 
     ``2 step d loss / d t_i = exp(t_i) sum_bk w_bk d_i^2(x_b, w_k)``
 

@@ -51,11 +51,10 @@ class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
     If X is the covariance of n channels x, then ``V^H X V`` is that of the p channels ``V^H x``. V minimises the mean
-    cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)`` between projected samples and projected
-    prototypes, by conjugate gradients on the Grassmann manifold of subspaces (Absil, Mahony and Sepulchre 2004,
-    doi:10.1023/B:ACAP.0000013855.14971.91; for positive definite matrices Harandi, Salzmann and Hartley 2018,
-    doi:10.1109/TPAMI.2017.2655048). The prototypes M_k have full size. They are the Riemannian class means, or with
-    ``n_alternations`` they are learned together with V.
+    cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)``, by conjugate gradients on the Grassmann
+    manifold of subspaces (Absil, Mahony and Sepulchre 2004, doi:10.1023/B:ACAP.0000013855.14971.91; for positive
+    definite matrices Harandi, Salzmann and Hartley 2018, doi:10.1109/TPAMI.2017.2655048). The prototypes M_k of full
+    size are the Riemannian class means, or with ``n_alternations`` they are learned together with V.
 
     Parameters
     ----------
@@ -80,20 +79,16 @@ class SPDProjection(MatrixTransformer):
     ----------
     components_ : ndarray of shape (n, p)
         V.
-    prototypes_ : ndarray of shape (K, n, n)
-        M_k, in the units of X.
-    prototype_labels_ : ndarray of shape (K,)
-        Label of each prototype.
+    prototypes_, prototype_labels_ : ndarray of shape (K, n, n) and (K,)
+        M_k, in the units of X, and their labels.
     classes_ : ndarray of shape (C,)
         Labels, sorted; 0..C-1 for soft labels.
     sigma2_ : float
-        Variance of the mixture; the value of "auto" if that was given.
+        Variance of the mixture.
     costs_ : ndarray of shape (2 + n_alternations,)
         Mean cost at the start and after each minimisation.
-    n_iter_ : int
-        Total number of iterations.
-    n_features_in_ : int
-        n.
+    n_iter_, n_features_in_ : int
+        Total number of iterations, and n.
 
     Notes
     -----

@@ -29,10 +29,9 @@ class Recenter(MatrixTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
-    differ. The transformation is a congruence. It keeps all affine-invariant distances within a group and moves the
-    mean of the group to the identity, so that a classifier trained on some sessions finds the next one in the same
-    place (Zanini, Congedo, Jutten, Said and Berthoumieu 2018, doi:10.1109/TBME.2017.2742541, who take A from the trials
-    at rest; here it is the mean of all trials).
+    differ. This congruence keeps all affine-invariant distances within a group and moves its mean to the identity, so
+    that a classifier trained on some sessions finds the next one in the same place (Zanini et al. 2018,
+    doi:10.1109/TBME.2017.2742541, who take A from the trials at rest; here it is the mean of all trials).
 
     Parameters
     ----------
@@ -42,8 +41,7 @@ class Recenter(MatrixTransformer):
         Maximum number of passes over the data for a mean.
     online : bool, default=False
         Whether a group that fit did not meet, or that partial_fit has met since, is re-centred sample by sample, each
-        at a running mean of the samples before it (True). If False, a group that fit did not meet is re-centred at the
-        mean of its samples in the call (transductive). See the notes.
+        at a running mean of the samples before it (True), or at the mean of its samples in the call. See the notes.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
     horizon : float or None, default=50
@@ -70,18 +68,16 @@ class Recenter(MatrixTransformer):
     Notes
     -----
     Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
-    together. This needs no labels, but the whole session: it is transductive, so the result for one sample depends on
-    the others in the same call, and the batch must be large enough for its mean to represent the session. (A group of
-    one sample becomes the identity.) Report such results apart from those that use past samples only. The mean also
-    depends on the proportions of the classes, which should be similar in all sessions.
+    together. This is transductive: it needs no labels, but a batch that is large enough for its mean to represent the
+    session. (A group of one sample becomes the identity.) Report such results apart from those that use past samples
+    only. The mean also depends on the proportions of the classes, which should be similar in all sessions.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
-    ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h.
-    Sample t is re-centred by A_{t-1}, which does not contain it. transform takes the samples of a call in their order
-    and does not store the running mean; partial_fit stores it. A stream sample by sample (transform, then partial_fit)
-    therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does these steps
-    together with those of a classifier.
+    ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h. Sample t is re-centred by A_{t-1}. transform
+    takes the samples of a call in their order and does not store the running mean; partial_fit stores it. A stream
+    sample by sample (transform, then partial_fit) therefore gives the same result as one call of transform for all.
+    :class:`StreamingPipeline` does these steps together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
     running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
