@@ -53,17 +53,10 @@ def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
 
 
 class PartsMixin(BaseEstimator):
-    """Gives an estimator parameters ``name__field`` for the fields of its parts.
-
-    Parts are frozen attrs classes, so setting a field replaces the part.
-    """
+    """Gives an estimator parameters ``name__field`` for the fields of its parts; setting one replaces the part."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        If ``deep``, ``name__field`` is added for the fields of parts, of parts in parts, and the parameters of nested
-        estimators.
-        """
+        """Return the parameters by name; if ``deep``, also ``name__field`` of parts and of nested estimators."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name in list(super().get_params(deep=False)):
@@ -245,11 +238,7 @@ _REGISTERED: dict[str, type] = {}
 
 
 def library_part(cls: PartT) -> PartT:
-    """Class decorator: register a class of the library, so that model files may name it.
-
-    A model file holds names and never code. A name is only read if its class was registered here or by
-    :func:`register_part`.
-    """
+    """Class decorator: register a class of the library, because model files name only classes that are registered."""
     _SHIPPED[cls.__qualname__] = cls
     return cls
 

@@ -130,10 +130,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
 
-        Returns
-        -------
-        self : DistributedLVQ
-
         Raises
         ------
         ValueError

@@ -306,10 +306,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _routed(self, method: str, params: dict[str, Any]) -> Any:
         """Return the metadata for each method of the estimator that ``method`` calls."""
-        if method == "fit" and not get_config()["enable_metadata_routing"]:
-            return {"fit": params, "predict_proba": {}, "transform": {}}
-        if method == "partial_fit" and not get_config()["enable_metadata_routing"]:
-            return {"partial_fit": params}
+        if method in ("fit", "partial_fit") and not get_config()["enable_metadata_routing"]:
+            return {method: params, "predict_proba": {}, "transform": {}}
         return process_routing(self, method, **params).estimator
 
     def __sklearn_tags__(self) -> Tags:

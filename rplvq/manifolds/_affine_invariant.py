@@ -151,10 +151,7 @@ def _squares(matrices: Array) -> Array:
 def sharpen(
     pairs: tuple[Array, ...], logs: Array, factors: Array, samples: Array, eigenvectors: Array | None = None
 ) -> None:
-    """Recompute, in place, the logarithmic spectra (B, K, n) of some pairs, and their eigenvectors if these are given.
-
-    ``pairs`` are the indices of the pairs, rows and columns.
-    """
+    """Recompute, in place, log-spectra (B, K, n) at ``pairs``, rows and columns, and eigenvectors if they are given."""
     # With X = L L^H, the eigenvalues and eigenvectors of G X G^H are the squared singular values and the left singular
     # vectors of G L, whose errors depend on the square roots of the condition numbers.
     rows, columns = pairs
@@ -246,10 +243,9 @@ class AffineInvariant:
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
         """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
 
-        Lower bounds that need no eigenvalues rank the prototypes and rule out nearly all of them (Bhatia 2007, Positive
-        Definite Matrices, Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides. The
-        index, or its group, is therefore that of ``sqdist(prototypes, samples).argmin(axis=1)``. If ``groups`` (K,) are
-        given, such as the class of each prototype, the search ends as soon as the group is known.
+        Lower bounds that need no eigenvalues rule out nearly all of them (Bhatia 2007, Positive Definite Matrices,
+        Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides, so that the index is that
+        of ``sqdist(prototypes, samples).argmin(axis=1)``, or its group, if ``groups`` (K,) are given.
         """
         factors = inverse_factors(prototypes)
         few = len(factors) < FEWEST_BOUNDED

@@ -181,10 +181,7 @@ class BuresWasserstein:
         return np.asarray(np.einsum("bk,bkij->kij", weights, geodesics.turned - geodesics.roots))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Return the roots (K, n, n) after a step by the tangents of :meth:`pull`.
-
-        A step that would leave the cone is shortened first, see the notes of the class.
-        """
+        """Return the roots (K, n, n) after a step by tangents of :meth:`pull`, shortened if it would leave the cone."""
         roots = np.asarray(prototypes)
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 

@@ -265,10 +265,7 @@ class Product:
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[Product, Array, Array]:
-        """Return the product with what its factors learn from the codes ``kept`` alone, and all codes in it.
-
-        Codes have the shape (N, F, ...) or (N, d); groups and weights (N,) belong to ``kept``.
-        """
+        """Return the product with what its factors learn from codes ``kept`` (N, ...) alone, and all codes in it."""
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
         found = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
         factors, inner, outer = zip(*found, strict=True)
@@ -288,10 +285,7 @@ class Product:
         return float(np.mean(self.relevances_of() * units))
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
-        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group.
-
-        A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
-        """
+        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group."""
         count = len(prototypes)
         if count < FEWEST_BOUNDED or not _any_provides(LowerBounded)(self):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
@@ -306,10 +300,7 @@ class Product:
         return result
 
     def _weights_of(self, prototypes: Prototypes) -> Array:
-        """Return the weights of the squared distances: the relevances, times the scale if they are learned.
-
-        They have the shape (F,), or (K, F) if relevances are local and trained.
-        """
+        """Return the weights, (F,) or local ones (K, F): the relevances, times the scale if they are learned."""
         if isinstance(prototypes, RelevancePrototypes):
             return prototypes.weighted
         if self.relevances is None or isinstance(self.relevances, str):

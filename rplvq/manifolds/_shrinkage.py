@@ -75,10 +75,7 @@ def is_low_rank(n_samples: int, m: int) -> bool:
 
 @attrs.frozen(eq=False)
 class _Within:
-    """Distinct samples, the means of their groups, and the scatter within the groups: as a matrix or as its spectrum.
-
-    The spectrum are the eigenvalues (M,) and the orthonormal eigenvectors (M, m) whose eigenvalues can differ from 0.
-    """
+    """Distinct samples, the means of their groups, and the scatter within the groups: a matrix or its spectrum."""
 
     codes: Array  # (N, n, n)
     rows: Array  # (M,), the distinct samples
@@ -86,7 +83,7 @@ class _Within:
     weights: Array  # (M,), positive
     means: Array  # (G, m)
     scatter: Any = None  # (m, m), weighted sum of r r^T over the deviations r from the means
-    spectrum: tuple[Array, Array] | None = None
+    spectrum: tuple[Array, Array] | None = None  # eigenvalues (M,) that can differ from 0, and eigenvectors (M, m)
 
     @classmethod
     def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None) -> _Within:

@@ -237,11 +237,7 @@ class TangentSpace(FlatMethods):
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[TangentSpace, Array, Array]:
-        """Return this metric with a covariance that is learned from ``kept`` alone, and both arrays of codes under it.
-
-        ``kept`` (N, n, n) and ``held`` (M, n, n) are codes under this metric; ``groups`` and ``weights`` (N,) belong to
-        ``kept``.
-        """
+        """Return this metric with a covariance learned from codes ``kept`` (N, n, n) alone, and all codes in it."""
         if self._frame is None or self._frame.color is None:
             return self, kept, held
         inner = by_block(self._colored, kept)
@@ -254,8 +250,7 @@ class TangentSpace(FlatMethods):
     def encode(self, points: Any) -> Array:
         """Return the codes of matrices (N, n, n).
 
-        Raise ValueError at the first matrix that is not positive definite, if there is no reference yet, or if the
-        matrices have another size than the reference.
+        Raise ValueError at the first that is not positive definite or has another size, or if there is no reference.
         """
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))

@@ -152,10 +152,6 @@ class SPDProjection(MatrixTransformer):
             Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
             ``sample_weight``. V itself minimises the mean cost of all samples alike.
 
-        Returns
-        -------
-        self : SPDProjection
-
         Raises
         ------
         ValueError
@@ -183,17 +179,9 @@ class SPDProjection(MatrixTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Project samples X, which are given as for :meth:`fit`.
+        """Return ``V^H X V`` (N, p, p), exactly Hermitian and in the units of X, which is as for :meth:`fit`.
 
-        Returns
-        -------
-        ndarray of shape (N, p, p)
-            ``V^H X V``, exactly Hermitian, in the units of X.
-
-        Raises
-        ------
-        NotFittedError, ValueError
-            Before fit, or if a matrix is not positive definite or of another size.
+        Raise NotFittedError before fit, and ValueError if a matrix is not positive definite or of another size.
         """
         with single_blas_thread(matrix_size(X)):
             check_is_fitted(self)
@@ -207,13 +195,7 @@ class SPDProjection(MatrixTransformer):
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return ``spdprojection0`` and so on (p,), one name for each row of a projected matrix.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored, because each row depends on all channels.
-        """
+        """Return ``spdprojection0`` and so on (p,); each depends on all channels, so ``input_features`` is ignored."""
         check_is_fitted(self)
         return numbered_names(self, self.components_.shape[1])
 

@@ -145,12 +145,7 @@ class Recenter(MatrixTransformer):
         self.horizon = horizon
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Learn the mean of each group.
-
-        Returns
-        -------
-        self : Recenter
-        """
+        """Learn the mean of each group."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
             codes, found = read(self, X, groups, reset=True)
@@ -166,14 +161,7 @@ class Recenter(MatrixTransformer):
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Update the running mean of each group by its next samples, in the order in which these came.
 
-        Returns
-        -------
-        self : Recenter
-
-        Raises
-        ------
-        ValueError
-            Also if ``online`` was False in fit, or if no groups are given after a fit with groups.
+        ValueError is also raised if ``online`` was False in fit, or if no groups are given after a fit with groups.
         """
         if self.online and not hasattr(self, "groups_"):
             return self.fit(X, y, groups=groups)
@@ -189,30 +177,15 @@ class Recenter(MatrixTransformer):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
-        """Fit, then transform the same samples.
-
-        Returns
-        -------
-        ndarray of shape (N, n, n)
-            As from transform.
-        """
+        """Return what :meth:`transform` makes of the samples (N, n, n) after :meth:`fit`."""
         return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre each sample at the running mean of its group, or else at the stored one.
+        """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units.
 
-        A group that has neither is re-centred at the mean of its samples in this call, or with ``online`` at a running
-        mean that begins at ``start_``.
-
-        Returns
-        -------
-        ndarray of shape (N, n, n)
-            ``A^-1/2 X A^-1/2``, exactly Hermitian, without units.
-
-        Raises
-        ------
-        ValueError
-            Also if no groups are given after a fit with groups.
+        A is the running mean of the group, or else the stored one. A group that has neither is re-centred at the mean
+        of its samples in this call, or with ``online`` at a running mean that begins at ``start_``. ValueError is also
+        raised if no groups are given after a fit with groups.
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):

@@ -100,10 +100,6 @@ class StreamingPipeline(Pipeline):
             its ``set_partial_fit_request(sample_weight=True)``. Without metadata routing, parameters of the last step
             only, such as ``lvq__sample_weight`` for a step named "lvq".
 
-        Returns
-        -------
-        self : StreamingPipeline
-
         Raises
         ------
         ValueError
