@@ -94,11 +94,6 @@ def present_classes(targets: Array, n_classes: int) -> Array:
     return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
 
 
-def relabelled(state: State, before: Array, after: Array) -> State:
-    """Return the state with labels (K,) that index the sorted classes ``after`` instead of their subset ``before``."""
-    return state._replace(labels=np.searchsorted(after, before[state.labels]))
-
-
 def cost_of_classes(cost: Any, met: Array, known: Array) -> Any:
     """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
     return restrict_to_classes(cost, met) if len(met) < len(known) else cost
@@ -195,7 +190,7 @@ def prepare_partial_fit(
     whole = trainer.cost if stream.cost is None else stream.cost
     if grew:
         trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
-    state = relabelled(state, before, met)
+    state = state._replace(labels=np.searchsorted(met, before[state.labels]))
     pending = stream.pending
     call = cache(lambda: buffered(samples, known))
     if targets.ndim == 1 and (pending is not None or grew):

@@ -194,12 +194,10 @@ class AffineInvariant:
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
         installed, the cost is one of the library, steps take one sample each, rotations are faster than LAPACK (n below
-        about 55), and compiling pays: the kernel for this kind of matrices is stored since an earlier fit, or the fits
-        of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
-        first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
+        about 55), and compiling pays: the kernel is stored since an earlier fit, or the fits of this process are long.
+        Until then fits run plain, and may differ from later ones in rounding. True compiles at once, and raises an
         error if there is no kernel; False never compiles. Unless this is False, distances of matrices from 3 x 3 to
-        96 x 96 are computed from compiled eigenvalues, too, which differ from LAPACK's by rounding. The other metrics
-        of the library have no such field, and behave as with "auto".
+        96 x 96 are computed from compiled eigenvalues, too. The other metrics of the library behave as with "auto".
 
     Notes
     -----

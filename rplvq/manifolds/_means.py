@@ -138,7 +138,8 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
 
 def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) -> Prototypes:
     """Return the prototype after a step along the mean logarithm, given shares (N,) that sum to one."""
-    return _bare(manifold.move(geodesics, step * shares[:, None]))
+    moved = manifold.move(geodesics, step * shares[:, None])
+    return np.asarray(moved) if is_stateful(moved) else moved  # a mean does not learn a metric
 
 
 def passes_over(
@@ -172,11 +173,6 @@ def is_additive(manifold: Manifold[Any]) -> bool:
 def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
     """Whether prototypes store more than codes, such as a learned metric."""
     return provides(prototypes, StatefulPrototypes)
-
-
-def _bare(prototype: Prototypes) -> Prototypes:
-    """Return a prototype without shared state such as a learned metric, because a mean does not learn."""
-    return np.asarray(prototype) if is_stateful(prototype) else prototype
 
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:

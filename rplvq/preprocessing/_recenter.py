@@ -167,7 +167,8 @@ class Recenter(MatrixTransformer):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            self._require_running()
+            if not (self.online and hasattr(self, "running_")):
+                raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
             codes, found = read(self, X, groups)
             require_groups(groups, self.groups_)
             running = dict(self.running_)
@@ -217,10 +218,6 @@ class Recenter(MatrixTransformer):
         require_number("prior_weight", self.prior_weight, closed=True, finite=True)
         if self.horizon is not None:
             require_number("horizon", self.horizon, 1, closed=True, finite=True, words=" or None")
-
-    def _require_running(self) -> None:
-        if not (self.online and hasattr(self, "running_")):
-            raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
 
     def _running_means(self, name: Any, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
         """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last.
