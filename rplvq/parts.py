@@ -9,6 +9,7 @@ import importlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TypeVar
@@ -52,17 +53,10 @@ def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
 
 
 class PartsMixin(BaseEstimator):
-    """Gives an estimator parameters ``name__field`` for the fields of its parts.
-
-    Parts are frozen attrs classes, so setting a field replaces the part.
-    """
+    """Gives an estimator parameters ``name__field`` for the fields of its parts; setting one replaces the part."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        If ``deep``, ``name__field`` is added for the fields of parts, of parts in parts, and the parameters of nested
-        estimators.
-        """
+        """Return the parameters by name; if ``deep``, also ``name__field`` of parts and of nested estimators."""
         params: dict[str, Any] = super().get_params(deep=deep)
         if deep:
             for name in list(super().get_params(deep=False)):
@@ -137,30 +131,35 @@ def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, An
     return by_name(lambda name, value: require_count(name, value, minimum), or_none=or_none)
 
 
-def number_in(
-    low: float = 0.0, high: float = math.inf, *, closed: bool = False, finite: bool = False, or_none: bool = False
-) -> Callable[[Any, Any, Any], None]:
-    """Return an attrs validator for real numbers above ``low`` and below ``high``, if this is not infinite.
+def require_number(
+    name: str, value: Any, low: float = 0.0, high: float = math.inf, *, closed: bool = False, finite: bool = False,
+    words: str = "",
+) -> None:  # fmt: skip
+    """Raise ValueError unless a real number is above ``low`` and below ``high``, if this is not infinite.
 
-    It accepts ``low`` itself if ``closed``, no infinity if ``finite``, and None if ``or_none``.
+    ``low`` itself is accepted if ``closed``, and no infinity if ``finite``. ``words`` name what else may be given.
     """
+    try:
+        found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # an integer above 1e308
+        found = math.nan
+    if low <= found <= high and (closed or found != low) and (found < high or not (finite or high < math.inf)):
+        return
     if high < math.inf:
         wanted = f"a number from {low:g} to below {high:g}" if closed else f"a number between {low:g} and {high:g}"
     else:
         wanted = f"a number of at least {low:g}" if closed else f"a number above {low:g}"
-    wanted = wanted.replace("a number above 0", "a positive number") + (" or None" if or_none else "")
+    wanted = wanted.replace("a number above 0", "a positive number") + words
     wanted = wanted.replace("number", "finite number") if finite else wanted
+    raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
-    def check(name: str, value: Any) -> None:
-        try:
-            found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-        except OverflowError:  # an integer above 1e308
-            found = math.nan
-        inside = low <= found <= high and (closed or found != low)
-        if not inside or (found == high and (finite or high < math.inf)):
-            raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
-    return by_name(check, or_none=or_none)
+def number_in(
+    low: float = 0.0, high: float = math.inf, *, or_none: bool = False, **options: bool
+) -> Callable[[Any, Any, Any], None]:
+    """Return an attrs validator by :func:`require_number`, which accepts None, too, if ``or_none``."""
+    words = " or None" if or_none else ""
+    return by_name(lambda name, value: require_number(name, value, low, high, words=words, **options), or_none=or_none)
 
 
 def require_jobs(name: str, value: Any) -> None:
@@ -239,11 +238,7 @@ _REGISTERED: dict[str, type] = {}
 
 
 def library_part(cls: PartT) -> PartT:
-    """Class decorator: register a class of the library, so that model files may name it.
-
-    A model file holds names and never code. A name is only read if its class was registered here or by
-    :func:`register_part`.
-    """
+    """Class decorator: register a class of the library, because model files name only classes that are registered."""
     _SHIPPED[cls.__qualname__] = cls
     return cls
 
@@ -387,5 +382,4 @@ def fields_of(part: Any) -> dict[str, Any]:
     cls = type(part)
     if attrs.has(cls):
         return {field.alias or field.name: getattr(part, field.name) for field in attrs.fields(cls) if field.init}
-    names = part._fields if isinstance(part, tuple) else cls.__slots__  # type: ignore[attr-defined]
-    return {name: getattr(part, name) for name in names}
+    return {name: getattr(part, name) for name in signature(cls).parameters}

@@ -221,24 +221,3 @@ class Initializer(Protocol):
         labels : ndarray of int of shape (K,)
             Class index of each prototype.
         """
-
-
-class InitializerByClass(Initializer, Protocol):
-    """An initializer that chooses the prototypes of each class from the samples of this class alone.
-
-    Distributed training uses it, because the samples of a class may then be on several workers.
-    """
-
-    @property
-    def per_class(self) -> Any:
-        """Number of prototypes of each class: a tuple of C integers, one integer, or None for one."""
-
-    def choose(self, members: Any, count: int, rng: np.random.Generator) -> Array:
-        """Choose ``count`` prototypes of one class, codes (count, ...), from a :class:`rplvq.initializers.Members`."""
-
-
-class InitializerWithoutSamples(Initializer, Protocol):
-    """An initializer whose prototypes do not depend on the samples, such as given ones."""
-
-    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Prototypes, Array]:
-        """Return prototypes and labels as ``__call__`` does, for codes of this shape."""

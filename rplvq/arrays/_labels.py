@@ -1,7 +1,7 @@
 """Checks of the labels and sample weights that users pass, and their conversion to class indices."""
 
 from collections.abc import Mapping
-from numbers import Number, Real
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from rplvq.arrays._validation import first_bad, precision_of, unmasked
+from rplvq.parts import require_number
 from rplvq.protocols import Array
 
 MISSING = ("NoneType", "NAType", "NaTType")
@@ -199,8 +200,7 @@ def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_
     """Return the weight (C,) of each label; raise ValueError at an invalid value, or at a key that seems mistyped."""
     class_weight = by_label(class_weight, "class_weight")
     for label, value in class_weight.items():
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-            raise ValueError(f"class_weight[{label!r}] must be a finite number of at least 0, got {value!r}")
+        require_number(f"class_weight[{label!r}]", value, closed=True, finite=True)
     extra = [label for label in class_weight if label not in labels]
     missing = [label for label in labels if label not in class_weight]
     if extra and missing and not is_open:

@@ -85,9 +85,6 @@ def lower_inverse(lower: Array) -> Array:
 
 
 def positive_inverse(matrices: Array) -> Array:
-    """Invert positive definite matrices (..., n, n), several times faster than a general inverse of many small ones.
-
-    Raise numpy.linalg.LinAlgError if a matrix is not positive definite.
-    """
+    """Invert positive definite matrices (..., n, n), faster than a general inverse; LinAlgError if one is not."""
     inverse = lower_inverse(np.linalg.cholesky(matrices))
     return np.asarray(adjoint(inverse) @ inverse)

@@ -117,10 +117,7 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
 
 
 def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:
-    """Yield one reader per number of a sample; a reader takes rows (M,) and returns real numbers (M,).
-
-    A few numbers tell most samples apart, so the others are never read or copied.
-    """
+    """Yield one reader, of rows (M,) to real numbers (M,), per number of a sample; few readers tell most apart."""
 
     def reader(values: Array, place: tuple[int, ...], part: str) -> Callable[[Array], Array]:
         return lambda rows: np.asarray(getattr(values[(rows, *place)], part))

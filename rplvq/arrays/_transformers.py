@@ -16,17 +16,7 @@ class MatrixTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Do nothing: a stack of matrices fits into no table, so it stays an array where other steps give tables.
-
-        Parameters
-        ----------
-        transform : str, optional
-            Ignored.
-
-        Returns
-        -------
-        self : MatrixTransformer
-        """
+        """Do nothing, whatever ``transform`` is: a stack of matrices fits into no table, so it stays an array."""
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -136,10 +136,7 @@ def check_positive_definite(points: Any) -> Array:
 
 
 def check_definite(matrices: Array, precision: float) -> None:
-    """Raise PointError at the first of the matrices (N, n, n) that is not positive definite beyond rounding.
-
-    ``precision`` is the relative rounding of the input, from :func:`precision_of`.
-    """
+    """Raise PointError at the first of the matrices (N, n, n) that is not positive definite beyond their rounding."""
     # Fast test: subtract twice the tolerance times the trace from the diagonal. If all matrices still have a Cholesky
     # factor, all are well above the tolerance. If one fails, eigenvalues of the whole stack decide.
     n = matrices.shape[-1]

@@ -91,10 +91,7 @@ def _plain_result(result: Comparison) -> dict[str, Any]:
 
 
 def _targets(name: str) -> list[tuple[Path, Writer]]:
-    """Return the files that an ``--out`` stands for, and check before training that they can be written.
-
-    A name without a suffix is a folder, which is made if it is absent.
-    """
+    """Return the files of an ``--out``, which can be written; a name without a suffix is a folder, made if absent."""
     path = Path(name)
     writer = FORMATS.get(path.suffix.lower())
     if not name or (path.suffix and writer is None and not path.exists()):

@@ -48,10 +48,7 @@ def _class_groups(buffer: bytes, dtype: str) -> Groups:
 
 
 def log_prior(priors: tuple[float, ...] | None, labels: Array) -> Array | None:
-    """Return the log-priors (K,) of prototypes, which share the prior of their class evenly; None for equal weights.
-
-    Raise ValueError if the number of priors is not the number of classes.
-    """
+    """Return the log-priors (K,) of prototypes, which share the prior of their class evenly; None for equal weights."""
     if priors is None:
         return None
     counts = class_groups(labels).counts
@@ -85,10 +82,7 @@ def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
 
 
 def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Array | None = None) -> Array:
-    """Return the class log-posterior (B, C) of the mixture, ``log p(c | X) = log sum_{c_k = c} p_k``.
-
-    p is the softmax of the logits of squared distances (B, K) (Tang et al., section on RSLVQ).
-    """
+    """Return the class log-posterior (B, C), ``log sum_{c_k = c} p_k`` with the softmax p of the logits (B, K)."""
     logits = mixture_logits(sqdist, sigma2, log_priors)
     by_class = class_log_sum_exp(logits, class_groups(labels))
     return np.asarray(by_class - log_sum_exp(by_class))

@@ -54,10 +54,7 @@ def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, 
 
 
 def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
-    """Evaluate one sample in plain floats with equal priors, or return None where they would underflow.
-
-    ``sqdist`` and ``labels`` hold K numbers each, and ``scale`` is 1 / (2 sigma2).
-    """
+    """Evaluate one sample in plain floats with equal priors, or return None where they would underflow."""
     joint = [math.exp(-scale * distance) for distance in sqdist]
     total = sum(joint)
     total_own = sum([share for share, label in zip(joint, labels, strict=True) if label == target])

@@ -66,8 +66,7 @@ def classify_scene(
     Notes
     -----
     A pixel of the map is 0 without data, k for the class ``model.classes_[k - 1]``, and ``C + 1`` if it was rejected.
-    Probabilities and novelty are float32, and NaN without data. Programs such as QGIS show the colour table and the
-    names of the legend, which are in the header of ENVI, or in a file ``.tif.aux.xml`` as GDAL writes it.
+    Probabilities and novelty are float32, and NaN without data. Programs such as QGIS show the colours and the legend.
 
     Examples
     --------

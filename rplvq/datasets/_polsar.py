@@ -21,6 +21,8 @@ from rplvq.protocols import Array
 class PolsarScene:
     r"""A radar scene in a folder of PolSARpro or polsartools, which is checked at once and read in blocks of rows.
 
+    PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
+
     Parameters
     ----------
     folder : path-like
@@ -59,10 +61,6 @@ class PolsarScene:
     The numbers are not checked here, but by the classifier. A single look has rank one, and rounding to float32 can
     make small eigenvalues negative: average first. If the classifier still refuses a pixel,
     :func:`rplvq.features.shrink` adds a little of the identity; it takes ``scene.read().reshape(-1, n, n)``.
-
-    References
-    ----------
-    PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
 
     Examples
     --------

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.utils import check_random_state
 
 from rplvq.arrays import first_bad, from_spectrum
-from rplvq.parts import require_count
+from rplvq.parts import require_count, require_number
 from rplvq.protocols import Array
 
 
@@ -95,14 +95,11 @@ def make_syn1(
 
     Notes
     -----
-    The spectra are ``eta1_j = 13 - j`` and ``eta2_j = 1 + 100 exp(-j / 2)`` for j = 1..n, each scaled to mean 1. A
-    sample is ``X = sum_j lam_j u_j u_j^T``, where ``lam_j`` is uniform in ``[eta_j - spread, eta_j + spread]`` and the
-    ``u_j`` are the columns of the Gram-Schmidt orthogonalisation of ``V + noise * N(0, 1)``.
-
-    References
-    ----------
-    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices",
-    experiments on synthetic data.
+    These are the synthetic data of Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric
+    Positive Definite Matrices". The spectra are ``eta1_j = 13 - j`` and ``eta2_j = 1 + 100 exp(-j / 2)`` for j = 1..n,
+    each scaled to mean 1. A sample is ``X = sum_j lam_j u_j u_j^T``, where ``lam_j`` is uniform in
+    ``[eta_j - spread, eta_j + spread]`` and the ``u_j`` are the columns of the Gram-Schmidt orthogonalisation of
+    ``V + noise * N(0, 1)``.
 
     Examples
     --------
@@ -175,8 +172,7 @@ def _make(
     require_count("n_per_class", n_per_class, 1)
     require_count("n", n, 2)
     for name, value in (("noise", noise), ("spread", spread)):
-        if not isinstance(value, int | float | np.integer | np.floating) or not 0.0 <= value < np.inf:
-            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+        require_number(name, value, closed=True, finite=True)
     spectrum_of, basis_of = np.repeat(np.array(kinds), n_per_class, axis=0).T
     centers = _spectra(n)[spectrum_of]
     smallest = centers.min()
@@ -185,10 +181,8 @@ def _make(
             f"spread={spread} is too large for n={n}: the smallest eigenvalue of a class lies around {smallest:.4g} "
             f"and could become {smallest - spread:.4g}, but must stay positive. Choose a smaller spread or a smaller n"
         )
-    fixed = None if bases is None else _check_bases(bases, n, at_least=int(basis_of.max()) + 1)
     rng = check_random_state(rng)
-    if fixed is None:
-        fixed = random_bases(n, random_state=rng)
+    fixed = random_bases(n, random_state=rng) if bases is None else _check_bases(bases, n, int(basis_of.max()) + 1)
     eigenvalues = rng.uniform(centers - spread, centers + spread)
     rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
     X = from_spectrum(eigenvalues, _gram_schmidt(rotated))

@@ -130,10 +130,6 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             File of a :class:`rplvq.Checkpoint` of a fit with the same samples in the same partitions, parameters and
             seed. Training continues from there, as in :meth:`rplvq.RiemannianLVQ.fit`.
 
-        Returns
-        -------
-        self : DistributedLVQ
-
         Raises
         ------
         ValueError
@@ -185,50 +181,19 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> Any:
-        """Predict labels, lazily.
-
-        Returns
-        -------
-        dask.array.Array of shape (N,)
-            Labels, in the partitions of X.
-        """
+        """Predict labels, lazily: a dask.array.Array of shape (N,), in the partitions of X."""
         return self._lazily(X, "predict", None)
 
     def predict_proba(self, X: Any) -> Any:
-        """Compute class probabilities, lazily.
-
-        Returns
-        -------
-        dask.array.Array of shape (N, C)
-            Columns in the order of ``classes_``; rows sum to one.
-        """
+        """Compute class probabilities, lazily: a dask.array.Array of shape (N, C), in the order of ``classes_``."""
         return self._lazily(X, "predict_proba", "classes_")
 
     def transform(self, X: Any) -> Any:
-        """Compute the distances, not squared, of samples to the prototypes, lazily.
-
-        Returns
-        -------
-        dask.array.Array of shape (N, K)
-            In the order of ``prototype_labels_``.
-        """
+        """Compute the distances, not squared, to the prototypes, lazily: a dask.array.Array of shape (N, K)."""
         return self._lazily(X, "transform", "prototype_labels_")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy at once.
-
-        Parameters
-        ----------
-        y : dask.array.Array or array-like of shape (N,)
-            Labels.
-        sample_weight : dask.array.Array or ndarray of shape (N,), optional
-            Weights of the samples.
-
-        Returns
-        -------
-        float
-            Share of the samples whose label is predicted.
-        """
+        """Compute the accuracy at once; ``y`` and ``sample_weight`` (N,) are arrays of Dask or of NumPy."""
         return accuracy(collected(self.predict(X)), collected(y), self.classes_, collected(sample_weight))
 
     def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
@@ -265,7 +230,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
 def _placed(
     trainer: Trainer, parts: Partitions, labels: Array, rng: np.random.Generator
 ) -> tuple[DistributedTrainer, Samples]:
-    """Return what trains, with held-out samples and a learned reference, and some samples."""
+    """Return what trains, with held-out samples and a learned reference, and at most SAMPLE samples."""
     held = None
     if trainer.early_stopping is not None:
         parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
@@ -306,10 +271,7 @@ def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:
-    """Apply a method to a partition; the answer for an empty one is ``nothing``, which has the same columns and type.
-
-    Dask passes ``block_info``, which says where the partition begins in the whole array.
-    """
+    """Apply a method to a partition, or return ``nothing`` for an empty one; Dask says where it begins."""
     try:
         return np.asarray(getattr(model, method)(block)) if len(block) else nothing
     except PointError as error:

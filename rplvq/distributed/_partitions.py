@@ -26,10 +26,7 @@ MOST_BLOCKS = 64
 
 @attrs.frozen(eq=False)
 class Partitions:
-    """Samples on the workers: P objects of Dask that yield one :class:`rplvq.arrays.Samples` each, and their sizes.
-
-    With ``persist`` the workers keep in memory what is made of them.
-    """
+    """P objects of Dask that yield one :class:`rplvq.arrays.Samples` each, kept by the workers if they ``persist``."""
 
     blocks: Sequence[Any]
     sizes: Array

@@ -26,10 +26,7 @@ from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
 def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
-    """Return the trainer for the parameters of an estimator.
-
-    If held-out samples are to choose sigma2, the trainer has "auto" for it, and the caller runs that choice.
-    """
+    """Return the trainer for the parameters of an estimator, with "auto" if held-out samples are to choose sigma2."""
     return Trainer(
         manifold,
         resolve_cost(model.cost),
@@ -70,11 +67,7 @@ def ambient_of(manifold: Any) -> Manifold[Any]:
 
 
 def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]:
-    """Return the manifold with its reference, and the samples in its coordinates.
-
-    The codes of the samples are those of :func:`ambient_of`. A manifold that needs no reference returns unchanged, with
-    the same samples.
-    """
+    """Return the manifold with its reference, if it needs one, and samples of :func:`ambient_of` in its coordinates."""
     if not provides(manifold, Referenced):
         return manifold, samples
     found, codes = manifold.referenced(samples.codes, samples.classes, samples.weights)

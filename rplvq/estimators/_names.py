@@ -72,10 +72,7 @@ def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
 
 
 def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:
-    """Turn a name, an Initializer or (prototypes, labels) into an Initializer.
-
-    An initializer that is an attrs class and has ``per_class=None`` gets ``counts``.
-    """
+    """Turn a name, an Initializer or (prototypes, labels) into an Initializer; ``counts`` replace its missing ones."""
     if isinstance(value, str):
         return by_plain_name(value, INITIALIZERS, "init")(counts)  # type: ignore[no-any-return]
     if isinstance(value, (tuple, list)):

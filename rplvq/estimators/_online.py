@@ -94,21 +94,13 @@ def present_classes(targets: Array, n_classes: int) -> Array:
     return np.unique(hard_targets(targets)) if targets.ndim == 1 else np.arange(n_classes)
 
 
-def relabelled(state: State, before: Array, after: Array) -> State:
-    """Return the state with labels (K,) that index the sorted classes ``after`` instead of their subset ``before``."""
-    return state._replace(labels=np.searchsorted(after, before[state.labels]))
-
-
 def cost_of_classes(cost: Any, met: Array, known: Array) -> Any:
     """Return the cost for the classes with indices ``met`` (M,) among those ``known`` (C,)."""
     return restrict_to_classes(cost, met) if len(met) < len(known) else cost
 
 
 def buffered(samples: Samples, classes: Array) -> Samples:
-    """Return the samples of a call with their labels as targets, to be kept for later calls.
-
-    Their order is shuffled, so that any suffix is class-balanced in expectation.
-    """
+    """Return the samples of a call with labels as targets, shuffled, so that any suffix is balanced in expectation."""
     order = np.random.default_rng(0).permutation(len(samples))
     labels = classes[samples.targets] if samples.targets.ndim == 1 else samples.targets
     return Samples(samples.codes[order], labels[order], samples.filled_weights[order])
@@ -117,10 +109,7 @@ def buffered(samples: Samples, classes: Array) -> Samples:
 def swept(
     trainer: Trainer, state: State, samples: Samples, stream: Stream, classes: Array, rng: np.random.Generator
 ) -> tuple[State, dict[str, float], Stream]:
-    """Return the state, the row of the history and the stream after a sweep over the samples of a call.
-
-    ``classes`` (M,) are the labels of the classes that have prototypes.
-    """
+    """Return state, row of the history and stream after a sweep; ``classes`` (M,) are those that have prototypes."""
     follows = bool(np.isfinite(stream.seen)) and is_auto(trainer.sigma2)  # no fit chose sigma2, and no user
     recent = with_call(stream.met, trainer, state, samples, classes, measured=follows)
     if follows and stream.met is not None:
@@ -167,10 +156,9 @@ def short_of_samples(call: Samples, met: Array, counts: Array) -> PendingClasses
 
 
 def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:
-    """Return as many of the latest samples as the rules of growth want to see, or None if there are no rules.
+    """Return as many of the latest samples as the rules of growth want to see, by their ``window`` or those of a call.
 
-    A rule says how many by its attribute ``window``; without it, it sees the samples of this call. ``call`` returns
-    these samples, and is only called if there are rules.
+    Without rules it is None, and ``call``, which returns the samples of this call, is not called.
     """
     if not rules:
         return None
@@ -185,8 +173,7 @@ def prepare_partial_fit(
     """Give late classes their prototypes, and let rules of growth look at the latest samples.
 
     The fitted ``model`` is not changed. ``known`` (C,) are the sorted labels of all classes, including those that this
-    call brings. ``samples`` are in canonical order, with indices among ``known`` or class probabilities as targets. A
-    ValueError says if there are soft labels while a class waits for its first sample.
+    call brings. ``samples`` are in canonical order, with indices among ``known`` or class probabilities as targets.
 
     Return the indices (M,), among all classes, of those that have prototypes now, the trainer with the cost for these
     classes, the state, whose labels are indices among the M classes, and the stream for the next call.
@@ -203,7 +190,7 @@ def prepare_partial_fit(
     whole = trainer.cost if stream.cost is None else stream.cost
     if grew:
         trainer = attrs.evolve(trainer, cost=cost_of_classes(whole, met, known))
-    state = relabelled(state, before, met)
+    state = state._replace(labels=np.searchsorted(met, before[state.labels]))
     pending = stream.pending
     call = cache(lambda: buffered(samples, known))
     if targets.ndim == 1 and (pending is not None or grew):
@@ -237,8 +224,7 @@ def initialize_new_classes(
 
     ``known`` (C,), ``met`` (M,) and ``before`` are the sorted labels of all classes, of those that have prototypes
     after this call, and of those that had some before it. ``state`` has indices among ``met`` as labels, and ``call``
-    holds the samples of this call with labels as targets. Return the state with prototypes of all classes met, and the
-    classes that are still pending.
+    labels as targets. Return the state with prototypes of all classes met, and the classes that are still pending.
     """
     new = np.setdiff1d(met, before)
     labels = new if pending is None else np.union1d(pending.labels, new)

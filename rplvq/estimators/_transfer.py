@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from inspect import signature
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from rplvq.estimators._sources import (
     with_mean_one,
 )
 from rplvq.exceptions import PointError, interrupts_raised
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
 ROUNDS = 3
@@ -53,10 +52,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier for one target domain that also learns from labelled samples of other domains.
 
     A domain is a subject, a session or a device. The estimator is fitted on the target's own samples and on those of
-    the other domains, the sources. All sources together count as much as a few own samples. Sources that classify the
-    own samples well count more than others, and sources that do not beat guessing are left out. Held-out own samples
-    decide whether own samples alone are better. Bring the domains to a common place first, by
-    :class:`rplvq.Recenter`.
+    the other domains, the sources. All sources together count as much as a few own samples, and those that classify the
+    own samples well count most. Bring the domains to a common place first, by :class:`rplvq.Recenter`.
 
     Parameters
     ----------
@@ -92,8 +89,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     -----
     **Sources.** The estimator is fitted on each source alone. Its balanced accuracy a on the own labelled samples gives
     the source the weight ``max(0, (a - 1/C) / (1 - 1/C))^2``; a source that is too small for the estimator takes the
-    mean of the others. These weights are then scaled to mean 1. If all are 0,
-    own samples alone are used.
+    mean of the others. These weights are then scaled to mean 1. If all are 0, own samples alone are used.
 
     **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
     from the other folds, too. A candidate replaces the first one if its mean loss is lower by more than two standard
@@ -248,8 +244,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         require_count("cv", self.cv, 2)
         given = np.atleast_1d(np.asarray(self.weights, dtype=object)).tolist()
         for index, weight in enumerate(given):
-            if isinstance(weight, (bool, np.bool_)) or not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-                raise ValueError(f"weights[{index}] must be a finite number of at least 0, got {weight!r}")
+            require_number(f"weights[{index}]", weight, closed=True, finite=True)
         if not given:
             raise ValueError("weights is empty: give at least one number, such as 15.0")
         return [float(weight) for weight in given]
@@ -318,10 +313,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return dict.fromkeys(wanted, data.domains)
 
     def _source_answers(self, sources: Rows, own: Rows) -> dict[Any, Array | None]:
-        """Return for each source which own samples (M,) the estimator fitted on this source classifies correctly.
-
-        It is None for a source that is too small for the estimator.
-        """
+        """Return which own samples (M,) a fit on each source classifies correctly; None if the source is too small."""
         found: dict[Any, Array | None] = {}
         for name in np.unique(sources.domains).tolist():
             source = sources.take(sources.domains == name)
@@ -363,10 +355,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return trial_columns(candidates, losses, errors, own.weights / own.weights.mean())
 
     def _with_hidden(self, model: Any, labelled: Rows, hidden: Rows, unit: float) -> Any:
-        """Return the estimator after rounds in which the hidden rows have the labels that the one before predicts.
-
-        ``unit`` is the weight of a labelled own sample.
-        """
+        """Return the estimator after rounds in which it predicts the labels of hidden rows, each up to ``unit``."""
         if not hasattr(model, "predict_proba"):
             raise ValueError(f"unlabeled={self.unlabeled!r} needs predict_proba, which {self.estimator!r} has not")
         names, y = np.unique(labelled.y, return_inverse=True)

@@ -19,10 +19,7 @@ MOST_CLASSES = 30  # whose sizes are listed one by one
 def describe_run(
     X: Any, y: Array, folds: Sequence[tuple[int, int]], named_folds: str, seed: Any, call: str
 ) -> dict[str, str]:
-    """Return the facts of a comparison of samples with labels y (N,), in the order in which they are printed.
-
-    ``folds`` are the numbers of training and test samples; ``call`` is what the user called.
-    """
+    """Return the facts of a comparison as they are printed; ``folds`` are numbers of training and test samples."""
     classes, counts = np.unique(y, return_counts=True)
     each = f"of {_range(counts.tolist())} samples"
     if len(classes) <= MOST_CLASSES:

@@ -75,8 +75,7 @@ def compare(
     Returns
     -------
     Comparison
-        It prints as a report that ends with its conclusions, and has ``rows``, ``differences()``, ``to_frame()``,
-        ``to_csv()``, ``to_markdown()`` and ``to_latex()``; :func:`rplvq.plotting.plot_comparison` draws it.
+        It prints as a report that ends with its conclusions; :func:`rplvq.plotting.plot_comparison` draws it.
 
     Raises
     ------
@@ -88,10 +87,8 @@ def compare(
 
     Notes
     -----
-    Seconds are the wall time of ``fit`` on the training part and of one ``predict`` on the test part. With ``n_jobs``
-    above 1 the processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
-
-    Libraries of linear algebra (BLAS) use one thread while this runs, because small matrices do not gain by more.
+    Seconds are wall time, on one thread of the libraries of linear algebra (BLAS). With ``n_jobs`` above 1 the
+    processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
 
     Examples
     --------

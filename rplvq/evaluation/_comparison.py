@@ -55,18 +55,15 @@ class Comparison:
         Score of each estimator by each metric in each fold.
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
-    sigma2 : ndarray of shape (E, F), optional
-        The variance ``sigma2_`` of each fitted estimator; NaN, the default, where it has none.
-    trained : ndarray of shape (E, F), optional
-        1 where ``fit`` chose to train, 0 where its ``choice_`` was not to; NaN, the default, where it has no choice.
+    sigma2, trained : ndarray of shape (E, F), optional
+        The ``sigma2_`` of each fitted estimator; and 1 where ``fit`` chose to train, 0 where its ``choice_`` was not
+        to. NaN, the default, where it has none.
     settings : sequence of str, optional
         Each estimator with its parameters, as text.
     questions : sequence of Question, optional
-        What :meth:`conclusions` answers, and with it the pairs of estimators that are tested; by default every pair is
-        tested.
+        What :meth:`conclusions` answers, and so the pairs of estimators that are tested; by default every pair.
     about : mapping of str to str, optional
-        Facts about the run, such as data, chance level, folds, seed, versions and command. They are part of every
-        output.
+        Facts about the run, such as data, chance level, folds, seed, versions and command, for every output.
     test : {"corrected_t", "wilcoxon"}, default="corrected_t"
         The test that all outputs use, see :meth:`p_values`.
 
@@ -197,9 +194,8 @@ class Comparison:
         """Test the pairs of estimators for a difference; return the p-value of each pair of names.
 
         The folds of a cross-validation share training data. The corrected resampled t-test of Nadeau and Bengio
-        accounts for the overlap. Wilcoxon's test assumes that folds are independent, so its p-values are too small.
-        Neither test says anything about other data sets. A pair of several questions has the p-value of the first of
-        them.
+        accounts for that. Wilcoxon's test assumes that folds are independent, so its p-values are too small. Neither
+        says anything about other data sets. A pair of several questions has the p-value of the first of them.
 
         Parameters
         ----------

@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from rplvq.arrays import as_rows, check_soft_labels, hard_targets, one_type, single_blas_thread, take_rows
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
+from rplvq.parts import require_count
 from rplvq.protocols import Array
 
 MAX_SEED = 2**31 - 1
@@ -78,8 +79,7 @@ def resolve_folds(
     cv: Any, repeats: int, X: Any, y: Array, groups: Any, rng: np.random.RandomState
 ) -> tuple[list[Fold], str]:
     """Turn a number, a splitter or an iterable of splits into pairs of row indices (training, test), and name them."""
-    if isinstance(repeats, bool) or not isinstance(repeats, (int, np.integer)) or repeats < 1:
-        raise ValueError(f"repeats must be an integer above 0, got {repeats!r}")
+    require_count("repeats", repeats, 1)
     if isinstance(cv, (int, np.integer)):
         splitters = _stratified(int(cv), repeats, groups, rng)
         named = _name_of_folds(int(cv), repeats, groups)
@@ -142,8 +142,7 @@ def run_fold(
     """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces
-    every ``random_state``. The last two are NaN for an estimator
-    that does not have them.
+    every ``random_state``. The last two are NaN for an estimator that does not have them.
     """
     from sklearn.metrics import check_scoring
 

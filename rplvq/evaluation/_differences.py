@@ -22,11 +22,7 @@ def check_test(test: TestName) -> TestName:
 def p_values_of(
     pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
 ) -> list[float]:
-    """Return the p-value of each pair of names, by default after Holm's correction for the number of pairs.
-
-    ``scores`` are those of all folds (F,) by name, and ``ratio`` is the number of test samples over that of training
-    samples.
-    """
+    """Return the p-value of each pair, given scores (F,) by name, and test samples over training samples."""
     raw = [
         wilcoxon_p_value(scores[first], scores[second])
         if check_test(test) == "wilcoxon"

@@ -1,7 +1,6 @@
 """Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy.typing as npt
 
 from rplvq.features._transformers import FeatureTransformer, read_trials
 from rplvq.features._trials import Shrinkage, trial_covariances
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
 
@@ -69,8 +68,7 @@ def filter_bank_covariances(
 
     signals = read_trials(trials).values
     require_count("order", order, 1)
-    if not isinstance(sfreq, Real) or not 0 < sfreq < np.inf:
-        raise ValueError(f"sfreq must be a positive number, got {sfreq!r}")
+    require_number("sfreq", sfreq, finite=True)
     if len(bands) == 0:
         raise ValueError("bands must hold at least one pair (low, high), got none")
     for index, band in enumerate(bands):

@@ -36,12 +36,8 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     Notes
     -----
     The mean of fewer than n looks is singular, so ``size`` should be at least 3 for 3 x 3 matrices of one look. The sum
-    of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of freedom. Windows
-    that cross an edge mix what lies on both sides of it.
-
-    References
-    ----------
-    J.-S. Lee, E. Pottier, "Polarimetric Radar Imaging: From Basics to Applications", CRC Press, 2009, chapter 5.
+    of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of freedom (Lee and
+    Pottier, "Polarimetric Radar Imaging", 2009, chapter 5). Windows that cross an edge mix what lies on both sides.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Features of single pixels; :func:`rplvq.features.region_covariances` computes their covariance."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -79,16 +79,10 @@ def rgb9(image: Array) -> Array:
 # Name -> function and the shape of one of its pixels.
 NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "rgb9": (rgb9, (3,))}
 PIXEL_NAMES = {
-    "grey5": ("x", "y", "I", "abs Ix", "abs Iy"),
-    "rgb9": ("x", "y", "R", "G", "B", "abs Ix", "abs Iy", "abs Ixx", "abs Iyy"),
+    5: ("x", "y", "I", "abs Ix", "abs Iy"),
+    9: ("x", "y", "R", "G", "B", "abs Ix", "abs Iy", "abs Ixx", "abs Iyy"),
 }
-
-
-def pixel_names(features: Any, n_values: int) -> tuple[str, ...] | None:
-    """Return the names of the features of pixels with this number of values; None for a callable."""
-    if callable(features):
-        return None
-    return PIXEL_NAMES[("grey5" if n_values == 1 else "rgb9") if features == "auto" else features]
+"""Names of the features of grey5 and rgb9, by their number."""
 
 
 def _coordinates(image: Array) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unmasked
 from rplvq.exceptions import PointError
 from rplvq.features._covariances import effective_size, second_moments, shrunk, strength_of
-from rplvq.features._pixels import FeatureMap, evaluate, feature_map, pixel_names
+from rplvq.features._pixels import PIXEL_NAMES, FeatureMap, evaluate, feature_map
 from rplvq.features._transformers import FeatureTransformer, Signals
 from rplvq.parts import library_estimator
 from rplvq.protocols import Array
@@ -21,6 +21,8 @@ def region_covariances(
     images: npt.ArrayLike, features: Features = "auto", *, shrinkage: float = 0.0, masks: npt.ArrayLike | None = None
 ) -> Array:
     r"""Compute the region covariance descriptor of every image: the covariance of its pixels' features.
+
+    It is that of Tuzel, Porikli and Meer (2006, doi:10.1007/11744047_45).
 
     Parameters
     ----------
@@ -52,11 +54,6 @@ def region_covariances(
     -----
     C is singular if a region has at most d pixels. It is also singular if features are linearly dependent, such as
     R = G = B in a grey picture that is stored as RGB. A small shrinkage repairs this.
-
-    References
-    ----------
-    O. Tuzel, F. Porikli, P. Meer, "Region Covariance: A Fast Descriptor for Detection and
-    Classification", ECCV 2006. https://doi.org/10.1007/11744047_45
 
     Examples
     --------
@@ -97,10 +94,8 @@ def _check_images(images: npt.ArrayLike) -> Array:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"images must hold real numbers, got dtype {array.dtype}")
     if array.ndim not in (3, 4) or 0 in array.shape:
-        raise ValueError(
-            "images must be a stack (N, h, w) or (N, h, w, channels) of at least one pixel, got "
-            f"shape {array.shape}; a single image is passed as images[None]"
-        )
+        wanted = "a stack (N, h, w) or (N, h, w, channels) of at least one pixel"
+        raise ValueError(f"images must be {wanted}, got shape {array.shape}; a single image is passed as images[None]")
     try:
         require_finite(array)
     except PointError as error:
@@ -173,5 +168,5 @@ class RegionCovariances(FeatureTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features of a pixel, shape (d,)."""
         check_is_fitted(self)
-        names = pixel_names(self.features, self.n_features_in_)
-        return numbered_names(self, self.n_features_out_) if names is None else np.array(names, dtype=object)
+        n = self.n_features_out_
+        return numbered_names(self, n) if callable(self.features) else np.array(PIXEL_NAMES[n], dtype=object)

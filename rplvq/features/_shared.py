@@ -29,10 +29,7 @@ class Spectra(NamedTuple):
 
 
 def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
-    """Decompose positive semidefinite matrices (N, n, n) with weights (N,); raise PointError at the first that is not.
-
-    An eigenvalue of at most ``tol`` times the largest one counts as zero.
-    """
+    """Decompose positive semidefinite matrices (N, n, n); eigenvalues up to ``tol`` times the largest count as 0."""
     n = matrices.shape[1]
     lacking = np.zeros_like(matrices[0])
     power = np.zeros_like(matrices[0])
@@ -67,10 +64,9 @@ def _check_semidefinite(values: Array, tol: float, start: int) -> None:
 
 
 def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[Array, Array, Array]:
-    """Return a basis of the common subspace (n, r), one of what is dropped (n, n - r), and who lacks it (n - r,).
+    """Return a basis of the common subspace (n, r), one of what is dropped (n, n - r), and the share that lacks it.
 
-    The latter is the share of the samples that have no power in a dropped direction. ``wanted`` is r, or None for as
-    many directions as the matrices (N, n, n) share.
+    ``wanted`` is r, or None for as many directions as the matrices (N, n, n) share.
     """
     n = matrices.shape[1]
     most = int(spectra.ranks.min()) if wanted is None else wanted

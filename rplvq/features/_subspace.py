@@ -25,7 +25,7 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.features._shared import spectra_of, split_space
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
 
@@ -43,10 +43,9 @@ class CommonSubspace(MatrixTransformer):
     """Transformer ``X -> V^H X V`` whose orthonormal V (n, r) spans directions in which all samples have power.
 
     An average reference, removed components of an ICA, Maxwell filters, interpolated and duplicated channels leave
-    covariance matrices without power in some directions. Such matrices have no logarithm, and distances between them
-    are infinite. This transformer drops these directions. If every sample has lost the same ones, all affine-invariant
-    distances are those of the signals that are left, whatever basis V is chosen. The projection on a common subspace of
-    subjects is that of Sabbagh et al. (2020, doi:10.1016/j.neuroimage.2020.116893).
+    covariance matrices without power in some directions, which have no logarithm. This transformer drops these
+    directions. If every sample has lost the same ones, all affine-invariant distances are those of the signals that are
+    left, whatever basis V is chosen (Sabbagh et al. 2020, doi:10.1016/j.neuroimage.2020.116893).
 
     Parameters
     ----------
@@ -68,10 +67,8 @@ class CommonSubspace(MatrixTransformer):
         An orthonormal basis of the directions that are dropped.
     missing_ : ndarray of shape (n - r,)
         Share of the training samples that have no power in each direction of ``dropped_``; descending.
-    n_components_ : int
-        r.
-    n_features_in_ : int
-        n.
+    n_components_, n_features_in_ : int
+        r and n.
 
     Notes
     -----
@@ -129,7 +126,8 @@ class CommonSubspace(MatrixTransformer):
             matrices = check_hermitian(stacked(X))
             weights = check_weights(sample_weight, len(matrices))
             weights = np.ones(len(matrices)) if weights is None else weights
-            tol = max(self._check_tol(), rank_tolerance(matrices.shape[1], precision_of(X)))
+            require_number("tol", self.tol, 0, 1, closed=True)
+            tol = max(float(self.tol), rank_tolerance(matrices.shape[1], precision_of(X)))
             spectra = spectra_of(matrices, weights, tol)
             components, dropped, missing = split_space(matrices[weights > 0], spectra, self._wanted(spectra.ranks))
             if len(missing) and (advice := mixed_units(np.diagonal(spectra.power).real)):
@@ -195,11 +193,6 @@ class CommonSubspace(MatrixTransformer):
         low, high = (f"{100 * share:.3g} %" for share in (self.missing_[-1], self.missing_[0]))
         shares = low if low == high else f"{low} to {high}"
         return f"{kept}; {shares} of the samples have no power in the {len(self.missing_)} other(s)"
-
-    def _check_tol(self) -> float:
-        if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < 1:
-            raise ValueError(f"tol must be a number from 0 to below 1, got {self.tol!r}")
-        return float(self.tol)
 
     def _wanted(self, ranks: Array) -> int | None:
         """Return n_components as a number, or None; raise ValueError if a sample has fewer directions."""

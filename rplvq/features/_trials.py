@@ -39,10 +39,9 @@ def trial_covariances(
         Whether to subtract each channel's mean over the trial. It is negligible for band-passed signals, and the paper
         does not subtract it. Other recordings have offsets, which can be larger than the signals.
     shrinkage : float in [0, 1], "ledoit_wolf" or "oas", default=0.0
-        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``, as in
-        :func:`sklearn.covariance.shrunk_covariance`. The names estimate s for each trial, for complex signals too:
-        "ledoit_wolf" as :func:`sklearn.covariance.ledoit_wolf_shrinkage` does (Ledoit and Wolf 2004), and "oas" as
-        :func:`sklearn.covariance.oas` does (oracle approximating shrinkage, Chen et al. 2010). The latter assumes
+        Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``. The names estimate s for each trial, as
+        scikit-learn does, for complex signals too: "ledoit_wolf" (Ledoit and Wolf 2004,
+        doi:10.1016/S0047-259X(03)00096-4), and "oas" (Chen et al. 2010, doi:10.1109/TSP.2010.2053029), which assumes
         that signals are Gaussian, and complex ones circular, as the analytic signals of :func:`scipy.signal.hilbert`.
 
     Returns
@@ -64,21 +63,12 @@ def trial_covariances(
 
     Notes
     -----
-    Tang et al., "Probabilistic Learning Vector Quantization on Manifold of Symmetric Positive Definite Matrices", use
-    ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of ``center``. The
-    shrinkage estimators of other libraries divide by ``n_samples``.
+    The paper uses ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of
+    ``center``. The shrinkage estimators of other libraries divide by ``n_samples``.
 
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
     channel is flat or if the channels have an average reference: :class:`CommonSubspace` drops the lost directions, and
     a small shrinkage always repairs C.
-
-    References
-    ----------
-    O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices",
-    J. Multivariate Analysis 88, 2004. https://doi.org/10.1016/S0047-259X(03)00096-4
-
-    Y. Chen, A. Wiesel, Y. C. Eldar, A. O. Hero, "Shrinkage algorithms for MMSE covariance estimation", IEEE Trans.
-    Signal Processing 58, 2010. https://doi.org/10.1109/TSP.2010.2053029
 
     Examples
     --------

@@ -2,19 +2,11 @@
 
 from rplvq.initializers._discriminant import Discriminant, DiscriminantMeans, discriminant_beside, discriminant_points
 from rplvq.initializers._given import GivenPrototypes
-from rplvq.initializers._in_classes import (
-    Assignment,
-    ClassKMeans,
-    ClassMeans,
-    Members,
-    choose_by_class,
-    perturbed,
-    prototype_counts,
-)
+from rplvq.initializers._in_classes import ClassKMeans, ClassMeans, perturbed, prototype_counts
 
 __all__ = [
-    "Assignment", "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "Members",
-    "choose_by_class", "discriminant_beside", "discriminant_points", "perturbed", "prototype_counts",
+    "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "discriminant_beside",
+    "discriminant_points", "perturbed", "prototype_counts",
 ]  # fmt: skip
 
 

@@ -37,11 +37,7 @@ class GivenPrototypes:
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:
-        """Return the encoded prototypes (K, ...), sorted by class, and labels (K,); errors as for :meth:`place`."""
-        return self.place(manifold, codes.shape[1:], n_classes)
-
-    def place(self, manifold: Manifold[Any], shape: tuple[int, ...], n_classes: int) -> tuple[Array, Array]:
-        """Return what ``__call__`` returns, (K, ...) and (K,), for samples of this shape.
+        """Return the encoded prototypes (K, ...), sorted by class, and labels (K,).
 
         ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
         label is out of range, or if a class has no prototype.
@@ -52,7 +48,7 @@ class GivenPrototypes:
             raise error.renamed("init prototypes") from error
         except ValueError as error:
             raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
-        if encoded.shape[1:] != shape:
+        if encoded.shape[1:] != (shape := codes.shape[1:]):
             raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {shape}")
         if self.labels.shape != (len(encoded),):
             raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")

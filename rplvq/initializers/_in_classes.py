@@ -1,7 +1,7 @@
 """First prototypes that are chosen in each class: its mean, or k-means."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -41,98 +41,25 @@ def perturbed(
     return np.asarray(manifold.move(geodesics, weights))
 
 
-class Assignment(NamedTuple):
-    """Samples assigned to centers: the index of each sample's center, the centers in use, and whether any changed."""
-
-    owners: Any
-    used: Array
-    changed: bool
-
-
-class Members(Protocol):
-    """The samples of one class, in this process or on several workers.
-
-    One number per sample (``sqdist``, ``owners``) stays where the samples are. Callers do not look at it, and only pass
-    it on to the next call.
-    """
-
-    @property
-    def manifold(self) -> Manifold[Any]:
-        """The geometry."""
-
-    def __len__(self) -> int: ...
-
-    def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
-        """Return the Riemannian mean (...) of all samples, or of those whose entry of ``owners`` is ``center``."""
-
-    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
-        """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
-
-    def nearest(self, seed: Array, sqdist: Any = None) -> Any:
-        """Return the squared distance of each sample to a seed (1, ...), or its ``sqdist`` where that is smaller."""
-
-    def assign(self, centers: Array, owners: Any = None) -> Assignment:
-        """Assign each sample to the nearest of K centers (K, ...); ``owners`` are those of the previous assignment."""
-
-
 @attrs.frozen(eq=False)
-class _LocalMembers:
-    """The samples (N, ...) of one class in this process, with their weights (N,)."""
+class Members:
+    """The samples (N, ...) of one class, with their weights (N,) and their mean, if it is known."""
 
     manifold: Manifold[Any]
     codes: Array
     weights: Array
-    known: Array | None = None  # their mean
+    known: Array | None = None
 
-    def __len__(self) -> int:
-        return int(min(np.ceil(self.weights).sum(), 2.0**31))  # a weight counts as copies, too
+    def mean(self) -> Array:
+        """Return the Riemannian mean (...) of all samples."""
+        return riemannian_mean(self.manifold, self.codes, self.weights).code if self.known is None else self.known
 
-    def mean(self, start: Array | None = None, tol: float = 1e-9, owners: Any = None, center: int = 0) -> Array:
-        if owners is None and start is None and self.known is not None:
-            return self.known
-        codes = self.codes
-        weights = self.weights
-        if owners is not None:
-            mine = np.flatnonzero(owners == center)
-            codes = subset(codes, mine)
-            weights = weights[mine]
-        return riemannian_mean(self.manifold, codes, weights, start=start, tol=tol).code
-
-    def draw(self, rng: np.random.Generator, sqdist: Any = None) -> Array:
+    def draw(self, rng: np.random.Generator, sqdist: Array | None = None) -> Array:
+        """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
         weights = self.weights if sqdist is None else self.weights * sqdist
         total = np.cumsum(weights if weights.any() else np.ones_like(weights))
         row = np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1)
         return self.codes[[int(row)]]
-
-    def nearest(self, seed: Array, sqdist: Any = None) -> Array:
-        found = by_block(lambda part: self.manifold.sqdist(seed, part)[:, 0], self.codes)
-        return found if sqdist is None else np.minimum(sqdist, found)
-
-    def assign(self, centers: Array, owners: Any = None) -> Assignment:
-        found = by_block(
-            lambda part: self.manifold.sqdist(centers, part).argmin(axis=1), self.codes, n_columns=len(centers)
-        )
-        return Assignment(found, np.unique(found), owners is None or not np.array_equal(found, owners))
-
-
-def choose_by_class(
-    choose: Callable[[Members, int, np.random.Generator], Array],
-    counts: Array,
-    classes: Sequence[Members],
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:
-    """Choose the prototypes of each class among its members; return K prototypes, sorted by class, and labels (K,).
-
-    A ValueError is raised if a class has fewer samples than prototypes, whose numbers are ``counts`` (C,).
-    """
-    for label, members in enumerate(classes):
-        if len(members) < counts[label]:
-            raise ValueError(
-                f"class index {label} has {len(members)} sample(s) of positive weight, fewer than its "
-                f"{counts[label]} prototype(s): lower prototypes_per_class or drop the class"
-            )
-    chosen = [choose(members, int(count), rng) for members, count in zip(classes, counts, strict=True)]
-    return np.concatenate(chosen), np.repeat(np.arange(len(classes)), counts)
 
 
 @reads_parts
@@ -153,11 +80,18 @@ def _choose_in_each_class(
     known: Any = [None] * n_classes
     if provides(self, PlacesMeans) and self.takes_means and all(map(len, rows)):
         known = means_of_groups(manifold, codes, rows, weights)
-    members: list[Members] = [
-        _LocalMembers(manifold, subset(codes, mine), weights[mine], mean)
-        for mine, mean in zip(rows, known, strict=True)
-    ]
-    return choose_by_class(self.choose, prototype_counts(self.per_class, n_classes), members, rng)
+    counts = prototype_counts(self.per_class, n_classes)
+    chosen = []
+    for label, (mine, mean) in enumerate(zip(rows, known, strict=True)):
+        size = int(min(np.ceil(weights[mine]).sum(), 2.0**31))  # a weight counts as copies, too
+        if size < counts[label]:
+            raise ValueError(
+                f"class index {label} has {size} sample(s) of positive weight, fewer than its "
+                f"{counts[label]} prototype(s): lower prototypes_per_class or drop the class"
+            )
+        members = Members(manifold, subset(codes, mine), weights[mine], mean)
+        chosen.append(self.choose(members, int(counts[label]), rng))
+    return np.concatenate(chosen), np.repeat(np.arange(n_classes), counts)
 
 
 @library_part
@@ -234,23 +168,28 @@ class ClassKMeans:
         """Choose the prototypes (count, ...) of one class."""
         if count == 1:
             return members.mean()[None]
+        manifold = members.manifold
+        codes = members.codes
         centers = self._seeds(members, count, rng)
-        owners: Any = None
+        owners = np.empty(0)
         for _ in range(self.max_iter):
-            found = members.assign(centers, owners)
-            if not found.changed:
+            nearest = by_block(lambda part: manifold.sqdist(centers, part).argmin(axis=1), codes, n_columns=count)
+            if np.array_equal(nearest, owners):
                 break
-            owners = found.owners
-            for k in found.used:
-                centers[k] = members.mean(centers[k], 1e-6, owners, k)
+            owners = nearest
+            for k in np.unique(owners):
+                mine = np.flatnonzero(owners == k)
+                own = subset(codes, mine), members.weights[mine]
+                centers[k] = riemannian_mean(manifold, *own, start=centers[k], tol=1e-6).code
         return centers
 
     @staticmethod
     def _seeds(members: Members, count: int, rng: np.random.Generator) -> Array:
         """k-means++: each seed is drawn with probability proportional to its squared distance to the nearest other."""
         seeds = [members.draw(rng)]
-        sqdist = None
+        sqdist = np.full(len(members.codes), np.inf)
         for _ in range(count - 1):
-            sqdist = members.nearest(seeds[-1], sqdist)
+            latest = by_block(lambda part: members.manifold.sqdist(seeds[-1], part)[:, 0], members.codes)
+            sqdist = np.minimum(sqdist, latest)
             seeds.append(members.draw(rng, sqdist))
         return np.concatenate(seeds)

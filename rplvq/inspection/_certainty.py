@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
 from rplvq.costs import calibrated_loss
+from rplvq.parts import require_count
 from rplvq.protocols import Array
 
 
@@ -68,8 +69,7 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
         raise ValueError(f"proba must have shape ({len(truth)}, {len(labels)}), got {shares.shape}")
     for row, column in np.argwhere(~((shares >= 0) & (shares <= 1 + 1e-6))):
         raise ValueError(f"proba[{row}, {column}] is {shares[row, column]}, which is no probability")
-    if isinstance(n_bins, bool) or n_bins < 1:
-        raise ValueError(f"n_bins must be a positive integer, got {n_bins!r}")
+    require_count("n_bins", n_bins, 1)
     sure = shares.max(axis=1)
     right = shares.argmax(axis=1) == truth
     bins = np.minimum((sure * n_bins).astype(int), n_bins - 1)
@@ -86,10 +86,8 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
 
     The prototypes, and the labels predicted by the nearest prototype, do not change. With one prototype per class this
-    is temperature scaling of the logits ``-d / (2 sigma2)``, and scikit-learn 1.8 or later gives the same probabilities
-    by ``CalibratedClassifierCV(FrozenEstimator(model), method="temperature", ensemble=False)``. With several prototypes
-    per class the two differ, because sigma2 then also weights the prototypes within a class. For other classifiers and
-    for cross-validation use scikit-learn's class.
+    is temperature scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any
+    classifier. With several, sigma2 also weights the prototypes within a class.
 
     Parameters
     ----------

@@ -69,8 +69,7 @@ def held_out_certainty(
 ) -> tuple[Array, Limits | None]:
     """Return the certainty (M,) of held-out samples on the scale of the final model, and the limits of distances.
 
-    ``final`` are the samples to which the final model was fitted, and each fold has those to which its model was
-    fitted and those that were held out. :class:`rplvq.RejectOption` has the formulas.
+    Arguments are those of :meth:`Limits.learn`, and :class:`rplvq.RejectOption` has the formulas.
     """
     n_classes = len(classes)
     scale = _typical(criterion, final, n_classes)
@@ -91,10 +90,7 @@ def _typical(criterion: CriterionName, seen: Seen, n_classes: int) -> float:
 
 
 def _strength(criterion: CriterionName, sure: Array, n_classes: int) -> Array:
-    """Return certainties (N,) on a scale on which 0 is a guess, and a factor makes a model more or less certain.
-
-    For probabilities it is that of the log-odds above those of a guess among all classes.
-    """
+    """Return certainties (N,) on a scale of factors from 0, a guess: probabilities as log-odds above those of one."""
     if "predict_proba" not in CRITERIA[criterion]:
         return sure
     shares = np.clip(sure, 1.0 / n_classes, 1.0 - CERTAIN)

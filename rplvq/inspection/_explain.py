@@ -110,9 +110,8 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     Notes
     -----
     **Affine-invariant metric.** The squared distance to one prototype is a sum over the generalised eigenvalues of
-    ``X v = lam W v``. The sums of the two prototypes are ``to_own`` and ``to_other``; they have different eigenvectors.
-    A direction in which the sample differs from both prototypes is large in both sums, and nearly cancels in the
-    margin. Therefore ``shares`` compares the two sums in common components: the generalised eigenvectors of
+    ``X v = lam W v``. The sums of the two prototypes, ``to_own`` and ``to_other``, have different eigenvectors.
+    Therefore ``shares`` compares them in common components: the generalised eigenvectors of
     ``W_other v = mu W_own v`` with ``v^H W_own v = 1``. For any basis V (n, n),
 
     ``d^2(X, W) = tr M^2 = sum_c [V^-1 M^2 V]_cc`` with ``M = log(W^-1 X)``,
@@ -122,8 +121,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     ``A^-H v`` and patterns become ``A W v``. ``channels`` do change. Haufe et al. 2014
     (doi:10.1016/j.neuroimage.2013.10.067) explain how to read filters and patterns. The sign of a filter is arbitrary.
 
-    If two ratios mu are equal, only the sum of their shares is unique, and any basis of the space of their filters is
-    as good as the one returned. If two ratios are nearly equal, a small change of the data changes their filters much.
+    If two ratios mu are equal or nearly so, only the sum of their shares and the space of their filters are certain.
 
     **Flat metrics.** Both sums use the same coordinates, so a share is ``|x - w_other|^2 - |x - w_own|^2`` for one
     entry.

@@ -61,10 +61,9 @@ class Limits:
         """Return the limits of a model, and the squared distances (M,) of held-out samples in units of them.
 
         ``final`` are the samples to which the model was fitted; each fold has those to which a similar model was
-        fitted, and those held out from it. The limit of a class is ``m r q``. The median m is that of the squared
-        distances of its samples in ``final``. The median r is that of the ratios of its held-out distances to the
-        median of their own model, because training moves the prototypes of one model much further from the data than
-        those of another. The quantile q is that of what remains in all classes, because a class may have few samples.
+        fitted, and those held out from it. The limit of a class is ``m r q``: the median m of the squared distances of
+        its samples in ``final``, the median r of the ratios of its held-out distances to the median of their own model,
+        and the quantile q of what remains in all classes, because a class may have few samples.
         """
 
         def at(labels: Array) -> Array:

@@ -95,9 +95,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         A sample is rejected if its certainty is below this. Give this or ``coverage``.
     coverage : float in (0, 1], optional
         Share of samples that get a label. The threshold is then a quantile of the certainties of the training samples,
-        each held out in one of ``cv`` folds, so that it holds for new data. Samples count by their ``sample_weight``.
-        The estimator is fitted on all samples, too. If the data drift between training and use, the share drifts with
-        them.
+        each held out in one of ``cv`` folds, by their ``sample_weight``. It holds for new data that do not drift.
     criterion : {"auto", "combined", "posterior", "relative_distance", "distance"}, default="auto"
         The measure of certainty.
     reject_label : optional
@@ -110,25 +108,20 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     estimator_ : classifier
-        Fitted.
-    criterion_ : str
-        The criterion that "auto" stands for.
-    threshold_ : float
-        Samples whose certainty is below this are rejected.
+        Fitted to all samples.
+    criterion_, threshold_, reject_label_
+        The criterion that "auto" stands for, the threshold, and the label of rejected samples.
     limits_ : Limits or None
         The limits of the squared distances, ``limits_.sqdist`` (C,), for "combined" and "distance".
-    reject_label_ : object
-        Label of rejected samples.
     classes_ : ndarray of shape (C,)
         Labels of the classes, without the reject label.
 
     Notes
     -----
-    Models that are fitted to different samples can be more or less certain of all samples: held-out samples may choose
-    another sigma2, or prototypes that training has moved further from the data. The certainties of a fold are therefore
-    put on the scale of the final model. With the certainty z (log-odds above those of a guess, or the relative
-    distance), they are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over the samples to
-    which the models were fitted. Distances are compared by class as ratios to the median of these samples.
+    Models that are fitted to different samples can be more or less certain of all samples. The certainties of a fold
+    are therefore put on the scale of the final model: with the certainty z (log-odds above those of a guess, or the
+    relative distance), they are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over the
+    samples to which the models were fitted. Distances are compared by class as ratios to the median of these samples.
 
     The methods after fit raise NotFittedError before fit, and ValueError at samples that the estimator refuses. They
     take
@@ -179,10 +172,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (N, ...)
-            Samples, as the estimator takes them.
-        y : array-like of shape (N,) or (N, C)
-            Labels, or soft labels if the estimator takes them.
+        X, y
+            Samples and labels, or soft labels, as the estimator takes them.
         **params
             Metadata for the estimator; arrays with one entry per sample are split into folds, too.
 
@@ -315,10 +306,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _routed(self, method: str, params: dict[str, Any]) -> Any:
         """Return the metadata for each method of the estimator that ``method`` calls."""
-        if method == "fit" and not get_config()["enable_metadata_routing"]:
-            return {"fit": params, "predict_proba": {}, "transform": {}}
-        if method == "partial_fit" and not get_config()["enable_metadata_routing"]:
-            return {"partial_fit": params}
+        if method in ("fit", "partial_fit") and not get_config()["enable_metadata_routing"]:
+            return {method: params, "predict_proba": {}, "transform": {}}
         return process_routing(self, method, **params).estimator
 
     def __sklearn_tags__(self) -> Tags:

@@ -36,10 +36,8 @@ def _absolute(path: str | os.PathLike[str]) -> str:
 class Checkpoint:
     """Callback that saves the progress of training, so that ``fit(X, y, resume=path)`` can continue from there.
 
-    The file is replaced completely or not at all. A process that is killed loses the epochs since the last checkpoint,
-    but never the checkpoint; if it dies while writing, a file ``.rplvq-*.tmp`` remains in the same folder until the
-    next one is written there. Pass the checkpoint as the last callback, so that it also records whether another
-    callback stopped training.
+    The file is replaced completely or not at all, as by :func:`rplvq.save_model`. Pass the checkpoint as the last
+    callback, so that it also records whether another callback stopped training.
 
     Parameters
     ----------

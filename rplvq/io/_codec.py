@@ -71,10 +71,7 @@ class Packer:
         return self._part(value, where)
 
     def pack_estimator(self, estimator: Any, where: str = "") -> dict[str, Any]:
-        """Return the class, the parameters, the fitted attributes and the metadata requests of an estimator as JSON.
-
-        ``where`` comes before the names of its arrays. ValueError is raised as by :meth:`pack`.
-        """
+        """Return class, parameters, fitted attributes and requests of an estimator as JSON, as :meth:`pack`."""
         cls = type(estimator)
         parameters = estimator.get_params(deep=False) | dict(saved_estimator(cls.__qualname__).left_out)
         fitted = {name: value for name, value in vars(estimator).items() if name not in parameters}
@@ -148,11 +145,7 @@ class Packer:
 
 
 class Unpacker:
-    """Turns the output of a :class:`Packer` back into values, given the arrays by name.
-
-    A pymanopt manifold is stored as its class and description only, so the caller passes it as ``manifold``;
-    ``manifold_used`` says whether a value needed it.
-    """
+    """Turns the output of a :class:`Packer` back into values, given the arrays, and the pymanopt manifold, if any."""
 
     def __init__(self, arrays: Mapping[str, Array], manifold: Any = None) -> None:
         self.arrays = arrays
@@ -173,11 +166,7 @@ class Unpacker:
         }
 
     def unpack(self, packed: Any) -> Any:
-        """Return the value.
-
-        ValueError is raised if a part is not known here, if it refuses its fields, or if a pymanopt manifold is needed.
-        Input that no Packer made raises KeyError or TypeError.
-        """
+        """Return the value; raise ValueError, or KeyError or TypeError at input that no Packer made."""
         if isinstance(packed, list):
             return [self.unpack(item) for item in packed]
         if not isinstance(packed, dict):
@@ -226,10 +215,7 @@ class Unpacker:
             raise ValueError(f"part {name!r} does not take the fields {sorted(fields)} of the file: {error}") from error
 
     def unpack_estimator(self, content: Mapping[str, Any]) -> Any:
-        """Return the estimator that :meth:`Packer.pack_estimator` described.
-
-        ValueError is raised if its class is not known here, or if it holds what no fit leaves behind.
-        """
+        """Return an estimator; raise ValueError if its class is not known, or it holds what no fit leaves behind."""
         saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
         parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
         # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.

@@ -32,9 +32,8 @@ class ModelFile(NamedTuple):
 def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any, Any] | None = None) -> None:
     """Write a fitted estimator, or a whole pipeline, to one file.
 
-    The file is written under a temporary name, flushed to the disk, and then renamed. After a crash or a power cut the
-    old file is therefore still complete. A process that is killed can leave a file ``.rplvq-*.tmp`` behind, which the
-    next save into that folder removes.
+    The file is written under a temporary name and then renamed, so that the old one is still complete after a crash or
+    a power cut. A process that is killed can leave ``.rplvq-*.tmp`` behind, which the next save in that folder removes.
 
     Parameters
     ----------
@@ -61,11 +60,10 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any,
 
     Notes
     -----
-    Saved are all parameters, all fitted attributes, the state of training (prototypes in the manifold's internal
-    representation, schedules, epoch, random generator), the samples that ``partial_fit`` keeps for growth or for late
-    classes, and metadata requests. Not saved are callbacks, because they are functions, and the ``memory`` of a
-    pipeline, which is a folder of this machine. Of a pymanopt manifold only class and description are saved, see
-    :func:`load_model`. Array-likes that are not NumPy arrays come back as arrays.
+    Saved are all parameters, all fitted attributes, the state of training, the samples that ``partial_fit`` keeps, and
+    metadata requests. Not saved are callbacks, because they are functions, and the ``memory`` of a pipeline, which is a
+    folder of this machine. Of a pymanopt manifold only class and description are saved, see :func:`load_model`.
+    Array-likes that are not NumPy arrays come back as arrays.
 
     Examples
     --------

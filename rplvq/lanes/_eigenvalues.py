@@ -24,10 +24,7 @@ MAX_STEPS = 40
 
 
 def reflector(matrix: Parts, first: int, square: Array, like: Lanes) -> Array:
-    """Replace a column x of squared norm ``square`` by v, such that ``x - f (v^H x) v`` has one entry; return f (W,).
-
-    The column begins at ``first``.
-    """
+    """Replace a column x of squared norm ``square`` by v with ``x - f (v^H x) v`` of one entry; return f (W,)."""
     # v differs from x in the first entry, to which |x| is added in its own direction. The factor is 2 / |v|^2 for the v
     # that is stored, so that the reflection is unitary even if this direction is a rounding error.
     x = load(matrix[0], first, like)
@@ -76,10 +73,7 @@ def multiply_lower(matrix: Parts, start: int, k: int, n: int, out: Parts, like: 
 
 
 def reflect(matrix: Parts, start: int, k: int, n: int, factor: Array, out: Parts, like: Lanes) -> None:
-    """Replace the lower right block A behind column k by ``H A H`` with the reflection ``H = I - factor v v^H``.
-
-    ``out`` holds ``A v``, and is overwritten.
-    """
+    """Replace the block A behind column k by ``H A H``, ``H = I - factor v v^H``; ``out``, now ``A v``, is lost."""
     # With p = f A v and w = p - (f / 2) (v^H p) v, H A H = A - v w^H - w v^H.
     width, vector, zero = len(like), start + k * n * len(like), fill(0.0, like)
     total = zero

@@ -54,10 +54,7 @@ def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
 
 
 def multiply(matrix: Parts, first: int, length: int, turns: Array, slot: int, like: Lanes) -> None:
-    """Store the product ``sum x conj(y)`` of two neighbouring columns x and y in ``turns``, from ``slot`` on.
-
-    The columns begin at ``first`` and at ``first + length``.
-    """
+    """Store the product ``sum x conj(y)`` of neighbouring columns, the one at ``first`` and the next, in ``turns``."""
     real, imaginary = fill(0.0, like), fill(0.0, like)
     for j in range(first, first + length, len(like)):
         x, y = load(matrix[0], j, like), load(matrix[0], j + length, like)

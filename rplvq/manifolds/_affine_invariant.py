@@ -151,10 +151,7 @@ def _squares(matrices: Array) -> Array:
 def sharpen(
     pairs: tuple[Array, ...], logs: Array, factors: Array, samples: Array, eigenvectors: Array | None = None
 ) -> None:
-    """Recompute, in place, the logarithmic spectra (B, K, n) of some pairs, and their eigenvectors if these are given.
-
-    ``pairs`` are the indices of the pairs, rows and columns.
-    """
+    """Recompute, in place, log-spectra (B, K, n) at ``pairs``, rows and columns, and eigenvectors if they are given."""
     # With X = L L^H, the eigenvalues and eigenvectors of G X G^H are the squared singular values and the left singular
     # vectors of G L, whose errors depend on the square roots of the condition numbers.
     rows, columns = pairs
@@ -197,12 +194,10 @@ class AffineInvariant:
     compiled : {"auto", True, False}, default="auto"
         Whether training runs compiled steps under this metric (extra ``fast``, numba). "auto" does so if numba is
         installed, the cost is one of the library, steps take one sample each, rotations are faster than LAPACK (n below
-        about 55), and compiling pays: the kernel for this kind of matrices is stored since an earlier fit, or the fits
-        of this process are long enough to be worth the seconds of compiling. Until then fits run plain, so that the
-        first ones after the installation may differ from later ones in rounding. True compiles at once, and raises an
+        about 55), and compiling pays: the kernel is stored since an earlier fit, or the fits of this process are long.
+        Until then fits run plain, and may differ from later ones in rounding. True compiles at once, and raises an
         error if there is no kernel; False never compiles. Unless this is False, distances of matrices from 3 x 3 to
-        96 x 96 are computed from compiled eigenvalues, too, which differ from LAPACK's by rounding. The other metrics
-        of the library have no such field, and behave as with "auto".
+        96 x 96 are computed from compiled eigenvalues, too. The other metrics of the library behave as with "auto".
 
     Notes
     -----
@@ -246,10 +241,9 @@ class AffineInvariant:
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
         """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
 
-        Lower bounds that need no eigenvalues rank the prototypes and rule out nearly all of them (Bhatia 2007, Positive
-        Definite Matrices, Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides. The
-        index, or its group, is therefore that of ``sqdist(prototypes, samples).argmin(axis=1)``. If ``groups`` (K,) are
-        given, such as the class of each prototype, the search ends as soon as the group is known.
+        Lower bounds that need no eigenvalues rule out nearly all of them (Bhatia 2007, Positive Definite Matrices,
+        Theorem 6.1.4). Where two distances differ by rounding only, :meth:`sqdist` decides, so that the index is that
+        of ``sqdist(prototypes, samples).argmin(axis=1)``, or its group, if ``groups`` (K,) are given.
         """
         factors = inverse_factors(prototypes)
         few = len(factors) < FEWEST_BOUNDED

@@ -124,15 +124,11 @@ class BuresWasserstein:
 
     Notes
     -----
-    ``Exp_W`` leaves the cone where ``I + S`` is no longer positive. The distance at which this happens depends on the
-    direction, so that no single step length prevents it. Attraction alone (weights that are not negative and whose sum
-    is at most 1) never gets there. Where a prototype is repelled, `move` computes the smallest eigenvalue m of
-    ``I + S``; if it is below ``min_stretch``, the step is shortened on its geodesic to ``(1 - min_stretch) / (1 - m)``
-    of its length. Many such steps can still come close to the boundary. Therefore the eigenvalues of a repelled
-    prototype that are below 1e-10 of their mean are raised to this value.
-
-    Distances are never negative, and they are 0 between equal points. They carry units, so `unit` scales the default
-    step.
+    ``Exp_W`` leaves the cone where ``I + S`` is no longer positive. Attraction alone (weights that are not negative and
+    whose sum is at most 1) never gets there. Where a prototype is repelled, `move` computes the smallest eigenvalue m
+    of ``I + S``; if it is below ``min_stretch``, the step is shortened on its geodesic to
+    ``(1 - min_stretch) / (1 - m)`` of its length. The eigenvalues of a repelled prototype that are below 1e-10 of their
+    mean are raised to this value, because many such steps can still come close to the boundary.
 
     Examples
     --------
@@ -185,10 +181,7 @@ class BuresWasserstein:
         return np.asarray(np.einsum("bk,bkij->kij", weights, geodesics.turned - geodesics.roots))
 
     def exp(self, prototypes: Array, tangents: Array) -> Array:
-        """Return the roots (K, n, n) after a step by the tangents of :meth:`pull`.
-
-        A step that would leave the cone is shortened first, see the notes of the class.
-        """
+        """Return the roots (K, n, n) after a step by tangents of :meth:`pull`, shortened if it would leave the cone."""
         roots = np.asarray(prototypes)
         return _lifted(roots + self._share(roots, tangents)[:, None, None] * tangents)
 

@@ -59,10 +59,7 @@ def flat_sqdist(prototypes: Array, samples: Array) -> Array:
 
 
 def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None) -> Array:  # noqa: ARG001
-    """Return ``flat_sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), for large arrays from a matrix product.
-
-    ``groups`` are not used, because they would not make this search faster.
-    """
+    """Return ``flat_sqdist(prototypes, samples).argmin(axis=1)`` (B,), by a product if large; ``groups`` are unused."""
     if len(prototypes) * samples.size <= FEW_DIFFERENCES:
         return np.asarray(flat_sqdist(prototypes, samples).argmin(axis=1))
     # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near

@@ -21,10 +21,7 @@ Seen = tuple[Array, Array]
 
 
 def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], weights: Array) -> Array:
-    """Return the means (G, ...) of groups of samples (N, ...), each as :func:`riemannian_mean` computes it.
-
-    ``groups`` are the indices of the samples of each group, and not empty. Their ``weights`` (N,) are positive.
-    """
+    """Return the means (G, ...), as of :func:`riemannian_mean`, of groups of samples, given as their indices."""
     rows = np.concatenate(groups)
     counts = np.array([len(own) for own in groups])
     found: list[Array | None] = [None] * len(groups)

@@ -111,8 +111,7 @@ class LearnedLogEuclidean:
     otherwise the scale of the metric would change and act like another sigma2. The caps on weights also bound this
     step, and one step changes no direction of Omega by more than half.
 
-    Under a fixed Q the space is flat. Its geodesics are the straight lines of the logarithms, whatever Q is, so the
-    logarithm is the plain difference v, and the Riemannian gradient, taken in the metric Q itself, is
+    Under a fixed Q the space is flat, and the Riemannian gradient, taken in the metric Q itself, is
     ``grad d^2 = Q^-1 (-2 Q v) = -2 v``. Prototypes therefore move as under :class:`rplvq.LogEuclidean`.
 
     Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. With

@@ -32,11 +32,7 @@ CACHE_BYTES = 1 << 18
 
 
 def logarithms(matrices: Array, precision: float) -> Array:
-    """Return the logarithms of Hermitian matrices (N, n, n).
-
-    ``precision`` is the relative rounding of the input, from :func:`rplvq.arrays.precision_of`. Raise PointError at the
-    first matrix that is not positive definite.
-    """
+    """Return the logarithms of Hermitian matrices (N, n, n), rounded to ``precision``; PointError if one has none."""
     n = matrices.shape[-1]
     found = None
     # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
@@ -72,10 +68,7 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
 
 
 def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
-    """Return the logarithms of matrices (N, 2, 2) from a closed form.
-
-    Return None if an eigenvalue is not clearly larger than ``smallest`` times the other one.
-    """
+    """Return the logarithms of matrices (N, 2, 2); None if an eigenvalue is not above ``smallest`` times the other."""
     # With the mean m of the eigenvalues m (1 + x) and m (1 - x), log A = a I + b (A / m - I), where a is the mean of
     # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2, which
     # has the digits that 1 - x would lose: atanh(x) = log1p(2 x (1 + x) / (1 - x^2)) / 2.
@@ -107,10 +100,9 @@ def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
 
 
 def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | None:
-    """Return the logarithms of matrices (N, n, n), computed by compiled rotations.
+    """Return the logarithms of matrices (N, n, n), each computed by compiled rotations as if it were alone.
 
-    Return None if an eigenvalue is not clearly larger than ``smallest`` times the largest one of its matrix. The result
-    for a matrix does not depend on the other matrices.
+    Return None if an eigenvalue is not clearly larger than ``smallest`` times the largest one of its matrix.
     """
     n = matrices.shape[-1]
     result = np.empty_like(matrices)
@@ -136,10 +128,7 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
 
 
 def summed_inverses(kernels: LaneKernels, matrices: Array, shifts: Array, factors: Array) -> Array | None:
-    """Return ``sum_t factors[t] (A + shifts[t] I)^-1`` for matrices A (N, n, n), computed in lanes.
-
-    Return None if a shifted matrix is not positive definite.
-    """
+    """Return ``sum_t factors[t] (A + shifts[t] I)^-1`` for matrices A (N, n, n); None if one is not definite."""
     n = matrices.shape[-1]
     lanes = into_lanes(matrices.swapaxes(1, 2), WIDTH)
     spare = tuple(aligned(2 * n * n * WIDTH) for _ in lanes)

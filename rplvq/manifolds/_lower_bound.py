@@ -224,10 +224,7 @@ def _size(factor: Array, samples: Array) -> Array:
 
 
 def slack_of(frame: Frame, samples: Array, smallest: Array) -> Array:
-    """Return a bound (B,) on the rounding of the distances of each sample, infinite where it is unknown.
-
-    ``smallest`` (B,) is the smallest log-eigenvalue of each sample, whitened by one of the prototypes.
-    """
+    """Return a bound (B,) on the rounding of distances, or infinity, by the ``smallest`` whitened log-eigenvalues."""
     # A log-eigenvalue is wrong by at most the rounding of the whitened sample over its smallest eigenvalue. For any
     # prototype this eigenvalue is at least the one known here, divided by ``spread``.
     with np.errstate(over="ignore"):

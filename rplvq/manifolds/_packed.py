@@ -56,22 +56,14 @@ class ProductPrototypes:
 
 
 @library_part
-class RelevancePrototypes:
+class RelevancePrototypes(ProductPrototypes):
     """Prototypes of a product with learned state, which includes the relevances, (F,) or (K, F), times the scale."""
 
-    __slots__ = ("parts", "shapes", "weighted")
+    __slots__ = ("weighted",)
 
     def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, weighted: Array) -> None:
-        self.parts = parts
-        self.shapes = shapes
+        super().__init__(parts, shapes)
         self.weighted = weighted
-
-    def __len__(self) -> int:
-        return len(self.parts[0])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """Return the codes, shape (K, F, ...) or (K, d)."""
-        return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.parts, self.shapes, self.weighted)

@@ -81,10 +81,9 @@ class Product:
     Therefore each factor moves by the weights of the whole, whatever its relevance, and a step of weight 1 ends at the
     sample. A step is shortened if it exceeds the ``max_step_length`` of a factor in the distance of this factor.
 
-    **Learned relevances.** Only their ratios matter beside the scale of all distances, which acts as another sigma2.
-    If it were fixed, a useless factor would serve to change it. Therefore the scale is learned, too:
-    ``d^2 = sum_i exp(t_i) d_i^2``, where ``exp(t)`` are the relevances times the scale. The weights
-    ``w_bk = 2 step slope_bk / B`` of a step give the gradient:
+    **Learned relevances.** The scale of all distances, which acts as another sigma2, is learned, too, or a useless
+    factor would serve to change it: ``d^2 = sum_i exp(t_i) d_i^2``, where ``exp(t)`` are the relevances times the
+    scale. The weights ``w_bk = 2 step slope_bk / B`` of a step give the gradient:
 
     ``2 step d loss / d t_i = exp(t_i) sum_bk w_bk d_i^2(x_b, w_k)``
 
@@ -266,10 +265,7 @@ class Product:
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[Product, Array, Array]:
-        """Return the product with what its factors learn from the codes ``kept`` alone, and all codes in it.
-
-        Codes have the shape (N, F, ...) or (N, d); groups and weights (N,) belong to ``kept``.
-        """
+        """Return the product with what its factors learn from codes ``kept`` (N, ...) alone, and all codes in it."""
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
         found = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
         factors, inner, outer = zip(*found, strict=True)
@@ -289,10 +285,7 @@ class Product:
         return float(np.mean(self.relevances_of() * units))
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
-        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group.
-
-        A sum of lower bounds is a lower bound. Factors without lower bounds contribute their distances.
-        """
+        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group."""
         count = len(prototypes)
         if count < FEWEST_BOUNDED or not _any_provides(LowerBounded)(self):
             return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
@@ -307,10 +300,7 @@ class Product:
         return result
 
     def _weights_of(self, prototypes: Prototypes) -> Array:
-        """Return the weights of the squared distances: the relevances, times the scale if they are learned.
-
-        They have the shape (F,), or (K, F) if relevances are local and trained.
-        """
+        """Return the weights, (F,) or local ones (K, F): the relevances, times the scale if they are learned."""
         if isinstance(prototypes, RelevancePrototypes):
             return prototypes.weighted
         if self.relevances is None or isinstance(self.relevances, str):
@@ -326,7 +316,7 @@ class Product:
 
     def _split(self, prototypes: Prototypes) -> Sequence[Any]:
         """Return the prototypes of each factor."""
-        if isinstance(prototypes, (ProductPrototypes, RelevancePrototypes)):
+        if isinstance(prototypes, ProductPrototypes):
             return prototypes.parts
         return split(np.asarray(prototypes), len(self.factors), self.shapes)
 

@@ -43,11 +43,10 @@ def within_covariance(
 ) -> Shrunk:
     """Return the shrunk covariance of Hermitian matrices (N, n, n) within groups, ``(1 - s) S + s tr(S) / m I``.
 
-    S is the weighted covariance of the deviations from the means of the groups, in m real coordinates. By default each
-    sample is classified by a linear discriminant analysis of all others (:func:`leave_one_out_scores`), and the
-    shrinkage s is the one of 15 values with the smallest mean negative log-posterior, for the best common scale of the
-    scores. The samples of a single group can't be classified, and s is then that of Ledoit and Wolf (2004,
-    doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes in a fit; a weight w counts as w copies.
+    S is the weighted covariance of the deviations from the means of the groups, in m real coordinates. By default the
+    shrinkage s is the one of 15 values with which a linear discriminant analysis of all others classifies each sample
+    best (:func:`leave_one_out_scores`), by the mean negative log-posterior. For a single group it is that of Ledoit and
+    Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes; a weight w counts as w copies.
 
     The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
     ValueError is raised if all samples of each group are equal.
@@ -76,10 +75,7 @@ def is_low_rank(n_samples: int, m: int) -> bool:
 
 @attrs.frozen(eq=False)
 class _Within:
-    """Distinct samples, the means of their groups, and the scatter within the groups: as a matrix or as its spectrum.
-
-    The spectrum are the eigenvalues (M,) and the orthonormal eigenvectors (M, m) whose eigenvalues can differ from 0.
-    """
+    """Distinct samples, the means of their groups, and the scatter within the groups: a matrix or its spectrum."""
 
     codes: Array  # (N, n, n)
     rows: Array  # (M,), the distinct samples
@@ -87,7 +83,7 @@ class _Within:
     weights: Array  # (M,), positive
     means: Array  # (G, m)
     scatter: Any = None  # (m, m), weighted sum of r r^T over the deviations r from the means
-    spectrum: tuple[Array, Array] | None = None
+    spectrum: tuple[Array, Array] | None = None  # eigenvalues (M,) that can differ from 0, and eigenvectors (M, m)
 
     @classmethod
     def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None) -> _Within:

@@ -94,11 +94,9 @@ class TangentSpace(FlatMethods):
     """Positive definite matrices as tangent vectors at a reference M, with the Euclidean distance of these vectors.
 
     ``d^2(X, W) = ||log(M^-1/2 X M^-1/2) - log(M^-1/2 W M^-1/2)||_F^2``. The codes ``log(M^-1/2 X M^-1/2)`` are the
-    tangent vectors of the affine-invariant metric at M, and ``d`` is their distance under its inner product at M
-    (Barachant, Bonnet, Congedo and Jutten 2012, doi:10.1109/TBME.2011.2172210). By default ``fit`` takes the
-    affine-invariant mean of the training samples as M. Distances then do not change under a congruence
-    ``X -> A X A^H``, as under the affine-invariant metric. Training is as fast as under the Log-Euclidean metric, which
-    is the case M = I.
+    tangent vectors of the affine-invariant metric at M (Barachant, Bonnet, Congedo and Jutten 2012,
+    doi:10.1109/TBME.2011.2172210). By default ``fit`` takes the affine-invariant mean of the training samples as M.
+    Distances then do not change under a congruence ``X -> A X A^H``. The Log-Euclidean metric is the case M = I.
 
     Parameters
     ----------
@@ -116,9 +114,8 @@ class TangentSpace(FlatMethods):
         reference at which it was learned.
     shrinkage : float, optional
         The shrinkage s of S, above 0 and at most 1: with the covariance C of the tangent vectors within classes,
-        ``S = (1 - s) C + s tr(C) / m I``. By default each training sample is classified by a discriminant
-        of all others, and ``fit`` takes the one of 15 values with the smallest log-loss. Without classes it is that of
-        Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
+        ``S = (1 - s) C + s tr(C) / m I``. By default ``fit`` takes the one of 15 values with the smallest leave-one-out
+        log-loss. Without classes it is that of Ledoit and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4).
     max_step_length : float, default=10
         Longest step of a prototype, in the distance of this metric. With ``whiten=True``, the distance of a sample to
         its class mean is about sqrt(m).
@@ -240,11 +237,7 @@ class TangentSpace(FlatMethods):
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
     ) -> tuple[TangentSpace, Array, Array]:
-        """Return this metric with a covariance that is learned from ``kept`` alone, and both arrays of codes under it.
-
-        ``kept`` (N, n, n) and ``held`` (M, n, n) are codes under this metric; ``groups`` and ``weights`` (N,) belong to
-        ``kept``.
-        """
+        """Return this metric with a covariance learned from codes ``kept`` (N, n, n) alone, and all codes in it."""
         if self._frame is None or self._frame.color is None:
             return self, kept, held
         inner = by_block(self._colored, kept)
@@ -257,8 +250,7 @@ class TangentSpace(FlatMethods):
     def encode(self, points: Any) -> Array:
         """Return the codes of matrices (N, n, n).
 
-        Raise ValueError at the first matrix that is not positive definite, if there is no reference yet, or if the
-        matrices have another size than the reference.
+        Raise ValueError at the first that is not positive definite or has another size, or if there is no reference.
         """
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))

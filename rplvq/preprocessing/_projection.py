@@ -30,7 +30,7 @@ from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
@@ -51,11 +51,10 @@ class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
     If X is the covariance of n channels x, then ``V^H X V`` is that of the p channels ``V^H x``. V minimises the mean
-    cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)`` between projected samples and projected
-    prototypes, by conjugate gradients on the Grassmann manifold of subspaces (Absil, Mahony and Sepulchre 2004,
-    doi:10.1023/B:ACAP.0000013855.14971.91; for positive definite matrices Harandi, Salzmann and Hartley 2018,
-    doi:10.1109/TPAMI.2017.2655048). The prototypes M_k have full size. They are the Riemannian class means, or with
-    ``n_alternations`` they are learned together with V.
+    cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)``, by conjugate gradients on the Grassmann
+    manifold of subspaces (Absil, Mahony and Sepulchre 2004, doi:10.1023/B:ACAP.0000013855.14971.91; for positive
+    definite matrices Harandi, Salzmann and Hartley 2018, doi:10.1109/TPAMI.2017.2655048). The prototypes M_k of full
+    size are the Riemannian class means, or with ``n_alternations`` they are learned together with V.
 
     Parameters
     ----------
@@ -80,20 +79,16 @@ class SPDProjection(MatrixTransformer):
     ----------
     components_ : ndarray of shape (n, p)
         V.
-    prototypes_ : ndarray of shape (K, n, n)
-        M_k, in the units of X.
-    prototype_labels_ : ndarray of shape (K,)
-        Label of each prototype.
+    prototypes_, prototype_labels_ : ndarray of shape (K, n, n) and (K,)
+        M_k, in the units of X, and their labels.
     classes_ : ndarray of shape (C,)
         Labels, sorted; 0..C-1 for soft labels.
     sigma2_ : float
-        Variance of the mixture; the value of "auto" if that was given.
+        Variance of the mixture.
     costs_ : ndarray of shape (2 + n_alternations,)
         Mean cost at the start and after each minimisation.
-    n_iter_ : int
-        Total number of iterations.
-    n_features_in_ : int
-        n.
+    n_iter_, n_features_in_ : int
+        Total number of iterations, and n.
 
     Notes
     -----
@@ -157,10 +152,6 @@ class SPDProjection(MatrixTransformer):
             Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
             ``sample_weight``. V itself minimises the mean cost of all samples alike.
 
-        Returns
-        -------
-        self : SPDProjection
-
         Raises
         ------
         ValueError
@@ -188,17 +179,9 @@ class SPDProjection(MatrixTransformer):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Project samples X, which are given as for :meth:`fit`.
+        """Return ``V^H X V`` (N, p, p), exactly Hermitian and in the units of X, which is as for :meth:`fit`.
 
-        Returns
-        -------
-        ndarray of shape (N, p, p)
-            ``V^H X V``, exactly Hermitian, in the units of X.
-
-        Raises
-        ------
-        NotFittedError, ValueError
-            Before fit, or if a matrix is not positive definite or of another size.
+        Raise NotFittedError before fit, and ValueError if a matrix is not positive definite or of another size.
         """
         with single_blas_thread(matrix_size(X)):
             check_is_fitted(self)
@@ -212,13 +195,7 @@ class SPDProjection(MatrixTransformer):
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return ``spdprojection0`` and so on (p,), one name for each row of a projected matrix.
-
-        Parameters
-        ----------
-        input_features : None
-            Ignored, because each row depends on all channels.
-        """
+        """Return ``spdprojection0`` and so on (p,); each depends on all channels, so ``input_features`` is ignored."""
         check_is_fitted(self)
         return numbered_names(self, self.components_.shape[1])
 
@@ -231,8 +208,7 @@ class SPDProjection(MatrixTransformer):
         """Check everything before anything is changed; return cost, codes, classes and targets."""
         for name, minimum in (("n_components", 1), ("n_alternations", 0), ("max_iter", 0)):
             require_count(name, getattr(self, name), minimum)
-        if isinstance(self.tol, (bool, str)) or self.tol is None or not 0 <= self.tol < np.inf:
-            raise ValueError(f"tol must be a finite number of at least 0, got {self.tol!r}")
+        require_number("tol", self.tol, closed=True, finite=True)
         cost = resolve_cost(self.cost)
         codes = encoded(AffineInvariant(), X)
         if self.n_components > codes.shape[1]:
@@ -247,8 +223,7 @@ class SPDProjection(MatrixTransformer):
     def _start_sigma2(self, means: Array, samples: Array, basis: Array) -> float:
         if isinstance(self.sigma2, str) and self.sigma2 == "auto":
             return half_median(AffineInvariant().sqdist(congruence(means, basis), congruence(samples, basis)))
-        if isinstance(self.sigma2, (bool, str)) or self.sigma2 is None or not 0 < self.sigma2 < np.inf:
-            raise ValueError(f"sigma2 must be a positive finite number or 'auto', got {self.sigma2!r}")
+        require_number("sigma2", self.sigma2, finite=True, words=" or 'auto'")
         return float(self.sigma2)
 
     def _learn(

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
 from rplvq.manifolds import AffineInvariant, riemannian_mean
-from rplvq.parts import library_estimator, require_count
+from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._groups import read, require_groups
 from rplvq.protocols import Array
 
@@ -29,10 +29,9 @@ class Recenter(MatrixTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
-    differ. The transformation is a congruence. It keeps all affine-invariant distances within a group and moves the
-    mean of the group to the identity, so that a classifier trained on some sessions finds the next one in the same
-    place (Zanini, Congedo, Jutten, Said and Berthoumieu 2018, doi:10.1109/TBME.2017.2742541, who take A from the trials
-    at rest; here it is the mean of all trials).
+    differ. This congruence keeps all affine-invariant distances within a group and moves its mean to the identity, so
+    that a classifier trained on some sessions finds the next one in the same place (Zanini et al. 2018,
+    doi:10.1109/TBME.2017.2742541, who take A from the trials at rest; here it is the mean of all trials).
 
     Parameters
     ----------
@@ -42,8 +41,7 @@ class Recenter(MatrixTransformer):
         Maximum number of passes over the data for a mean.
     online : bool, default=False
         Whether a group that fit did not meet, or that partial_fit has met since, is re-centred sample by sample, each
-        at a running mean of the samples before it (True). If False, a group that fit did not meet is re-centred at the
-        mean of its samples in the call (transductive). See the notes.
+        at a running mean of the samples before it (True), or at the mean of its samples in the call. See the notes.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
     horizon : float or None, default=50
@@ -70,18 +68,16 @@ class Recenter(MatrixTransformer):
     Notes
     -----
     Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
-    together. This needs no labels, but the whole session: it is transductive, so the result for one sample depends on
-    the others in the same call, and the batch must be large enough for its mean to represent the session. (A group of
-    one sample becomes the identity.) Report such results apart from those that use past samples only. The mean also
-    depends on the proportions of the classes, which should be similar in all sessions.
+    together. This is transductive: it needs no labels, but a batch that is large enough for its mean to represent the
+    session. (A group of one sample becomes the identity.) Report such results apart from those that use past samples
+    only. The mean also depends on the proportions of the classes, which should be similar in all sessions.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
-    ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h.
-    Sample t is re-centred by A_{t-1}, which does not contain it. transform takes the samples of a call in their order
-    and does not store the running mean; partial_fit stores it. A stream sample by sample (transform, then partial_fit)
-    therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does these steps
-    together with those of a classifier.
+    ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h. Sample t is re-centred by A_{t-1}. transform
+    takes the samples of a call in their order and does not store the running mean; partial_fit stores it. A stream
+    sample by sample (transform, then partial_fit) therefore gives the same result as one call of transform for all.
+    :class:`StreamingPipeline` does these steps together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
     running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
@@ -149,12 +145,7 @@ class Recenter(MatrixTransformer):
         self.horizon = horizon
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Learn the mean of each group.
-
-        Returns
-        -------
-        self : Recenter
-        """
+        """Learn the mean of each group."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
             codes, found = read(self, X, groups, reset=True)
@@ -170,20 +161,14 @@ class Recenter(MatrixTransformer):
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
         """Update the running mean of each group by its next samples, in the order in which these came.
 
-        Returns
-        -------
-        self : Recenter
-
-        Raises
-        ------
-        ValueError
-            Also if ``online`` was False in fit, or if no groups are given after a fit with groups.
+        ValueError is also raised if ``online`` was False in fit, or if no groups are given after a fit with groups.
         """
         if self.online and not hasattr(self, "groups_"):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            self._require_running()
+            if not (self.online and hasattr(self, "running_")):
+                raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
             codes, found = read(self, X, groups)
             require_groups(groups, self.groups_)
             running = dict(self.running_)
@@ -193,30 +178,15 @@ class Recenter(MatrixTransformer):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Array:
-        """Fit, then transform the same samples.
-
-        Returns
-        -------
-        ndarray of shape (N, n, n)
-            As from transform.
-        """
+        """Return what :meth:`transform` makes of the samples (N, n, n) after :meth:`fit`."""
         return np.asarray(self.fit(X, y, groups=groups).transform(X, groups=groups))
 
     def transform(self, X: Any, groups: Any = None) -> Array:
-        """Re-centre each sample at the running mean of its group, or else at the stored one.
+        """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units.
 
-        A group that has neither is re-centred at the mean of its samples in this call, or with ``online`` at a running
-        mean that begins at ``start_``.
-
-        Returns
-        -------
-        ndarray of shape (N, n, n)
-            ``A^-1/2 X A^-1/2``, exactly Hermitian, without units.
-
-        Raises
-        ------
-        ValueError
-            Also if no groups are given after a fit with groups.
+        A is the running mean of the group, or else the stored one. A group that has neither is re-centred at the mean
+        of its samples in this call, or with ``online`` at a running mean that begins at ``start_``. ValueError is also
+        raised if no groups are given after a fit with groups.
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
@@ -241,19 +211,13 @@ class Recenter(MatrixTransformer):
             return result
 
     def _check_parameters(self) -> None:
-        if not 0 < self.tol < np.inf:
-            raise ValueError(f"tol must be positive and finite, got {self.tol!r}")
+        require_number("tol", self.tol, finite=True)
         require_count("max_iter", self.max_iter, 1)
         if not isinstance(self.online, (bool, np.bool_)):
             raise ValueError(f"online must be True or False, got {self.online!r}")
-        if isinstance(self.prior_weight, (bool, str)) or not 0 <= self.prior_weight < np.inf:
-            raise ValueError(f"prior_weight must be a finite number of at least 0, got {self.prior_weight!r}")
-        if self.horizon is not None and (isinstance(self.horizon, (bool, str)) or not 1 <= self.horizon < np.inf):
-            raise ValueError(f"horizon must be None or a finite number of at least 1, got {self.horizon!r}")
-
-    def _require_running(self) -> None:
-        if not (self.online and hasattr(self, "running_")):
-            raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
+        require_number("prior_weight", self.prior_weight, closed=True, finite=True)
+        if self.horizon is not None:
+            require_number("horizon", self.horizon, 1, closed=True, finite=True, words=" or None")
 
     def _running_means(self, name: Any, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
         """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last.

@@ -27,23 +27,16 @@ class StreamingPipeline(Pipeline):
     ----------
     steps : list of tuple
         Names and estimators, as for ``Pipeline``. ``make_pipeline(...).steps`` is such a list with automatic names.
-    transform_input : list of str, optional
-        As for ``Pipeline``; partial_fit does not use it.
-    memory : str or joblib.Memory, optional
-        As for ``Pipeline``; partial_fit does not use it.
-    verbose : bool, default=False
-        As for ``Pipeline``; partial_fit does not use it.
-
-    See Also
-    --------
-    Recenter : Has ``partial_fit``, if it is created with ``online=True``.
+    transform_input, memory, verbose
+        As for ``Pipeline``; partial_fit does not use them.
 
     Notes
     -----
     All other methods and attributes are those of ``Pipeline``. partial_fit exists if the last step has it.
 
-    ``groups`` reach :class:`Recenter` by scikit-learn's metadata routing, which must be enabled for predict and for
-    partial_fit. A new session should have a new name as its group. ``fit`` on a single session needs no groups.
+    ``groups`` reach :class:`Recenter`, which needs ``online=True`` here, by scikit-learn's metadata routing, which must
+    be enabled for predict and for partial_fit. A new session should have a new name as its group. ``fit`` on a single
+    session needs no groups.
 
     Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
     steps with the pipeline, so that the transformers learn and the classifier stays as it is. The last transformer must
@@ -106,10 +99,6 @@ class StreamingPipeline(Pipeline):
             and ``fit``. :class:`Recenter` requests ``groups`` by default, and a classifier requests weights if you call
             its ``set_partial_fit_request(sample_weight=True)``. Without metadata routing, parameters of the last step
             only, such as ``lvq__sample_weight`` for a step named "lvq".
-
-        Returns
-        -------
-        self : StreamingPipeline
 
         Raises
         ------

@@ -101,12 +101,8 @@ def check_manifold(
         raise ValueError(f"points must hold at least 4 points, got {len(points)}")
     manifold = with_reference(manifold, points)
     codes = encoded(manifold, points)
-    half = len(codes) // 2
-    prototypes = codes[: min(3, half)]
-    samples = codes[half:][:4]
-    d = distances(manifold, prototypes, samples)
     kept = codes.copy()
-    case = Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng, divergence)
+    case = case_of(manifold, points, codes, rng, divergence)
     for promise in PROMISES:
         try:
             promise(case)
@@ -119,8 +115,17 @@ def check_manifold(
             promise(case)
         require(np.array_equal(codes, kept), "sqdist, connect and move must not write into codes")
     if pickling:
-        again = pickled(manifold, "a manifold").sqdist(prototypes, samples)
-        agree(again, d, case.size, "a manifold must give the same sqdist after pickling")
+        again = pickled(manifold, "a manifold").sqdist(case.prototypes, case.samples)
+        agree(again, case.d, case.size, "a manifold must give the same sqdist after pickling")
+
+
+def case_of(manifold: Any, points: Array, codes: Array, rng: np.random.Generator, divergence: bool) -> Case:
+    """Return the case of points and their codes, of which the first are the prototypes."""
+    half = len(codes) // 2
+    prototypes = codes[: min(3, half)]
+    samples = codes[half:][:4]
+    d = distances(manifold, prototypes, samples)
+    return Case(manifold, points, codes, prototypes, samples, d, float(d.max()), rng, divergence)
 
 
 def drawn_nearer(case: Case) -> Case | None:
@@ -130,14 +135,9 @@ def drawn_nearer(case: Case) -> Case | None:
         geodesics = manifold.connect(case.codes[1:], case.codes[:1])
         moved = np.asarray(manifold.move(geodesics, np.full((1, len(case.codes) - 1), 0.8)))
         points = np.asarray(manifold.decode(np.concatenate([case.codes[:1], moved])))
-        codes = np.asarray(manifold.encode(points))
-        half = len(codes) // 2
-        prototypes = codes[: len(case.prototypes)]
-        samples = codes[half:][: len(case.samples)]
-        d = distances(manifold, prototypes, samples)
+        near = case_of(manifold, points, np.asarray(manifold.encode(points)), case.rng, case.divergence)
     except (ValueError, AssertionError):
         return None
-    near = case._replace(points=points, codes=codes, prototypes=prototypes, samples=samples, d=d, size=float(d.max()))
     return near if near.size < case.size else None
 
 

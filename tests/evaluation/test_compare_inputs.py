@@ -147,7 +147,7 @@ def test_a_bad_matrix_is_named_by_its_row_in_the_data(matrices):
         ({"estimators": {"a": RiemannianLVQ("no")}, "cv": 2}, "'a' failed in fold 0: metric='no' is not known"),
         ({"metrics": ["riemann"]}, "either estimators or metrics"),
         ({"test": "sign"}, "test must be 'corrected_t' or 'wilcoxon', got 'sign'"),
-        ({"repeats": 0}, "repeats must be an integer above 0, got 0"),
+        ({"repeats": 0}, "repeats must be an integer of at least 1, got 0"),
         ({"cv": [(range(24), range(2))], "repeats": 2}, "repeats=2 needs a number of folds as cv"),
         ({"groups": np.arange(24) % 2, "cv": 3}, "cv=3 folds need as many groups, but groups has 2"),
         ({"scoring": "acuracy"}, "scoring='acuracy' is neither"),

@@ -340,7 +340,7 @@ def test_probabilities_that_mean_what_they_say_have_no_error():
 def test_reliability_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match=r"proba must have shape \(2, 3\), got \(2, 2\)"):
         reliability([0, 1], np.full((2, 2), 0.5), [0, 1, 2])
-    with pytest.raises(ValueError, match="n_bins must be a positive integer"):
+    with pytest.raises(ValueError, match="n_bins must be an integer of at least 1"):
         reliability([0, 1], np.full((2, 2), 0.5), [0, 1], n_bins=0)
 
 

@@ -171,7 +171,7 @@ def test_wrong_uses_are_named():
     wrong = [
         ({"online": 1}, "online must be"),
         ({"prior_weight": -1}, "prior_weight must be"),
-        ({"horizon": 0.5}, "horizon must be None or a finite number of at least 1, got 0.5"),
+        ({"horizon": 0.5}, "horizon must be a finite number of at least 1 or None, got 0.5"),
     ]
     for changed, message in wrong:
         with pytest.raises(ValueError, match=message):

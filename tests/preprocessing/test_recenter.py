@@ -163,7 +163,8 @@ def test_bad_matrices_and_parameters_are_refused() -> None:
         recenter.transform(covariances(4, 2, 0))
     for parameters in ({"tol": 0.0}, {"tol": np.nan}, {"max_iter": 0}, {"max_iter": 2.5}, {"max_iter": True}):
         with pytest.raises(
-            ValueError, match=f"{next(iter(parameters))} must be positive|must be an integer of at least 1"
+            ValueError,
+            match=f"{next(iter(parameters))} must be a positive finite number|must be an integer of at least 1",
         ):
             clone(recenter).set_params(**parameters).fit(X)
     assert recenter.means_ is means
