@@ -19,11 +19,14 @@ from rplvq.cli._options import STEPS, UsageError
 from rplvq.cli._streams import say
 from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
-from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
+from rplvq.exceptions import PointError, TrainingInterruptedWarning, interrupts_deferred
 from rplvq.inspection import RejectOption, model_card
 from rplvq.io import Checkpoint, load_model, replace_file, require_writable, save_model
 from rplvq.preprocessing import StreamingPipeline
 from rplvq.protocols import Array
+
+
+NO_OPTION = "the model holds no reject option, which --reject needs: train it with --coverage"
 
 
 def write_json(value: Any) -> None:
@@ -103,7 +106,7 @@ def predict(arguments: argparse.Namespace) -> None:
     model = load_model(arguments.model)
     model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
     if len(arguments.data) == 1 and any(Path(arguments.data[0]).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
-        _predict_scene(model if arguments.reject else getattr(model, "estimator_", model), arguments)
+        _predict_scene(model, arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
         raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
@@ -122,7 +125,7 @@ def _answers(
         given = given if _routes(model) else {}
         classifier = model.estimator_ if hasattr(model, "reasons") else model
         if reject and classifier is model:
-            raise ValueError("the model holds no reject option, which --reject needs: train it with --coverage")
+            raise ValueError(NO_OPTION)
         found: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
         if reject:
             found["reasons"] = model.reasons(X, **given)
@@ -147,6 +150,14 @@ def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     """Write maps of a radar scene, and print the names of the files."""
     if arguments.out is None:
         raise UsageError(f"--data {arguments.data[0]!r} is a radar scene: --out must name a map, such as map.tif")
+    option = model[-1] if hasattr(model, "steps") else model
+    if not hasattr(option, "reasons"):
+        if arguments.reject:
+            raise ValueError(NO_OPTION)
+    elif not arguments.reject:
+        option.threshold_ = -np.inf  # every pixel gets a class, and novelty stays in units of the limits
+        if option is model and not arguments.novelty:
+            model = option.estimator_  # which is faster
     scene = PolsarScene(arguments.data[0], looks=arguments.looks, window=arguments.window)
     written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
     _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
@@ -164,10 +175,13 @@ def stream(arguments: argparse.Namespace) -> None:
     for start in range(0, len(loaded.X), arguments.batch):
         rows = slice(start, start + arguments.batch)
         now = {name: values[rows] for name, values in given.items()}
-        parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))
         labels = () if loaded.y is None else (loaded.y[rows],)
-        with sklearn.config_context(enable_metadata_routing=_routes(learner)):
-            learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
+        try:
+            parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))
+            with sklearn.config_context(enable_metadata_routing=_routes(learner)):
+                learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
+        except PointError as error:
+            raise error.shifted(start) from None
     found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     with interrupts_deferred(raised=False):
         if arguments.save is not None:
