@@ -176,7 +176,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 history = untrained_history(state, *(training.score(state, own) for own in kinds))
             fitted = training.trainer, state, classes, rng, history
             first = X[:1].compute() if X.ndim == 1 else np.empty((1, *X.shape[1:]))  # an object array of matrices
-            store(model, first, *fitted, choice=progress.choice)
+            store(model, first, *fitted, choice=progress.choice, samples=some)
             edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model
