@@ -29,7 +29,9 @@ def prototype_labels(model: Any) -> Array | None:
     """Return the labels (K,) of the prototypes of a model, or of the last step or best estimator in it, or None."""
     if hasattr(model, "steps"):
         return prototype_labels(model.steps[-1][1])
-    return getattr(getattr(model, "best_estimator_", model), "prototype_labels_", None)
+    if hasattr(model, "best_estimator_"):
+        return prototype_labels(model.best_estimator_)
+    return getattr(model, "prototype_labels_", None)
 
 
 def quantile(values: Array, share: float, weights: Array) -> float:

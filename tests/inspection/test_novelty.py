@@ -179,9 +179,10 @@ def test_without_limits_the_score_says_what_to_set():
     [
         (make_pipeline(Recenter(), means("log_euclidean")), "combined"),
         (GridSearchCV(means("log_euclidean"), {"sigma2": [0.5, 1.0]}, cv=2), "combined"),
+        (GridSearchCV(make_pipeline(Recenter(), means("log_euclidean")), {"recenter__tol": [1e-6]}, cv=2), "combined"),
         (GaussianNB(), "posterior"),
     ],
-    ids=["pipeline", "search", "no prototypes"],
+    ids=["pipeline", "search", "search of pipelines", "no prototypes"],
 )
 def test_what_auto_stands_for(wrapped, criterion):
     X, y = make_syn1(n_per_class=20, n=4, random_state=0)
