@@ -231,8 +231,8 @@ ADVICE_PRECISION = (
     "and pass them in float64. "
 )
 ADVICE_MISSING = (
-    ". Channels can be missing in predictions only: their rows and columns are NaN, and the model is fitted to "
-    "positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
+    ". Channels can be missing in predictions of RiemannianLVQ only: their rows and columns are NaN, and it is fitted "
+    "to positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
 )
 ADVICE_TRIALS = (
     "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "
