@@ -60,8 +60,11 @@ def _require_limits(option: Any) -> None:
     same = np.array_equal(classes, option.estimator_.classes_) and option.reject_label_ not in classes.tolist()
     if not same or option.criterion_ not in CRITERIA or np.isnan(option.threshold_):
         raise ValueError(f"its reject option does not fit the classes {option.estimator_.classes_}")
-    if limits is not None and not (limits.classes.shape == limits.sqdist.shape and (limits.sqdist > 0).all()):
-        raise ValueError(f"the limits of its reject option are {limits}")
+    if limits is not None:
+        fits = limits.classes.shape == limits.sqdist.shape and np.isin(limits.classes, classes).all()
+        sorts = (limits.classes[1:] > limits.classes[:-1]).all()
+        if not (fits and sorts and (limits.sqdist > 0).all() and limits.other > 0):
+            raise ValueError(f"the limits of its reject option are {limits}")
 
 
 @library_estimator(_require_limits)
