@@ -25,7 +25,6 @@ from rplvq.io import Checkpoint, load_model, replace_file, require_writable, sav
 from rplvq.preprocessing import StreamingPipeline
 from rplvq.protocols import Array
 
-
 NO_OPTION = "the model holds no reject option, which --reject needs: train it with --coverage"
 
 
@@ -111,8 +110,8 @@ def predict(arguments: argparse.Namespace) -> None:
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
         raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
     loaded, given = _data(arguments)
-    found = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
-    _write_answers(arguments, found, loaded.y, model.classes_)
+    answers = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
+    _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
 def _answers(
@@ -126,19 +125,19 @@ def _answers(
         classifier = model.estimator_ if hasattr(model, "reasons") else model
         if reject and classifier is model:
             raise ValueError(NO_OPTION)
-        found: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
+        answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
         if reject:
-            found["reasons"] = model.reasons(X, **given)
+            answers["reasons"] = model.reasons(X, **given)
         if proba:
-            found |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
-    return found
+            answers |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
+    return answers
 
 
-def _write_answers(arguments: argparse.Namespace, found: dict[str, Any], y: Array | None, classes: Array) -> None:
+def _write_answers(arguments: argparse.Namespace, answers: dict[str, Any], y: Array | None, classes: Array) -> None:
     if y is not None:
-        found["accuracy"] = accuracy(found["labels"], y, classes)
-        say(f"rplvq: accuracy {found['accuracy']:.4f} of {found['labels'].size} samples\n", is_error=True)
-    text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
+        answers["accuracy"] = accuracy(answers["labels"], y, classes)
+        say(f"rplvq: accuracy {answers['accuracy']:.4f} of {answers['labels'].size} samples\n", is_error=True)
+    text = json.dumps(_plain(answers), indent=1) + "\n" if arguments.json else _csv(answers)
     if arguments.out is None:
         say(text)
         return
@@ -182,11 +181,11 @@ def stream(arguments: argparse.Namespace) -> None:
                 learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
         except PointError as error:
             raise error.shifted(start) from None
-    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    answers = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     with interrupts_deferred(raised=False):
         if arguments.save is not None:
             save_model(model, arguments.save)
-        _write_answers(arguments, found, loaded.y, model.classes_)
+        _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
 def _learner(model: Any, labelled: bool) -> Any:
@@ -208,29 +207,29 @@ def info(arguments: argparse.Namespace) -> None:
         say(model_card(arguments.model))
 
 
-def _say(as_json: bool, found: dict[str, Any]) -> None:
+def _say(as_json: bool, facts: dict[str, Any]) -> None:
     if as_json:
-        write_json(found)
+        write_json(facts)
         return
-    for name, value in found.items():
+    for name, value in facts.items():
         if isinstance(value, dict):
             say(f"{name}:\n" + "".join(f"  {key}: {entry}\n" for key, entry in value.items()))
         else:
             say(f"{name}: {_plain(value)}\n")
 
 
-def _csv(found: dict[str, Any]) -> str:
+def _csv(answers: dict[str, Any]) -> str:
     """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    labels, classes = found["labels"], found.get("classes", np.empty(0))
+    labels, classes = answers["labels"], answers.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
     writer.writerow(
-        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in found))]
+        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in answers))]
     )
-    probabilities = found.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
-    reasons = found.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
+    probabilities = answers.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
+    reasons = answers.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
     rows = zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), reasons.tolist(), strict=True)
     for place, label, shares, reason in rows:
         writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in shares), *reason])

@@ -224,8 +224,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             limits = None
             threshold = self.threshold
             if threshold is None or criterion in FAR:
-                limits, found = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
-                threshold = found if threshold is None else threshold
+                limits, learned = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
+                threshold = learned if threshold is None else threshold
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
         self.classes_ = estimator.classes_
         self.criterion_ = criterion
@@ -268,9 +268,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def reasons(self, X: Any, **params: Any) -> Array:
         """Say why samples are rejected (N,): "between classes", "far from all", or "" for those with a label."""
         certainty, is_far = self._judged(X, params)
-        found = np.where(is_far, "far from all", "between classes")
-        found[~(certainty < self.threshold_)] = ""
-        return found
+        why = np.where(is_far, "far from all", "between classes")
+        why[~(certainty < self.threshold_)] = ""
+        return why
 
     def predict(self, X: Any, **params: Any) -> Array:
         """Predict labels (N,), and the reject label where the certainty is below the threshold."""

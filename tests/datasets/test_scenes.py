@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-
 from sklearn.pipeline import make_pipeline
 
 from rplvq import Recenter, RejectOption, RiemannianLVQ, save_model

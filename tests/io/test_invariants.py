@@ -179,7 +179,8 @@ def test_a_model_that_no_fit_leaves_behind_is_refused(fault, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("part", "change"), [("reference", 50.0), ("reference", 0.0), ("center", np.nan), ("basis", 50.0), ("basis", np.nan)]
+    ("part", "change"),
+    [("reference", 50.0), ("reference", 0.0), ("center", np.nan), ("basis", 50.0), ("basis", np.nan)],
 )
 def test_a_change_of_what_is_known_of_missing_channels_is_refused(part, change, tmp_path):
     model = copy.deepcopy(MODEL)
