@@ -215,7 +215,7 @@ def require_finite(points: Array) -> None:
     raise PointError(
         position[0],
         f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample"
-        f"{ADVICE_MISSING if points.ndim == 3 and np.isnan(value) else ''}",
+        f"{ADVICE_MISSING if points.ndim == 3 and points.shape[1] == points.shape[2] and np.isnan(value) else ''}",
     )
 
 
