@@ -38,8 +38,8 @@ def read_trials(X: Any) -> Signals:
     recordings: list[Recording] = items if are_epochs else []
     for k, recording in enumerate(recordings):
         if list(recording.ch_names) != list(recordings[0].ch_names):
-            names = f"channels {list(recording.ch_names)}, but X[0] has {list(recordings[0].ch_names)}"
-            raise ValueError(f"X[{k}] has the {names}: {REORDER}")
+            both = f"{list(recording.ch_names)}, but X[0] has {list(recordings[0].ch_names)}"
+            raise ValueError(f"X[{k}] has the channels {both}: {REORDER}")
     points = np.concatenate([recording.get_data() for recording in recordings]) if recordings else X
     values = as_number_array(points, 3, "(n_trials, n_channels, n_samples)", ADVICE)
     if values.shape[1] == 0:
