@@ -212,7 +212,7 @@ def require_finite(points: Array) -> None:
     raise PointError(
         position[0],
         f"contains NaN or infinity: its entry {list(position[1:])} is {value}. Remove or impute the sample"
-        f"{ADVICE_MISSING if points.ndim == 3 and np.isnan(value) else ''}",
+        f"{ADVICE_MISSING if points.ndim == 3 and points.shape[1] == points.shape[2] and np.isnan(value) else ''}",
     )
 
 
@@ -228,8 +228,8 @@ ADVICE_PRECISION = (
     "and pass them in float64. "
 )
 ADVICE_MISSING = (
-    ". Channels can be missing in predictions only: their rows and columns are NaN, and the model is fitted to "
-    "positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
+    ". Channels can be missing in predictions of RiemannianLVQ only: their rows and columns are NaN, and it is fitted "
+    "to positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
 )
 ADVICE_TRIALS = (
     "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "

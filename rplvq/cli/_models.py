@@ -19,11 +19,13 @@ from rplvq.cli._options import STEPS, UsageError
 from rplvq.cli._streams import say
 from rplvq.datasets import PolsarScene, classify_scene
 from rplvq.estimators import RiemannianLVQ
-from rplvq.exceptions import TrainingInterruptedWarning, interrupts_deferred
+from rplvq.exceptions import PointError, TrainingInterruptedWarning, interrupts_deferred
 from rplvq.inspection import RejectOption, model_card
 from rplvq.io import Checkpoint, load_model, replace_file, require_writable, save_model
 from rplvq.preprocessing import StreamingPipeline
 from rplvq.protocols import Array
+
+NO_OPTION = "the model holds no reject option, which --reject needs: train it with --coverage"
 
 
 def write_json(value: Any) -> None:
@@ -103,13 +105,13 @@ def predict(arguments: argparse.Namespace) -> None:
     model = load_model(arguments.model)
     model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
     if len(arguments.data) == 1 and any(Path(arguments.data[0]).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
-        _predict_scene(model if arguments.reject else getattr(model, "estimator_", model), arguments)
+        _predict_scene(model, arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
         raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
     loaded, given = _data(arguments)
-    found = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
-    _write_answers(arguments, found, loaded.y, model.classes_)
+    answers = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
+    _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
 def _answers(
@@ -122,20 +124,20 @@ def _answers(
         given = given if _routes(model) else {}
         classifier = model.estimator_ if hasattr(model, "reasons") else model
         if reject and classifier is model:
-            raise ValueError("the model holds no reject option, which --reject needs: train it with --coverage")
-        found: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
+            raise ValueError(NO_OPTION)
+        answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
         if reject:
-            found["reasons"] = model.reasons(X, **given)
+            answers["reasons"] = model.reasons(X, **given)
         if proba:
-            found |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
-    return found
+            answers |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
+    return answers
 
 
-def _write_answers(arguments: argparse.Namespace, found: dict[str, Any], y: Array | None, classes: Array) -> None:
+def _write_answers(arguments: argparse.Namespace, answers: dict[str, Any], y: Array | None, classes: Array) -> None:
     if y is not None:
-        found["accuracy"] = accuracy(found["labels"], y, classes)
-        say(f"rplvq: accuracy {found['accuracy']:.4f} of {found['labels'].size} samples\n", is_error=True)
-    text = json.dumps(_plain(found), indent=1) + "\n" if arguments.json else _csv(found)
+        answers["accuracy"] = accuracy(answers["labels"], y, classes)
+        say(f"rplvq: accuracy {answers['accuracy']:.4f} of {answers['labels'].size} samples\n", is_error=True)
+    text = json.dumps(_plain(answers), indent=1) + "\n" if arguments.json else _csv(answers)
     if arguments.out is None:
         say(text)
         return
@@ -147,6 +149,14 @@ def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     """Write maps of a radar scene, and print the names of the files."""
     if arguments.out is None:
         raise UsageError(f"--data {arguments.data[0]!r} is a radar scene: --out must name a map, such as map.tif")
+    option = model[-1] if hasattr(model, "steps") else model
+    if not hasattr(option, "reasons"):
+        if arguments.reject:
+            raise ValueError(NO_OPTION)
+    elif not arguments.reject:
+        option.threshold_ = -np.inf  # every pixel gets a class, and novelty stays in units of the limits
+        if option is model and not arguments.novelty:
+            model = option.estimator_  # which is faster
     scene = PolsarScene(arguments.data[0], looks=arguments.looks, window=arguments.window)
     written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
     _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
@@ -164,15 +174,18 @@ def stream(arguments: argparse.Namespace) -> None:
     for start in range(0, len(loaded.X), arguments.batch):
         rows = slice(start, start + arguments.batch)
         now = {name: values[rows] for name, values in given.items()}
-        parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))
         labels = () if loaded.y is None else (loaded.y[rows],)
-        with sklearn.config_context(enable_metadata_routing=_routes(learner)):
-            learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
-    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        try:
+            parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))
+            with sklearn.config_context(enable_metadata_routing=_routes(learner)):
+                learner.partial_fit(loaded.X[rows], *labels, **(now if _routes(learner) else {}))
+        except PointError as error:
+            raise error.shifted(start) from None
+    answers = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     with interrupts_deferred(raised=False):
         if arguments.save is not None:
             save_model(model, arguments.save)
-        _write_answers(arguments, found, loaded.y, model.classes_)
+        _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
 def _learner(model: Any, labelled: bool) -> Any:
@@ -194,29 +207,29 @@ def info(arguments: argparse.Namespace) -> None:
         say(model_card(arguments.model))
 
 
-def _say(as_json: bool, found: dict[str, Any]) -> None:
+def _say(as_json: bool, facts: dict[str, Any]) -> None:
     if as_json:
-        write_json(found)
+        write_json(facts)
         return
-    for name, value in found.items():
+    for name, value in facts.items():
         if isinstance(value, dict):
             say(f"{name}:\n" + "".join(f"  {key}: {entry}\n" for key, entry in value.items()))
         else:
             say(f"{name}: {_plain(value)}\n")
 
 
-def _csv(found: dict[str, Any]) -> str:
+def _csv(answers: dict[str, Any]) -> str:
     """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    labels, classes = found["labels"], found.get("classes", np.empty(0))
+    labels, classes = answers["labels"], answers.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
     writer.writerow(
-        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in found))]
+        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in answers))]
     )
-    probabilities = found.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
-    reasons = found.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
+    probabilities = answers.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
+    reasons = answers.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
     rows = zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), reasons.tolist(), strict=True)
     for place, label, shares, reason in rows:
         writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in shares), *reason])

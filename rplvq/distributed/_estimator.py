@@ -59,8 +59,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
     Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
-    the Riemannian mean after each round. One part gives the fit of :class:`rplvq.RiemannianLVQ`, bit for bit. Workers,
-    threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a Client.
+    the Riemannian mean after each round. One part gives the fit of :class:`rplvq.RiemannianLVQ`, bit for bit; with
+    weights up to rounding, and early stopping holds out other samples. Workers, threads, retries and the order of
+    partitions change no bit. Dask computes in threads or in the cluster of a Client.
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 history = untrained_history(state, *(training.score(state, own) for own in kinds))
             fitted = training.trainer, state, classes, rng, history
             first = X[:1].compute() if X.ndim == 1 else np.empty((1, *X.shape[1:]))  # an object array of matrices
-            store(model, first, *fitted, choice=progress.choice)
+            store(model, first, *fitted, choice=progress.choice, samples=some)
             edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
         warn_of([edge, step_trouble(history, training.n_visits, state.step_schedule)], 2)
         self.estimator_ = model

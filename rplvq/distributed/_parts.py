@@ -89,8 +89,8 @@ def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array
         check_labels(np.broadcast_to(0.0, y.shape), n_samples)  # raises
     if y.ndim == 2 and y.shape[1] > 1:  # class probabilities
         return np.arange(y.shape[1]), np.arange(y.shape[1]), _cut(y, sizes, "y")
-    found = np.concatenate(_distinct(y, sizes, "y"))
-    classes, _ = check_labels(found, len(found))
+    distinct = np.concatenate(_distinct(y, sizes, "y"))
+    classes, _ = check_labels(distinct, len(distinct))
     return classes, classes, _cut(y, sizes, "y")
 
 
@@ -98,12 +98,12 @@ def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
     """Return the distinct values of each block; ValueError names a block whose values have another type."""
     call, starts = dask.delayed(_values_of, pure=False), (np.cumsum(sizes) - sizes).tolist()
     parts = enumerate(_cut(values, sizes, name))
-    found = list(dask.compute(*[call(part, name, (p, starts[p])) for p, part in parts]))
-    for start, size, own in zip(starts, sizes, found, strict=True):
-        if not same_type(own, found[0]):
-            one, other = f"{name}[:{sizes[0]}] holds {found[0].tolist()[0]!r}", f"{name}[{start}:{start + size}]"
+    by_part = list(dask.compute(*[call(part, name, (p, starts[p])) for p, part in parts]))
+    for start, size, own in zip(starts, sizes, by_part, strict=True):
+        if not same_type(own, by_part[0]):
+            one, other = f"{name}[:{sizes[0]}] holds {by_part[0].tolist()[0]!r}", f"{name}[{start}:{start + size}]"
             raise ValueError(f"{name} has mixed types: {one}, {other} holds {own.tolist()[0]!r}")
-    return found
+    return by_part
 
 
 def _values_of(values: Any, name: str, place: tuple[int, int]) -> Array:
@@ -148,11 +148,11 @@ def parts_of_blocks(
     Blocks are joined until a part has the ``fewest`` samples that it may have, and mixed if their classes are uneven:
     a part then gets every so many-th sample of each block. With None each block is a part.
     """
-    found = blocks.map(_facts_of, len(classes))
-    if not found:
+    of_blocks = blocks.map(_facts_of, len(classes))
+    if not of_blocks:
         raise ValueError("sample_weight is zero for every sample")
-    order = sorted(range(len(found)), key=lambda p: found[p][0])
-    lazy, sizes, facts = [blocks.blocks[p] for p in order], blocks.sizes[order], [found[p] for p in order]
+    order = sorted(range(len(of_blocks)), key=lambda p: of_blocks[p][0])
+    lazy, sizes, facts = [blocks.blocks[p] for p in order], blocks.sizes[order], [of_blocks[p] for p in order]
     by_class = np.array([one[1] for one in facts])  # (number of blocks, C)
     factor = _factor_of(facts, len(blocks), class_weight, classes)
     places = np.arange(len(lazy))
@@ -194,8 +194,8 @@ def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
         whole = attrs.evolve(whole, weights=whole.filled_weights * factor[whole.classes])
         if not whole.filled_weights.any():
             return whole.at(slice(0, 0))
-    found = whole.canonical()
-    return attrs.evolve(found, codes=found.codes[:])
+    ordered = whole.canonical()
+    return attrs.evolve(ordered, codes=ordered.codes[:])
 
 
 def held_out(
@@ -206,9 +206,9 @@ def held_out(
     ``labels`` (K,) are those of prototypes. A group counts as one sample of each of its classes.
     """
     seed, groups = int(rng.integers(2**31)), None
-    found = [pairs for pairs in parts.map(_groups_with_classes) if pairs is not None]
-    if found:
-        names, classes = np.unique(np.concatenate(found), axis=0).T
+    named = [pairs for pairs in parts.map(_groups_with_classes) if pairs is not None]
+    if named:
+        names, classes = np.unique(np.concatenate(named), axis=0).T
         kept, held = split_classes(Samples(names[:, None], classes, None, names), labels, rng, fraction)
         groups = np.setdiff1d(names[held], names[kept])
     each = [(np.random.default_rng([seed, p]),) for p in range(len(parts.blocks))]

@@ -64,9 +64,9 @@ def share_of(
     if part.weights is not None:
         rows, weights = visits(len(part), part.weights)
         part = Samples(part.codes[rows], part.targets[rows], weights)
-    found, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
-    meter.add(found.sqdist, found.loss, part)
-    return found.tangents, found.lengths, found.n_capped, meter.cost, meter.wrong, meter.total
+    pulled, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
+    meter.add(pulled.sqdist, pulled.loss, part)
+    return pulled.tangents, pulled.lengths, pulled.n_capped, meter.cost, meter.wrong, meter.total
 
 
 def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float, float]:
@@ -98,7 +98,7 @@ def swept(
 
 def averaged(
     manifold: Manifold[Any],
-    found: Sequence[Prototypes],
+    of_parts: Sequence[Prototypes],
     by_class: Array,
     labels: Array,
     start: Prototypes,
@@ -110,21 +110,21 @@ def averaged(
     ``start`` is therefore multiplied by up to P, as long as it cannot take a prototype beyond the mean of its samples:
     n visits move it at most ``n reach`` of the way. A learned metric is averaged in its coordinates, by all samples.
     """
-    if len(found) == 1:
-        return found[0]
+    if len(of_parts) == 1:
+        return of_parts[0]
     n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
-    factors, weights = np.clip(1 / (reach * n_visits), 1, len(found))[labels], by_class[:, labels]
-    codes, reached = np.array(start), np.stack([np.asarray(one) for one in found])
+    factors, weights = np.clip(1 / (reach * n_visits), 1, len(of_parts))[labels], by_class[:, labels]
+    codes, reached = np.array(start), np.stack([np.asarray(one) for one in of_parts])
     for k in np.flatnonzero(weights.any(axis=0)):
         mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
         if factors[k] > 1:
             mean = np.asarray(manifold.move(manifold.connect(codes[[k]], mean[None]), factors[[[k]]]))[0]
         codes[k] = mean
-    if not is_stateful(found[0]):
+    if not is_stateful(of_parts[0]):
         return codes
-    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one) for one in found]
+    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one) for one in of_parts]
     means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
-    return type(found[0])(**means).with_codes(codes)
+    return type(of_parts[0])(**means).with_codes(codes)
 
 
 def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
@@ -172,7 +172,7 @@ class DistributedTrainer:
 
     def local_epoch(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Sweep all parts and average, round by round; a single part is swept with the generator of the fit."""
-        found: list[Swept] = []
+        sweeps: list[Swept] = []
         is_one = len(self.partitions.blocks) == self.rounds == 1
         seed = 0 if is_one else int(rng.integers(2**31))
         each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(len(self.partitions.blocks))]
@@ -183,12 +183,12 @@ class DistributedTrainer:
             latest = self.partitions.map(swept, quiet, state, self.decision, (number, self.rounds), each=each)
             ends, by_class = [one.prototypes for one in latest], np.array([one.by_class for one in latest])
             ends = averaged(quiet.manifold, ends, by_class, state.labels, state.prototypes, reach)
-            state, found = state._replace(prototypes=ends), found + latest
+            state, sweeps = state._replace(prototypes=ends), sweeps + latest
         if is_one:
-            rng.bit_generator.state = found[0].rng
-        total = sum(one.by_class.sum() for one in found)
-        score = Score(sum(one.cost for one in found), sum(one.wrong for one in found) / total)
-        return state, score, sum(one.n_capped for one in found)
+            rng.bit_generator.state = sweeps[0].rng
+        total = sum(one.by_class.sum() for one in sweeps)
+        score = Score(sum(one.cost for one in sweeps), sum(one.wrong for one in sweeps) / total)
+        return state, score, sum(one.n_capped for one in sweeps)
 
     def sweep(self, state: State, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Visit every sample once, as :meth:`rplvq.Trainer.sweep` does."""
@@ -204,8 +204,8 @@ class DistributedTrainer:
 
     def score(self, state: State, partitions: Partitions | None = None) -> Score:
         """Measure cost and error of a state on all samples that train, or on others, by one pass of distances."""
-        found = (partitions or self.partitions).map(score_of, self.trainer.manifold, self.trainer.cost, state)
-        cost, wrong, total = (sum(values) for values in zip(*found, strict=True))
+        scores = (partitions or self.partitions).map(score_of, self.trainer.manifold, self.trainer.cost, state)
+        cost, wrong, total = (sum(values) for values in zip(*scores, strict=True))
         return Score(cost, wrong / total)
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
@@ -217,8 +217,8 @@ class DistributedTrainer:
             began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
             state, score, n_capped = self.sweep(state, rng)
             row = history_row(state, score, n_capped, time.perf_counter() - began)
-            found = () if held is None else self.score(state, held)
-            return state, row | dict(zip(("validation_cost", "validation_error"), found, strict=False))
+            validation = () if held is None else self.score(state, held)
+            return state, row | dict(zip(("validation_cost", "validation_error"), validation, strict=False))
 
         if held is not None and self.trainer.early_stopping is not None:
             hooks.insert(0, self.trainer.early_stopping)

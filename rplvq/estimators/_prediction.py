@@ -73,8 +73,8 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         """
         model = self._snapshot()
         if by_posterior(model.decision):
-            found = model._over(X, lambda *ends: model._log_proba(*ends).argmax(axis=1))
-            return np.asarray(model.classes_[found])
+            likeliest = model._over(X, lambda *ends: model._log_proba(*ends).argmax(axis=1))
+            return np.asarray(model.classes_[likeliest])
         return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
     def predict_proba(self, X: Any) -> Array:
@@ -174,10 +174,10 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             with single_blas_thread(matrix_size(X)):
                 return self._over_batch(X, answer)
         try:
-            found = self._over(X.reshape(-1, *X.shape[-n_axes:]), answer)
+            flat = self._over(X.reshape(-1, *X.shape[-n_axes:]), answer)
         except PointError as error:
             raise error.at(np.unravel_index(error.index, image)) from None
-        return found.reshape(*image, *found.shape[1:])
+        return flat.reshape(*image, *flat.shape[1:])
 
     def _over_batch(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
         """Return ``answer(prototypes, codes)`` (N, ...) for all samples, over ``n_jobs`` threads.
@@ -266,11 +266,11 @@ def _gathered(part: Callable[[slice], Array], chunks: list[slice], n_samples: in
     lock = threading.Lock()
 
     def fill(rows: slice) -> None:
-        found = part(rows)
+        answers = part(rows)
         with lock:
             if not result:
-                result.append(np.empty((n_samples, *found.shape[1:]), dtype=found.dtype))
-        result[0][rows] = found
+                result.append(np.empty((n_samples, *answers.shape[1:]), dtype=answers.dtype))
+        result[0][rows] = answers
 
     if n_jobs == 1:
         for rows in chunks:

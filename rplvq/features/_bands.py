@@ -75,15 +75,15 @@ def filter_bank_covariances(
         if np.shape(band) != (2,) or not 0 < band[0] < band[1] < sfreq / 2:
             raise ValueError(f"bands[{index}] must be (low, high) with 0 < low < high < {sfreq / 2:g} Hz, got {band!r}")
     function = signal.sosfiltfilt if zero_phase else signal.sosfilt
-    found = []
+    matrices = []
     for band in bands:
         sections = signal.butter(order, band, btype="bandpass", output="sos", fs=sfreq)
         try:
             filtered = function(sections, signals, axis=-1)
         except ValueError as error:
             raise ValueError(f"trials of {signals.shape[2]} samples are too short for the filters: {error}") from error
-        found.append(trial_covariances(filtered, center=center, shrinkage=shrinkage))
-    return np.stack(found, axis=1)
+        matrices.append(trial_covariances(filtered, center=center, shrinkage=shrinkage))
+    return np.stack(matrices, axis=1)
 
 
 def augmented_covariances(

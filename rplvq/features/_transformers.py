@@ -12,6 +12,7 @@ from rplvq.protocols import Array
 
 UNITS = 4.5
 """Orders of magnitude between the power of signals and of those in fit that suggest another unit."""
+REORDER = "bring them into this order by epochs.reorder_channels"
 ADVICE = {4: "several bands have one step each: pass X[:, k]"}
 
 
@@ -35,6 +36,10 @@ def read_trials(X: Any) -> Signals:
     items = X if isinstance(X, list) else [X]
     are_epochs = items and all(hasattr(item, "get_data") and hasattr(item, "ch_names") for item in items)
     recordings: list[Recording] = items if are_epochs else []
+    for k, recording in enumerate(recordings):
+        if list(recording.ch_names) != list(recordings[0].ch_names):
+            both = f"{list(recording.ch_names)}, but X[0] has {list(recordings[0].ch_names)}"
+            raise ValueError(f"X[{k}] has the channels {both}: {REORDER}")
     points = np.concatenate([recording.get_data() for recording in recordings]) if recordings else X
     values = as_number_array(points, 3, "(n_trials, n_channels, n_samples)", ADVICE)
     if values.shape[1] == 0:
@@ -83,7 +88,7 @@ class FeatureTransformer(MatrixTransformer):
         known = getattr(self, "feature_names_in_", None)
         if known is not None and signals.names is not None and signals.names.tolist() != known.tolist():
             names = f"channels {signals.names.tolist()}, but fit was given {known.tolist()}"
-            raise ValueError(f"X has the {names}: bring them into this order by epochs.reorder_channels")
+            raise ValueError(f"X has the {names}: {REORDER}")
         there = (signals.power > 0) & (self.power_ > 0)
         orders = np.log10(signals.power[there]) - np.log10(self.power_[there])
         if there.any() and abs(typical := float(np.median(orders))) > UNITS:

@@ -48,8 +48,8 @@ def see(model: Any, X: Any, criterion: CriterionName, routed: Any, weights: Arra
     distances = np.asarray(model.transform(X, **routed["transform"]))
     if criterion == "relative_distance":
         rows = distances.reshape(-1, distances.shape[-1])
-        found = by_block(lambda part: _relative_distance(part, np.asarray(labels)), rows)
-        return Seen(found.reshape(distances.shape[:-1]), empty, empty, heavy)
+        relative = by_block(lambda part: _relative_distance(part, np.asarray(labels)), rows)
+        return Seen(relative.reshape(distances.shape[:-1]), empty, empty, heavy)
     nearest = np.asarray(labels)[distances.argmin(axis=-1)]
     return Seen(np.broadcast_to(sure, nearest.shape), distances.min(axis=-1) ** 2, nearest, heavy)
 
@@ -73,12 +73,12 @@ def held_out_certainty(
     """
     n_classes = len(classes)
     scale = _typical(criterion, final, n_classes)
-    found = []
+    certainties = []
     for inside, outside in folds:
         own = _typical(criterion, inside, n_classes)
         factor = (scale / own) ** FOLLOWED if min(scale, own) > 0 else 1.0
-        found.append(_sure(criterion, factor * _strength(criterion, outside.sure, n_classes), n_classes))
-    certainty = np.concatenate(found)
+        certainties.append(_sure(criterion, factor * _strength(criterion, outside.sure, n_classes), n_classes))
+    certainty = np.concatenate(certainties)
     if criterion not in FAR:
         return certainty, None
     limits, relative = Limits.learn(classes, final, folds)
@@ -113,8 +113,8 @@ def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -
     n_groups = 1 if groups is None else len(np.unique(groups[kept]))
     if groups is not None and n_groups > 1:
         folds = StratifiedGroupKFold(min(cv, n_groups)).split(own, own, groups[kept])
-        found = [(kept[train], kept[test]) for train, test in folds if len(test)]
-        if all(len(np.unique(hard[train])) == len(np.unique(own)) for train, _ in found):
-            return found
+        whole = [(kept[train], kept[test]) for train, test in folds if len(test)]
+        if all(len(np.unique(hard[train])) == len(np.unique(own)) for train, _ in whole):
+            return whole
         warnings.warn("a fold without whole groups would lack a class: random samples are held out", stacklevel=3)
     return [(kept[train], kept[test]) for train, test in StratifiedKFold(cv).split(own, own)]

@@ -29,7 +29,9 @@ def prototype_labels(model: Any) -> Array | None:
     """Return the labels (K,) of the prototypes of a model, or of the last step or best estimator in it, or None."""
     if hasattr(model, "steps"):
         return prototype_labels(model.steps[-1][1])
-    return getattr(getattr(model, "best_estimator_", model), "prototype_labels_", None)
+    if hasattr(model, "best_estimator_"):
+        return prototype_labels(model.best_estimator_)
+    return getattr(model, "prototype_labels_", None)
 
 
 def quantile(values: Array, share: float, weights: Array) -> float:
@@ -96,9 +98,9 @@ class Limits:
 def _medians(classes: Array, near: Seen) -> Array:
     """Return the median squared distance (C,) for each class, and that of all samples where a class has none."""
     tiny = float(np.finfo(float).tiny)  # samples that are prototypes have the distance 0
-    found = np.full(len(classes), quantile(near.sqdist, 0.5, near.weights))
+    medians = np.full(len(classes), quantile(near.sqdist, 0.5, near.weights))
     for place, label in enumerate(classes):
         own = near.labels == label
         if own.any():
-            found[place] = quantile(near.sqdist[own], 0.5, near.weights[own])
-    return np.asarray(np.maximum(found, tiny))
+            medians[place] = quantile(near.sqdist[own], 0.5, near.weights[own])
+    return np.asarray(np.maximum(medians, tiny))

@@ -60,8 +60,11 @@ def _require_limits(option: Any) -> None:
     same = np.array_equal(classes, option.estimator_.classes_) and option.reject_label_ not in classes.tolist()
     if not same or option.criterion_ not in CRITERIA or np.isnan(option.threshold_):
         raise ValueError(f"its reject option does not fit the classes {option.estimator_.classes_}")
-    if limits is not None and not (limits.classes.shape == limits.sqdist.shape and (limits.sqdist > 0).all()):
-        raise ValueError(f"the limits of its reject option are {limits}")
+    if limits is not None:
+        fits = limits.classes.shape == limits.sqdist.shape and np.isin(limits.classes, classes).all()
+        sorts = (limits.classes[1:] > limits.classes[:-1]).all()
+        if not (fits and sorts and (limits.sqdist > 0).all() and limits.other > 0):
+            raise ValueError(f"the limits of its reject option are {limits}")
 
 
 @library_estimator(_require_limits)
@@ -212,8 +215,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             limits = None
             threshold = self.threshold
             if threshold is None or criterion in FAR:
-                limits, found = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
-                threshold = found if threshold is None else threshold
+                limits, learned = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
+                threshold = learned if threshold is None else threshold
         self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
         self.classes_ = estimator.classes_
         self.criterion_ = criterion
@@ -256,9 +259,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def reasons(self, X: Any, **params: Any) -> Array:
         """Say why samples are rejected (N,): "between classes", "far from all", or "" for those with a label."""
         certainty, is_far = self._judged(X, params)
-        found = np.where(is_far, "far from all", "between classes")
-        found[~(certainty < self.threshold_)] = ""
-        return found
+        why = np.where(is_far, "far from all", "between classes")
+        why[~(certainty < self.threshold_)] = ""
+        return why
 
     def predict(self, X: Any, **params: Any) -> Array:
         """Predict labels (N,), and the reject label where the certainty is below the threshold."""

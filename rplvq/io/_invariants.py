@@ -27,6 +27,8 @@ def require_fitted(model: Any) -> None:
     same = model.prototypes_.shape == points.shape
     same = same and np.allclose(model.prototypes_, points, ROUNDING, ROUNDING * np.abs(points).max())
     _require(same and model.n_features_in_ == points.shape[1], "prototypes_ are not the points of its state")
+    filler = vars(model).get("missing_channels_")
+    _require(filler is None or filler.reference.shape == points.shape[1:], "missing_channels_ are of another size")
     _require(0 < model.sigma2_ < np.inf, f"sigma2_ is {model.sigma2_}")
     _require(0 <= model.step_size_ < np.inf, f"step_size_ is {model.step_size_}")
     _require_choice(getattr(model, "choice_", None))

@@ -56,6 +56,11 @@ class MissingChannels:
     covariance : LowRankCovariance, optional
         Their covariance. Without it, T is the reference.
 
+    Raises
+    ------
+    ValueError
+        If the reference is not positive definite, or if the others do not fit it.
+
     Examples
     --------
     >>> reference = np.array([[2.0, 1.0], [1.0, 2.0]])
@@ -68,6 +73,15 @@ class MissingChannels:
     reference: Array = attrs.field(eq=SAME)
     center: Array = attrs.field(eq=SAME)
     covariance: LowRankCovariance | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_positive_definite(self.reference[None])
+        size = n_coordinates(len(self.reference), np.iscomplexobj(self.reference))
+        basis = np.empty((0, size)) if self.covariance is None else self.covariance.basis
+        if self.center.shape != (size,) or basis.shape[1] != size or not np.isfinite(self.center).all():
+            raise ValueError(f"center and covariance must be of {size} finite coordinates, got {self.center}")
+        if not np.allclose(basis @ basis.T, np.eye(len(basis)), atol=1e-6):
+            raise ValueError("the directions of the covariance are not orthonormal")
 
     def learned(self, points: Array, weights: Array) -> MissingChannels:
         """Return this with the center and the covariance of positive definite matrices (N, n, n), weighted (N,)."""

@@ -333,6 +333,15 @@ def test_stream_predicts_before_it_learns(tmp_path, capsys):
     assert "the model Pipeline cannot learn from a stream: train it with --steps" in fails(capsys, fixed)
 
 
+def test_an_invalid_sample_of_a_stream_has_its_index_in_the_file(tmp_path, capsys):
+    X, y = make_syn1(n_per_class=9, n=4, random_state=0)
+    save_model(RiemannianLVQ(max_epochs=0).fit(X, y), tmp_path / "model.npz")
+    X[7] = -X[7]
+    np.savez(tmp_path / "bad.npz", X=X, y=y)
+    command = ["stream", "--model", str(tmp_path / "model.npz"), "--data", str(tmp_path / "bad.npz"), "--batch", "3"]
+    assert "X[7] is not positive definite" in fails(capsys, command)
+
+
 def test_a_tex_file_is_one_table(data, capsys):
     arguments = ["compare", "--data", str(data / "data.npz"), "--metrics", "euclid", "--epochs", "0", "--splits", "3"]
     out = ["--out", str(data / "table.tex"), str(data / "report")]

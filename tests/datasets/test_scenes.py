@@ -9,8 +9,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
 
-from rplvq import RejectOption, RiemannianLVQ
+from rplvq import Recenter, RejectOption, RiemannianLVQ, save_model
 from rplvq.cli import main
 from rplvq.datasets import PolsarScene, classify_scene, read_polsar
 from rplvq.features import boxcar
@@ -223,8 +224,21 @@ def test_the_command_line_rejects_pixels_on_request(tmp_path, scene, capsys):
         maps.append([rasterio.open(tmp_path / f"{k}{key}.tif").read(1) for key in ("", "_novelty")])
     assert set(np.unique(maps[0][0])) == {1, 2}
     assert_array_equal(maps[1][0] == 3, option.predict(scene.read()) == "rejected")
-    assert_allclose(maps[0][1], option.estimator_.score_samples(scene.read()), rtol=1e-5)
-    assert_allclose(maps[1][1], option.score_samples(scene.read()), rtol=1e-5)
+    for _, novelty in maps:
+        assert_allclose(novelty, option.score_samples(scene.read()), rtol=1e-5)
+
+
+def test_pixels_are_rejected_on_request_behind_a_pipeline_and_only_by_an_option(tmp_path, scene, capsys):
+    X, y = pixels_and_labels(scene)
+    option = RejectOption(RiemannianLVQ(max_epochs=0), coverage=0.8, cv=2)
+    save_model(make_pipeline(Recenter(), option).fit(X, y), tmp_path / "pipeline.npz")
+    save_model(RiemannianLVQ(max_epochs=0).fit(X, y), tmp_path / "plain.npz")
+    use = ["--data", str(scene.folder), "--window", "3", "--out", str(tmp_path / "map.tif")]
+    for more, codes in (([], {1, 2}), (["--reject"], {1, 2, 3})):
+        assert main(["predict", str(tmp_path / "pipeline.npz"), *use, *more]) == 0
+        assert set(np.unique(rasterio.open(tmp_path / "map.tif").read(1))) == codes
+    capsys.readouterr()
+    assert "holds no reject option" in fails(capsys, ["predict", str(tmp_path / "plain.npz"), *use, "--reject"])
 
 
 def test_planes_of_both_formats_give_the_same_map(tmp_path, scene, model):

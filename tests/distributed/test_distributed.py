@@ -421,3 +421,13 @@ def test_trials_hold_out_whole_groups():
     assert DistributedLVQ(model).fit(samples, y, groups=names).choice_ == grouped.choice_
     with pytest.raises(ValueError, match=r"groups must have shape \(128,\)"):
         DistributedLVQ(model).fit(samples, y, groups=group[:5])
+
+
+def test_missing_channels_are_filled_as_by_the_estimator():
+    X, y = data()
+    gaps = X.copy()
+    gaps[::2, 1] = gaps[::2, :, 1] = np.nan
+    local = RiemannianLVQ(random_state=0).fit(X, y)
+    model = DistributedLVQ(RiemannianLVQ(random_state=0)).fit(cut(X, 30), y)
+    assert model.estimator_.missing_channels_ == local.missing_channels_
+    np.testing.assert_array_equal(model.predict_proba(cut(gaps, 30)).compute(), local.predict_proba(gaps))

@@ -171,6 +171,13 @@ def test_bands_of_trials_are_refused():
         TrialCovariances().fit(TRIALS[None])
 
 
+def test_missing_samples_of_trials_are_no_missing_channels():
+    gap = TRIALS.copy()
+    gap[7, 1, 3] = np.nan
+    with pytest.raises(ValueError, match=r"X\[7\] .* its entry \[1, 3\] is nan. Remove or impute the sample$"):
+        TrialCovariances().fit(gap)
+
+
 class TestEpochs:
     """MNE's Epochs in the place of an array."""
 
@@ -196,6 +203,8 @@ class TestEpochs:
             ValueError, match=r"channels .*'Cz', 'C3'.* but fit was given .*'C3', 'Cz'.*reorder_channels"
         ):
             step.transform(epochs.copy().reorder_channels(["Cz", "C3", "C4"]))
+        with pytest.raises(ValueError, match=r"X\[1\] has the channels .*'Cz', 'C3'.* but X\[0\] has .*'C3', 'Cz'"):
+            step.fit([epochs, epochs.copy().reorder_channels(["Cz", "C3", "C4"])])
 
     def test_cross_validation_takes_them_apart(self, epochs):
         model = make_pipeline(TrialCovariances(), CommonSubspace(), RiemannianLVQ(max_epochs=0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import attrs
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -179,9 +180,10 @@ def test_without_limits_the_score_says_what_to_set():
     [
         (make_pipeline(Recenter(), means("log_euclidean")), "combined"),
         (GridSearchCV(means("log_euclidean"), {"sigma2": [0.5, 1.0]}, cv=2), "combined"),
+        (GridSearchCV(make_pipeline(Recenter(), means("log_euclidean")), {"recenter__tol": [1e-6]}, cv=2), "combined"),
         (GaussianNB(), "posterior"),
     ],
-    ids=["pipeline", "search", "no prototypes"],
+    ids=["pipeline", "search", "search of pipelines", "no prototypes"],
 )
 def test_what_auto_stands_for(wrapped, criterion):
     X, y = make_syn1(n_per_class=20, n=4, random_state=0)
@@ -302,6 +304,16 @@ def test_a_class_that_comes_late_has_the_limit_of_all():
     near = late + 2 * np.sqrt(option.limits_.other) * np.eye(X.shape[1])[:1]
     assert_allclose(option.score_samples(near), -4, rtol=0.2)
     assert option.classes_[-1] == y.max() + 1
+
+
+@pytest.mark.parametrize("changes", [{"classes": np.array([1, 0, 2, 3])}, {"classes": np.arange(4) + 1}, {"other": -1}])
+def test_a_file_with_limits_of_other_classes_is_refused(changes, tmp_path):
+    X, y, _ = synthetic()
+    option = RejectOption(means("log_euclidean"), coverage=0.8).fit(X, y)
+    option.limits_ = attrs.evolve(option.limits_, **changes)
+    option.save(tmp_path / "model.npz")
+    with pytest.raises(ValueError, match="the limits of its reject option are"):
+        load_model(tmp_path / "model.npz")
 
 
 def test_a_file_holds_the_option(tmp_path):

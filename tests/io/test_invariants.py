@@ -27,6 +27,7 @@ from rplvq.arrays import Samples
 from rplvq.estimators._online import PendingClasses, Stream
 from rplvq.exceptions import ModelFileError
 from rplvq.io import require_fitted, save_model
+from rplvq.manifolds import MissingChannels
 from rplvq.selection import Choice
 from rplvq.training._resize import new_codes
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
@@ -159,6 +160,7 @@ FORGED = {
     "late classes that are none": lambda model: {
         "_stream": Stream(pending=PendingClasses(np.array(["a"]), Samples(X[:2], WORDS[:2])))
     },
+    "channels of another size": lambda model: {"missing_channels_": MissingChannels(np.eye(2), np.zeros(3))},
     "no trainer": lambda model: {"trainer_": None},
     "no state": lambda model: {"state_": None},
     "no generator": lambda model: {"_rng": None},
@@ -171,6 +173,20 @@ def test_a_model_that_no_fit_leaves_behind_is_refused(fault, tmp_path):
     vars(model).update(FORGED[fault](MODEL))
     with pytest.raises((ValueError, AttributeError)):
         require_fitted(model)
+    save_model(model, tmp_path / "forged.npz")
+    with pytest.raises(ModelFileError, match=r"forged\.npz: "):
+        load_model(tmp_path / "forged.npz")
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [("reference", 50.0), ("reference", 0.0), ("center", np.nan), ("basis", 50.0), ("basis", np.nan)],
+)
+def test_a_change_of_what_is_known_of_missing_channels_is_refused(part, change, tmp_path):
+    model = copy.deepcopy(MODEL)
+    filler = model.missing_channels_
+    array = filler.covariance.basis if part == "basis" else getattr(filler, part)
+    array[(0,) * (array.ndim - 1) + (1,)] = change
     save_model(model, tmp_path / "forged.npz")
     with pytest.raises(ModelFileError, match=r"forged\.npz: "):
         load_model(tmp_path / "forged.npz")
