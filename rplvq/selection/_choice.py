@@ -96,7 +96,7 @@ class Choice(NamedTuple):
         """Return one line per candidate, with losses on the same folds."""
         if not self.tried:
             return f"{self.chosen}: nothing was compared"
-        lines = [f"chose {self.chosen} by held-out loss (in brackets: the loss of the choice on the same folds)"]
+        lines = [f"chose {self.chosen} by held-out loss; in brackets: its own on the same folds"]
         for index, one in enumerate(self.tried):
             what = f"{one.name}, amount {one.amount:.3g}" if one.amount > 0 else one.name
             beside = "" if index == self.winner else f" ({one.loss_of_chosen:.4f} +- {one.standard_error:.4f})"
