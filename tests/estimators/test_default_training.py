@@ -124,7 +124,7 @@ def test_partial_fit_takes_the_rule_for_sigma2_and_cuts_nothing():
     samples = Samples(trainer.manifold.encode(X[:100]), y[:100])
     rule = blended_sigma2(initial_evidence(trainer.manifold, trainer.cost, state.prototypes, state.labels, samples))
     assert model.sigma2_ == pytest.approx(rule, rel=1e-9)
-    assert model.step_size_ == pytest.approx(rule * 10 / 100, rel=1e-9)  # K sigma2 / N
+    assert model.history_["step_size"] == pytest.approx([rule * 10 / 100], rel=1e-9)  # K sigma2 / N
     assert model.choice_ is None
     assert model.history_["n_capped"].tolist() == [0]
     for start in range(100, 600, 100):

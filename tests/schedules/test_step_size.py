@@ -202,7 +202,7 @@ def test_anything_but_a_step_rule_is_the_schedule_of_a_step_size(value, wanted):
 @pytest.mark.parametrize(
     ("step_size", "start"),
     [
-        (AdaptiveStep(), 0.5 / 10),  # begins as the default does in 10 epochs
+        (AdaptiveStep(), 0.5 / 20),  # begins as the default does in 20 epochs
         ("paper", 0.3),  # n xi / 100
         (GeometricDecay(0.7), 0.7),
         (Constant(0.2), 0.2),

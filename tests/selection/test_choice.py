@@ -265,7 +265,7 @@ def test_where_training_harms_the_class_means_stay():
     means = RiemannianLVQ(max_epochs=0, sigma2="half_median").fit(S, y)
     assert (model.choice_.chosen, model.n_epochs_, model.history_["epoch"].tolist()) == ("untrained", 0, [0])
     assert_array_equal(model.prototypes_, means.prototypes_)
-    assert RiemannianLVQ(sigma2=HeldOut(["auto"]), random_state=0).fit(S, y).n_epochs_ == 10
+    assert RiemannianLVQ(sigma2=HeldOut(["auto"]), random_state=0).fit(S, y).n_epochs_ == 20
     assert len(model.partial_fit(S, y).history_["epoch"]) == 2
 
 
@@ -565,7 +565,7 @@ def test_an_initializer_that_needs_all_samples_leaves_nothing_to_compare():
     model = RiemannianLVQ("euclidean_vectors", init=greedy, random_state=0).fit(X, Y)
     assert (model.choice_, model.n_epochs_) == (Choice("untrained", False), 0)
     model.set_params(sigma2=HeldOut([0.2, 1.0])).fit(X, Y)
-    assert (model.sigma2_, model.n_epochs_) == (0.2, 10)
+    assert (model.sigma2_, model.n_epochs_) == (0.2, 20)
 
 
 # --- as any other sigma2
