@@ -109,7 +109,7 @@ def test_tests_on_subjects_pair_their_means_over_the_seeds():
 
 def test_tables_hold_what_the_records_say(folder):
     assert "\n| RSLVQ, the paper's | 0." in report_parts.costs(folder)
-    assert "| too few |" in report_parts.costs(folder)
+    assert "**" not in report_parts.costs(folder)  # one repetition is too few for a difference
     lines = report_parts.geometries(folder).splitlines()
     assert len(lines) == 2 + len(geometries.METHODS)
     assert lines[2].startswith("| SynI, AffineInvariant | 0.")
