@@ -76,6 +76,11 @@ class LazyRows:
         return np.asarray(self.source[self.rows], dtype=dtype)
 
 
+def evenly_spaced_rows(count: int, at_most: int) -> Array:
+    """Return the sorted indices of at most so many of ``count`` rows, at equal intervals; they are distinct."""
+    return np.linspace(0, count - 1, min(count, at_most)).astype(int)
+
+
 def subset(codes: Array, rows: Array) -> Array:
     """Return the rows ``rows`` (M,) of an array without copying them: a :class:`LazyRows`, typed as an array."""
     if isinstance(codes, LazyRows):

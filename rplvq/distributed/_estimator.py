@@ -7,7 +7,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import Samples, accuracy, by_block, check_class_sizes, matrix_size, single_blas_thread
+from rplvq.arrays import (
+    Samples,
+    accuracy,
+    by_block,
+    check_class_sizes,
+    evenly_spaced_rows,
+    matrix_size,
+    single_blas_thread,
+)
 from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
@@ -235,8 +243,7 @@ def _placed(
     held = None
     if trainer.early_stopping is not None:
         parts, held = held_out(parts, labels, trainer.early_stopping.fraction, rng)
-    rows = np.unique(np.linspace(0, len(parts) - 1, min(SAMPLE, len(parts))).astype(int))
-    some = parts.take(rows).canonical()
+    some = parts.take(evenly_spaced_rows(len(parts), SAMPLE)).canonical()
     manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
     if manifold is not trainer.manifold:
         parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)

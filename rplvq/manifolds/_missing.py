@@ -12,6 +12,7 @@ from rplvq.arrays import (
     as_number_array,
     check_positive_definite,
     congruence,
+    evenly_spaced_rows,
     expm,
     hermitian_part,
     lower_inverse,
@@ -219,5 +220,4 @@ def filler_of(points: Array, weights: Array | None = None) -> MissingChannels | 
 
 def chosen_rows(count: int, n: int) -> Array:
     """Return sorted indices of at most 200 of ``count`` samples, fewer of large matrices (n, n), at equal intervals."""
-    most = max(1, min(MOST_SAMPLES, LARGEST // (8 * n * n), count))
-    return np.linspace(0, count - 1, most).astype(int)
+    return evenly_spaced_rows(count, max(1, min(MOST_SAMPLES, LARGEST // (8 * n * n))))

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from rplvq.arrays import block_slices, distinct
+from rplvq.arrays import block_slices, distinct, evenly_spaced_rows
 from rplvq.manifolds._coordinates import coordinates
 from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.protocols import Array
@@ -141,7 +141,7 @@ def _best_for_classification(data: _Within) -> float:
     totals = np.bincount(data.groups, data.weights)
     everything = np.arange(len(data.rows))
     places = everything[data.weights < totals[data.groups]]  # no group loses its only sample
-    places = places[np.linspace(0, len(places) - 1, min(len(places), MOST_LEFT_OUT)).astype(int)]
+    places = places[evenly_spaced_rows(len(places), MOST_LEFT_OUT)]
     if data.spectrum is not None:
         spectrum = data.spectrum[0], data.spectrum[1].T
     elif len(everything) < data.means.shape[1]:  # then the products of the samples are a smaller matrix

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from rplvq.arrays import Samples, by_block, distances, materialise
+from rplvq.arrays import Samples, by_block, distances, evenly_spaced_rows, materialise
 from rplvq.capabilities import Scaled, provides
 from rplvq.costs import PLVQ, priors_of, smoothed
 from rplvq.manifolds import n_coordinates
@@ -83,8 +83,7 @@ def evenly_spaced(samples: Samples, n_prototypes: int) -> Samples:
     """Return all samples, or so many that their distances to K prototypes are about :data:`PAIRS`, but at least 100."""
     if len(samples) * n_prototypes <= PAIRS:
         return samples
-    rows = np.linspace(0, len(samples) - 1, max(PAIRS // n_prototypes, 100)).astype(int)
-    return samples.subset(np.unique(rows))
+    return samples.subset(evenly_spaced_rows(len(samples), max(PAIRS // n_prototypes, 100)))
 
 
 def half_median(sqdist: Array, sample_weight: Array | None = None, rounding: float = 0.0) -> float:
