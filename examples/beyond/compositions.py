@@ -1,7 +1,10 @@
 """Every composition of 8 costs, 8 metrics and 17 schedules, in 5, 20 and 100 epochs, against the class means.
 
 A fit is bad if its test accuracy ends more than 0.03 below that of its metric's class means. What counts is how many
-fits are bad without a warning. Each job fits one cost under one metric with all schedules.
+fits are bad without a warning. Each job fits one cost under one metric with all schedules, on SynI and digits.
+
+Beside this grid, RSLVQ is fitted on four data sets under three metrics: with a sigma2 that is a number, decays, is
+annealed, or follows a schedule of one's own, with two step sizes, in 1, 5, 20 and 100 epochs.
 """
 
 from __future__ import annotations
@@ -15,7 +18,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from examples.paper.data import Split
+from examples.beyond.default import FILES
+from examples.paper import eth80
+from examples.paper.data import Split, is_available, load_bci2a
 from examples.paper.runner import Job, Record
 from rplvq import (
     GLVQ,
@@ -30,11 +35,11 @@ from rplvq import (
     Share,
     StepDecay,
 )
-from rplvq.datasets import load_digits_covariances, make_syn1
+from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.exceptions import DivergenceWarning
 from rplvq.protocols import Array, Evaluation
 
-__all__ = ["BAD", "COSTS", "DATA", "EPOCHS", "METRICS", "SCHEDULES", "jobs", "score", "smoke"]
+__all__ = ["BAD", "COSTS", "DATA", "EPOCHS", "GRID", "METRICS", "SCHEDULES", "jobs", "score", "smoke"]
 
 BAD = 0.03
 """Loss of test accuracy against the class means from which on a fit is bad."""
@@ -99,8 +104,21 @@ SCHEDULES: dict[str, Callable[[float], Record]] = {
 """Settings of sigma2 and of the step size, as functions of half the median squared distance to the class means."""
 
 
-def _syn1(repetition: int) -> Split:
-    X, y = make_syn1(n_per_class=310, random_state=repetition)
+SIGMA2: dict[str, Callable[[float], Any]] = {
+    "a number": lambda half: half,
+    "decaying": lambda _: GeometricDecay(),
+    "annealed": lambda _: Annealed(),
+    "own": lambda _: Cosine(),
+}
+"""Settings of sigma2 on the four data sets."""
+STEPS: dict[str, Any] = {"the default's steps": "auto", "steps Constant()": Constant()}
+"""Settings of the step size on the four data sets."""
+FEW_METRICS = ("affine_invariant", "log_euclidean", "tangent")
+FEW_EPOCHS = (1, 5, 20, 100)
+
+
+def _synthetic(make: Callable[..., tuple[Array, Array]], repetition: int) -> Split:
+    X, y = make(n_per_class=310, random_state=repetition)
     train = np.concatenate([np.flatnonzero(y == label)[:60] for label in np.unique(y)])
     test = np.setdiff1d(np.arange(len(y)), train)
     return Split(X[train], y[train], X[test], y[test])
@@ -112,12 +130,23 @@ def _digits(repetition: int) -> Split:
     return Split(X[rows[:300]], y[rows[:300]], X[rows[300:]], y[rows[300:]])
 
 
-DATA: dict[str, Callable[[int], Split]] = {"SynI": _syn1, "digits": _digits}
-"""240 and 300 training samples."""
+GRID = ("SynI", "digits")
+"""Data sets of the grid: 240 and 300 training samples."""
+DATA: dict[str, Callable[[int], Split]] = {
+    "SynI": lambda repetition: _synthetic(make_syn1, repetition),
+    "digits": _digits,
+    "SynII": lambda repetition: _synthetic(make_syn2, repetition),
+    "BCI 2a, subject 3": lambda _: load_bci2a(3),
+    "ETH-80": lambda repetition: eth80.split("full256", 8, repetition),
+}
+NEEDS = {"BCI 2a, subject 3": FILES["bci2a"], "ETH-80": FILES["eth80"]}
+"""Files of the data sets that need one."""
 
 
-def score(*, repetition: int, method: str, data: str, metric: str, epochs: tuple[int, ...] = EPOCHS) -> Record:
-    """Fit one cost under one metric with all schedules.
+def score(
+    *, repetition: int, method: str, data: str, metric: str, epochs: tuple[int, ...] = EPOCHS, few: bool = False
+) -> Record:
+    """Fit one cost under one metric with all schedules, or with ``few`` of them.
 
     Returns
     -------
@@ -130,8 +159,8 @@ def score(*, repetition: int, method: str, data: str, metric: str, epochs: tuple
     start = means.score(split.X_test, split.y_test)
     half = 0.5 * float(np.median(means.transform(split.X_train) ** 2))
     found: Record = {}
-    for (name, settings), n_epochs in product(SCHEDULES.items(), epochs):
-        model = RiemannianLVQ(metric, COSTS[method], max_epochs=n_epochs, random_state=repetition, **settings(half))
+    for (name, settings), n_epochs in product(_schedules(half, few=few).items(), epochs):
+        model = RiemannianLVQ(metric, COSTS[method], max_epochs=n_epochs, random_state=repetition, **settings)
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             model.fit(split.X_train, split.y_train)
@@ -140,10 +169,22 @@ def score(*, repetition: int, method: str, data: str, metric: str, epochs: tuple
     return found
 
 
-def _jobs(epochs: tuple[int, ...]) -> Iterator[Job]:
-    for data, metric, cost in product(DATA, METRICS, COSTS):
-        settings = {"data": data, "metric": metric, "epochs": list(epochs)}
+def _schedules(half: float, *, few: bool) -> dict[str, Record]:
+    """Return the settings by name; ``half`` is half the median squared distance to the class means."""
+    if not few:
+        return {name: settings(half) for name, settings in SCHEDULES.items()}
+    pairs = product(SIGMA2.items(), STEPS.items())
+    return {f"{name}, {steps}": {"sigma2": of(half), "step_size": step} for (name, of), (steps, step) in pairs}
+
+
+def _jobs() -> Iterator[Job]:
+    for data, metric, cost in product(GRID, METRICS, COSTS):
+        settings = {"data": data, "metric": metric, "epochs": list(EPOCHS)}
         yield Job(f"compositions-{data}-{metric}", cost, 0, settings, score)
+    for data, metric in product(DATA, FEW_METRICS):
+        if data != "digits" and (data not in NEEDS or is_available(NEEDS[data])):
+            settings = {"data": data, "metric": metric, "epochs": list(FEW_EPOCHS), "few": True}
+            yield Job(f"compositions-few-{data}-{metric}", "RSLVQ", 0, settings, score)
 
 
 def jobs(quick: bool = False) -> list[Job]:
@@ -151,7 +192,7 @@ def jobs(quick: bool = False) -> list[Job]:
     if quick:
         settings = {"data": "digits", "metric": "log_euclidean", "epochs": [1]}
         return [Job("compositions-digits-log_euclidean", "RSLVQ", 0, settings, score)]
-    return list(_jobs(EPOCHS))
+    return list(_jobs())
 
 
 def smoke() -> list[Job]:

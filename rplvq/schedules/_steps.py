@@ -20,6 +20,12 @@ from rplvq.protocols import Array, Cost, Manifold, Schedule, StepRule
 from rplvq.schedules._schedules import GeometricDecay, is_auto, number, positive, resolve, wants_default, with_start
 from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
+LAST_WEIGHT = 0.5
+"""Largest sum of the last shares over the samples of a prototype, for a schedule that the library starts.
+
+Where shares do not fall, a prototype follows its latest samples in place of their mean. With this sum, the first sample
+of an epoch still weighs exp(-0.5) = 0.6 of the last."""
+
 
 def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
     if provides(value, StepRule) and not isinstance(value, type):
@@ -174,14 +180,20 @@ def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samp
 
 
 def resolve_step_size(
-    value: Any, n_epochs: int, of_share: Callable[[Schedule], ShareStep], paper: Callable[[], float]
+    value: Any,
+    n_epochs: int,
+    per_prototype: float,
+    of_share: Callable[[Schedule], ShareStep],
+    paper: Callable[[], float],
 ) -> Schedule:
     """Turn a user's value into a schedule of step sizes.
 
-    ``of_share`` turns shares into step sizes, and ``paper`` gives the first step of the paper; each is called only if
-    it is needed. A schedule without a start is a schedule of shares, which add up over all epochs to what those of the
-    default add up to: a schedule that does not fall starts lower. A step rule without a start begins with the first
-    step of the default.
+    ``per_prototype`` is the number of samples per prototype, N / K. ``of_share`` turns shares into step sizes, and
+    ``paper`` gives the first step of the paper; each is called only if it is needed. A step rule without a start begins
+    with the first step of the default.
+
+    A schedule without a start is a schedule of shares. Its start is the largest one with which they add up over all
+    epochs to at most what those of the default add up to, and end at most at ``LAST_WEIGHT`` per sample of a prototype.
     """
     if is_auto(value):
         return of_share(Share())
@@ -196,8 +208,14 @@ def resolve_step_size(
         begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
         return begun
     shape = with_start(value, 1.0)
-    wanted, total = (sum(schedule(epoch, len(epochs)) for epoch in epochs) for schedule in (Share(), shape))
-    return of_share(Share(with_start(value, min(wanted / total, 1.0) if total > 0 else 1.0)))
+    amount, unscaled = (sum(schedule(epoch, len(epochs)) for epoch in epochs) for schedule in (Share(), shape))
+    last = shape(len(epochs), len(epochs))
+    starts = [1.0]
+    if unscaled > 0:
+        starts.append(amount / unscaled)
+    if last > 0:
+        starts.append(LAST_WEIGHT / per_prototype / last)
+    return of_share(Share(with_start(value, min(starts))))
 
 
 def stated_or_measured_slope(cost: Cost, sigma2: float, evidence: Callable[[], InitialEvidence]) -> float:
