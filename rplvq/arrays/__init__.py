@@ -54,6 +54,7 @@ from rplvq.arrays._samples import (
     row_slices,
     subset,
 )
+from rplvq.arrays._scaling import best_factor
 from rplvq.arrays._threads import matrix_size, single_blas_thread
 from rplvq.arrays._transformers import MatrixTransformer, numbered_names
 from rplvq.arrays._validation import (
@@ -73,7 +74,7 @@ from rplvq.arrays._validation import (
 
 __all__ = [
     "BLOCK_ROWS", "LARGE_BLOCKS", "LazyRows", "MatrixTransformer", "Samples", "accuracy", "adjoint", "are_right",
-    "as_number_array", "as_rows", "block_slices", "blocks", "by_block", "by_label", "canonical_order",
+    "as_number_array", "as_rows", "best_factor", "block_slices", "blocks", "by_block", "by_label", "canonical_order",
     "check_class_sizes", "check_definite", "check_groups", "check_hermitian", "check_labels", "check_positive",
     "check_positive_definite", "check_soft_labels", "check_weights", "congruence", "distances", "distinct",
     "encoded", "evenly_spaced_rows", "expm", "first_bad", "from_spectrum", "hard_targets", "hermitian_part",

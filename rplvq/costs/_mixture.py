@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from rplvq.arrays import by_block
+from rplvq.arrays import best_factor, by_block
 from rplvq.capabilities import Probabilistic, WithPriors, provides
 from rplvq.protocols import Array, Cost, Evaluation
 
-GRID_STEP = 2.4
-"""Approximate spacing, in log sigma2, of the grid that locates the minimum before the fine search.
-
-With several prototypes in a class, half of this spacing is used. With one each, the loss of the mixture is convex in
-1 / sigma2, so that it has a single minimum."""
+GRID_STEP = 1.2
+"""Approximate spacing, in log sigma2, of the grid that locates the lowest minimum if there may be several."""
+FEW = 20
+"""So many samples tell whether the posterior of a cost is that of the mixture."""
 
 
 class Groups(NamedTuple):
@@ -169,6 +168,15 @@ def sample_losses(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigm
     return by_block(of, sqdist, targets)
 
 
+def _is_mixture(cost: Cost, sqdist: Array, labels: Array, sigma2: float) -> bool:
+    """Whether a cost has the posterior of the mixture with one prototype per class, in the order of the classes."""
+    if not np.array_equal(labels, np.arange(len(labels))):
+        return False
+    few = sqdist[:: max(len(sqdist) // FEW, 1)]
+    mixture = class_log_proba(few, labels, sigma2, log_prior(priors_of(cost), labels))
+    return np.array_equal(log_proba_of(cost, few, labels, sigma2), mixture)
+
+
 def calibrated_loss(
     cost: Cost,
     sqdist: Array,
@@ -204,13 +212,19 @@ def calibrated_loss(
     """
     weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
     total = weights.sum()
+    if _is_mixture(cost, sqdist, labels, sigma2):
+        priors = log_prior(priors_of(cost), labels)
+        start = 0.5 / sigma2
+        bounds = start / factor, start * factor
+        offsets = 0.0 if priors is None else priors
+        precision, losses = best_factor(sqdist[None], targets, weights, start, bounds, offsets)
+        return float(losses[0]), float(0.5 / precision[0])
 
     def loss(log_sigma2: float) -> float:
         return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)
 
     # There may be several minima. Of equal values, such as losses of 0, the one nearest to the given sigma2 is taken.
-    spacing = GRID_STEP if len(labels) == labels.max() + 1 else GRID_STEP / 2
-    n_steps = max(round(np.log(factor) / spacing), 1)
+    n_steps = max(round(np.log(factor) / GRID_STEP), 1)
     step = np.log(factor) / n_steps
     offsets = step * np.arange(-n_steps, n_steps + 1)
     start = np.log(sigma2) + min(offsets, key=lambda offset: (loss(np.log(sigma2) + offset), abs(offset)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from rplvq.arrays import block_slices, distinct, evenly_spaced_rows
+from rplvq.arrays import best_factor, block_slices, distinct, evenly_spaced_rows
 from rplvq.manifolds._coordinates import coordinates
 from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.protocols import Array
@@ -18,8 +18,8 @@ CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05
 """Values of the shrinkage that are compared."""
 MOST_LEFT_OUT = 2000
 """Largest number of samples that are left out in turn. Of more samples, so many are taken at equal intervals."""
-LOG_SCALES = (-8.0, 3.0)
-"""Logarithms of the bounds of the factor that scales scores. With many normally distributed samples, 1 is best."""
+FACTORS = (3e-4, 20.0)
+"""Bounds of the factor that scales energies. With many normally distributed samples, 1 is best."""
 DEPENDENT = 1e-10
 """Relative eigenvalue below which a direction counts as one in which samples do not vary."""
 LEAST = 1e-6
@@ -45,8 +45,8 @@ def within_covariance(
 
     S is the weighted covariance of the deviations from the means of the groups, in m real coordinates. By default the
     shrinkage s is the one of 15 values with which a linear discriminant analysis of all others classifies each sample
-    best (:func:`leave_one_out_scores`), by the mean negative log-posterior. For a single group it is that of Ledoit and
-    Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes; a weight w counts as w copies.
+    best (:func:`leave_one_out_energies`), by the mean negative log-posterior. For a single group it is that of Ledoit
+    and Wolf (2004, doi:10.1016/S0047-259X(03)00096-4). ``groups`` (N,) are the classes; a weight w is w copies.
 
     The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
     ValueError is raised if all samples of each group are equal.
@@ -155,17 +155,20 @@ def _best_for_classification(data: _Within) -> float:
     weights = data.weights[places]
     deviations = data.deviations_of(places)
     middle = data.means.mean(axis=0)
-    scores = leave_one_out_scores(deviations, groups, weights, data.means - middle, totals, *spectrum)
-    losses = [_calibrated_loss(found, groups, weights) for found in scores]
+    energies = leave_one_out_energies(deviations, groups, weights, data.means - middle, totals, *spectrum)
+    losses: list[float] = []
+    for some in block_slices(len(CANDIDATES), 8 * len(groups) * len(data.means)):
+        stack = np.array(list(islice(energies, some.stop - some.start)))
+        losses.extend(best_factor(stack, groups, weights, 1.0, FACTORS)[1])
     return CANDIDATES[int(np.argmin(losses))]
 
 
-def leave_one_out_scores(
+def leave_one_out_energies(
     deviations: Array, groups: Array, weights: Array, means: Array, totals: Array, eigenvalues: Array, basis: Array
 ) -> Iterator[Array]:
-    """Yield, for each candidate of the shrinkage, the scores (B, G) of samples by the discriminant of all others.
+    """Yield, for each candidate of the shrinkage, the energies (B, G) of samples by the discriminant of all others.
 
-    The score of group k is ``-(x - mu_k)^T A^-1 (x - mu_k) / 2``, so that all groups have the same prior. The means
+    The energy of group k is ``(x - mu_k)^T A^-1 (x - mu_k) / 2``, so that all groups have the same prior. The means
     ``mu_k`` and the covariance A are computed without the sample x.
 
     Let S be the scatter (m, m) of all samples within groups, ``t = trace(S) / m`` and ``B = (1 - s) S + s t I`` for the
@@ -197,18 +200,4 @@ def leave_one_out_scores(
         cross[own], sqdist[own] = length * ratio, length * ratio**2
         c = (1.0 - shrinkage) * weights * ratio
         sqdist += (c / (1.0 - c * length))[:, None] * cross**2
-        yield -0.5 * (totals.sum() - weights)[:, None] * sqdist
-
-
-def _calibrated_loss(scores: Array, groups: Array, weights: Array) -> float:
-    """Return the weighted mean of the negative log-posterior of the true group, with the best scale of the scores."""
-    gains = scores - scores[np.arange(len(scores)), groups][:, None]  # over the true group
-    best = gains.max(axis=1)
-    below = gains - best[:, None]
-    shares = weights / weights.sum()
-
-    def loss(log_scale: float) -> float:
-        scale = np.exp(log_scale)
-        return float(shares @ (scale * best + np.log(np.exp(scale * below).sum(axis=1))))
-
-    return float(minimize_scalar(loss, bounds=LOG_SCALES, method="bounded", options={"xatol": 0.03}).fun)
+        yield 0.5 * (totals.sum() - weights)[:, None] * sqdist

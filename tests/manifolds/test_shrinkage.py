@@ -29,7 +29,7 @@ def within(vectors, y=None, weights=None, shrinkage=None):
     return within_covariance(from_coordinates(vectors, 4), 10, y, weights, shrinkage)
 
 
-def plain_scores(vectors, y, weights, left_out, shrinkage, multiple):
+def plain_energies(vectors, y, weights, left_out, shrinkage, multiple):
     """Scores of one sample by the discriminant of all others, computed from its definition."""
     others = np.arange(len(y)) != left_out
     X, y, w = vectors[others], y[others], weights[others]
@@ -37,11 +37,11 @@ def plain_scores(vectors, y, weights, left_out, shrinkage, multiple):
     rests = X - means[y]
     covariance = (1 - shrinkage) * (rests.T * w) @ rests + shrinkage * multiple * np.eye(X.shape[1])
     far = vectors[left_out] - means
-    return -0.5 * np.vecdot(far, np.linalg.solve(covariance / w.sum(), far.T).T)
+    return 0.5 * np.vecdot(far, np.linalg.solve(covariance / w.sum(), far.T).T)
 
 
 @pytest.mark.parametrize(("n_samples", "n_classes"), [(40, 3), (12, 2), (8, 3)])
-def test_the_scores_are_those_of_a_discriminant_without_the_sample(n_samples, n_classes):
+def test_the_energies_are_those_of_a_discriminant_without_the_sample(n_samples, n_classes):
     vectors, y = problem(n_samples=n_samples, n_classes=n_classes)
     vectors += 100  # the origin does not count
     weights = np.random.default_rng(1).uniform(0.5, 2, n_samples)
@@ -54,11 +54,11 @@ def test_the_scores_are_those_of_a_discriminant_without_the_sample(n_samples, n_
     else:
         spectrum = np.linalg.eigh(scatter)
     centred, totals = means - means.mean(axis=0), np.bincount(y, weights)
-    found = list(shrinking.leave_one_out_scores(rests, y, weights, centred, totals, *spectrum))
+    found = list(shrinking.leave_one_out_energies(rests, y, weights, centred, totals, *spectrum))
     assert len(found) == len(shrinking.CANDIDATES)
-    for shrinkage, scores in zip(shrinking.CANDIDATES, found, strict=True):
-        wanted = [plain_scores(vectors, y, weights, i, shrinkage, np.trace(scatter) / 10) for i in range(n_samples)]
-        assert_allclose(scores, wanted, rtol=1e-7)
+    for shrinkage, energies in zip(shrinking.CANDIDATES, found, strict=True):
+        wanted = [plain_energies(vectors, y, weights, i, shrinkage, np.trace(scatter) / 10) for i in range(n_samples)]
+        assert_allclose(energies, wanted, rtol=1e-7)
 
 
 @pytest.mark.parametrize("n_samples", [45, 9])  # with nine samples, their products are decomposed
