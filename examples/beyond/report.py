@@ -30,14 +30,12 @@ DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ET
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write the summary with its figure, and the pages of tables behind it, from the records in ``folder``."""
     parts = {
-        "harm": report_default.harm(folder),
-        "tangent_space": report_default.tangent_space(folder),
+        "beside": report_default.beside(folder),
         "by_groups": report_default.by_groups(folder),
         "at_the_mean": report_default.at_the_mean(folder),
         "alternatives": report_default.alternatives(folder),
         "discriminant": report_default.discriminant(folder),
         "steps": report_steps.steps(folder),
-        "epochs": report_steps.epochs(folder),
         "batches": report_steps.batches(folder),
         "votes": votes(folder),
         "costs": report_parts.costs(folder),
@@ -81,15 +79,12 @@ def recentering(folder: pathlib.Path) -> str:
     """Return the table of kappas by settings and view, with p against no re-centring."""
     records = load(folder, "recentering")
     means = by_method(records, "mean_kappa")
-    subjects = {name: np.array(list(runs.values())) for name, runs in by_method(records, "kappa").items()}
     rows = []
     for name in sorted(means, key=lambda name: -float(np.mean(list(means[name].values())))):
         base = f"{name.rsplit(', ', 1)[0]}, as measured"
         against = NOTHING if name == base else paired(means, name, base)
-        kappas = [f"{value:.2f}" for value in subjects[name].mean(axis=0)]
-        rows.append([name, spread(list(means[name].values()), digits=3), *against, *kappas])
-    head = ["settings, view", "mean kappa [seeds]", "difference", "p", *(f"S{k}" for k in range(1, 10))]
-    return table(head, rows)
+        rows.append([name, spread(list(means[name].values()), digits=3), *against])
+    return table(["settings, view", "mean kappa [seeds]", "difference", "p"], rows)
 
 
 def rejection(folder: pathlib.Path) -> str:
