@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from examples.beyond import recentering as recentering_
 from examples.beyond import (
     report_default,
     report_parts,
@@ -76,15 +77,15 @@ def votes(folder: pathlib.Path) -> str:
 
 
 def recentering(folder: pathlib.Path) -> str:
-    """Return the table of kappas by settings and view, with p against no re-centring."""
-    records = load(folder, "recentering")
-    means = by_method(records, "mean_kappa")
+    """Return the table of mean kappas by settings and view."""
+    means = by_method(load(folder, "recentering"), "mean_kappa")
     rows = []
-    for name in sorted(means, key=lambda name: -float(np.mean(list(means[name].values())))):
-        base = f"{name.rsplit(', ', 1)[0]}, as measured"
-        against = NOTHING if name == base else paired(means, name, base)
-        rows.append([name, spread(list(means[name].values()), digits=3), *against])
-    return table(["settings, view", "mean kappa [seeds]", "difference", "p"], rows)
+    for settings in recentering_.SETTINGS:
+        runs = [list(means.get(f"{settings}, {view}", {}).values()) for view in recentering_.VIEWS]
+        count = max(map(len, runs))
+        if count:
+            rows.append([f"{settings} [{count}]", *(f"{np.mean(run):.3f}" if run else "" for run in runs)])
+    return table(["settings [seeds]", *recentering_.VIEWS], rows)
 
 
 def rejection(folder: pathlib.Path) -> str:

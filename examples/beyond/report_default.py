@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from examples.beyond import alternatives as alternative_runs
 from examples.beyond import default as default_runs
 from examples.beyond import discriminant as discriminant_runs
-from examples.beyond import groups as group_runs
 from examples.beyond import home as home_runs
-from examples.paper.report import spread, table
+from examples.paper.report import table
 from examples.paper.runner import Record, load
 
 __all__ = [
@@ -61,9 +60,10 @@ HOME = {
 
 
 def _cells(folder: pathlib.Path) -> Iterator[tuple[str, str, str, list[Record]]]:
-    """Yield data set, description of the split, metric and results."""
+    """Yield data set, description of the split, metric and results: the fewest and the most samples, other splits."""
     for data, sizes in default_runs.SIZES.items():
-        for size in sizes:
+        numbers = [size for size in sizes if isinstance(size, int)]
+        for size in (size for size in sizes if size not in numbers[1:-1]):
             records = load(folder, f"default-{data}-{size}")
             for metric in default_runs.METRICS:
                 found = [record["result"] for record in records if record["method"] == metric]
@@ -134,10 +134,10 @@ def by_groups(folder: pathlib.Path) -> str:
         results = [record["result"] for record in load(folder, f"groups-{data}")]
         if results:
             trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
-            cells = [_triple(results, name) for name in group_runs.METHODS]
+            cells = [_triple(results, name) for name in ("by samples", "by groups", "tangent space")]
             behind = " ± ".join(f"{_mean(results, 'behind', part):.3f}" for part in ("difference", "standard_error"))
             rows.append([f"{title} [{len(results)}]", *cells, behind, trained])
-    own = ["class means", "default", "default, with groups", "TS + LR"]
+    own = ["default", "default, with groups", "TS + LR"]
     return table(["data; groups", *own, "TS ahead by", "trained"], rows)
 
 
@@ -160,7 +160,12 @@ def alternatives(folder: pathlib.Path) -> str:
         }
         if all(scores.values()):
             n_runs = min(map(len, scores.values()))
-            rows.append([f"{TITLES[data]}, {_split(data, size)} [{n_runs}]", *(f"{np.mean(own):.3f}" for own in scores.values())])
+            rows.append(
+                [
+                    f"{TITLES[data]}, {_split(data, size)} [{n_runs}]",
+                    *(f"{np.mean(own):.3f}" for own in scores.values()),
+                ]
+            )
     return table(["data, training samples", *alternative_runs.METHODS], rows)
 
 

@@ -16,13 +16,11 @@ __all__ = ["scores", "tests", "title_of"]
 MEASURES = {
     "lost": "log-likelihood lost",
     "lost_at_best": "lost at the best sigma2",
-    "calibration": "error of probability",
-    "likeliest": "likeliest class found",
     "accuracy": "true label found",
     "distance": "distance of prototypes",
 }
 SHOWN = ("lost", "accuracy")
-"""The measures whose means are shown; for the others the second table has differences."""
+"""The measures whose means are shown; the second table has differences of all."""
 VOTED = METHODS[:-1]
 """The methods that learn from votes; the last one knows the probabilities."""
 NAMES = {"digits": "digits", "full256": "ETH-80"}

@@ -72,16 +72,17 @@ def subjects(folder: pathlib.Path) -> str:
 
 
 def leml(folder: pathlib.Path) -> str:
-    """Return the table of mean accuracies: one row per metric and rate, and one column per problem and cost."""
+    """Return the table of mean accuracies by metric, at its best rate, problem and cost."""
     columns = {
         f"{problem}, {cost.upper()}": f"leml-{problem}-{cost}" for cost in ("glvq", "rslvq") for problem in PROBLEMS
     }
-    found = {title: by_method(load(folder, experiment), "accuracy") for title, experiment in columns.items()}
-    names = sorted(
-        {name for methods in found.values() for name in methods}, key=lambda name: (name != "vector [fixed]", name)
-    )
-    rows = []
-    for name in names:
-        runs = [list(methods.get(name, {}).values()) for methods in found.values()]
-        rows.append([name.replace(" [", ", ").rstrip("]"), *(f"{np.mean(run):.3f}" if run else "" for run in runs)])
-    return table(["metric", *columns], rows)
+    rows: dict[str, list[str]] = {}
+    for i, experiment in enumerate(columns.values()):
+        best: dict[str, float] = {}
+        for name, runs in by_method(load(folder, experiment), "accuracy").items():
+            metric = name.partition(" [rate")[0].replace(" [fixed]", ", fixed")
+            best[metric] = max(best.get(metric, 0.0), float(np.mean(list(runs.values()))))
+        for metric, accuracy in best.items():
+            rows.setdefault(metric, [""] * len(columns))[i] = f"{accuracy:.3f}"
+    names = sorted(rows, key=lambda name: (name != "vector, fixed", name))
+    return table(["metric", *columns], [[name, *rows[name]] for name in names])

@@ -23,6 +23,8 @@ SHORT = {"pyriemann": "pyRiemann", "NearestCentroid on log-vectors": "Nearest-Ce
 SHORT |= {"eigh of every sample": "eigh alone", "eigvalsh of every pair": "eigvalsh alone"}
 PERFORMANCE = ("goals", "training", "metrics", "threads", "cold_start", "predict", "radar_scene", "memory")
 """The files behind the page on performance."""
+SHOWN = (2, 3, 5, 10, 22)
+"""The sizes of matrices in the table of metrics."""
 WORKERS = (1, 10, 100)
 MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation: in all, and per partition
 
@@ -97,33 +99,29 @@ def training() -> str:
 
 
 def threads() -> str:
-    """Return the table of fits with default threads, relative to fits on one thread."""
-    record = load("threads")
-    rows = [
-        [row["machine"], str(row["n"]), f"{1000 * row['one_thread_seconds']:.0f}"]
-        + [f"{row[kind]:.2f}" for kind in ("default", "unlimited")]
-        for row in record["rows"]
-    ]
-    head = ["machine", "n", "one thread, ms", "default, times", "without the limit, times"]
-    return table(head, rows)
+    """State how long fits with default threads take at most, relative to fits on one thread."""
+    rows = load("threads")["rows"]
+    default, unlimited = (max(row[kind] for row in rows) for kind in ("default", "unlimited"))
+    return (
+        f"an epoch on 80 matrices with n = 22 to 40 took at most {default:.2f} times as long as under "
+        "`OMP_NUM_THREADS=1`, "
+        f"also beside one busy process per core; without this limit it took up to {unlimited:.2f} times as long"
+    )
 
 
 def cold_start() -> str:
-    """Return the table of first and later fits."""
-    record = load("cold_start")
-    titles = {
-        "warm": "all kernels stored",
-        "cold": "nothing stored",
-        "compiled at once": "nothing stored, `compiled=True`",
-    }
-    rows = [[title, f"{record['fit'][name]:.1f}"] for name, title in titles.items()]
-    return table(["compiled code", "processor seconds"], rows)
+    """State the seconds of a first and a later fit."""
+    seconds = {name: f"{value:.1f} s" for name, value in load("cold_start")["fit"].items()}
+    return (
+        f"{seconds['warm']} of processor time with all kernels stored, {seconds['cold']} with nothing stored, and "
+        f"{seconds['compiled at once']} with `compiled=True`"
+    )
 
 
 def metrics() -> str:
     """Return the table of the time of a fit per metric and n, as multiples of that of the affine-invariant metric."""
     cases = load("metrics")["cases"]
-    sizes = list(dict.fromkeys(case["n"] for case in cases))
+    sizes = [n for n in dict.fromkeys(case["n"] for case in cases) if n in SHOWN]
     rows = []
     for metric in dict.fromkeys(case["metric"] for case in cases):
         own = {case["n"]: case for case in cases if case["metric"] == metric}
@@ -164,11 +162,10 @@ def agreement() -> str:
 
 
 def scene() -> str:
-    """Return the table of the radar scene, by the number of pixels."""
-    record = load("radar_scene")
-    sizes, seconds = record["scaling"]["matrices"], record["scaling"]["seconds"]
-    rows = [[f"{size:,}", f"{value:.2f}", f"{size / value:,.0f}"] for size, value in zip(sizes, seconds, strict=True)]
-    return table(["matrices", "seconds", "matrices per second"], rows)
+    """State how many pixels of the radar scene are classified per second, and of how many pixels."""
+    record = load("radar_scene")["scaling"]
+    speeds = [size / seconds for size, seconds in zip(record["matrices"], record["seconds"], strict=True)]
+    return f"up to {max(record['matrices']):,} matrices at {min(speeds):,.0f} to {max(speeds):,.0f} per second"
 
 
 def scene_in_words() -> str:
@@ -282,7 +279,6 @@ FIELDS: dict[str, Callable[[], str]] = {
     "predict log_euclidean": lambda: prediction("log_euclidean"),
     "agreement": agreement,
     "scene": scene,
-    "scene seconds": lambda: f"{load('radar_scene')['whole_scene_seconds']:.1f}",
     "scene words": scene_in_words,
     "memory": memory,
     "samples": samples,
