@@ -122,7 +122,7 @@ def at_the_mean(folder: pathlib.Path) -> str:
             common = sorted(set.intersection(*(set(own) for own in runs.values())))
             if common:
                 own = {metric: [runs[metric][i] for i in common] for metric in runs}
-                cells = [_scores(results, "default", "accuracy", "log_loss") for results in own.values()]
+                cells = [f"{_mean(results, 'default', 'accuracy'):.3f}" for results in own.values()]
                 rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(common)}]", *cells])
     return table(["data, training samples", *METRICS.values()], rows)
 
@@ -134,19 +134,14 @@ def by_groups(folder: pathlib.Path) -> str:
         results = [record["result"] for record in load(folder, f"groups-{data}")]
         if results:
             trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
-            cells = [_triple(results, name) for name in ("by samples", "by groups", "tangent space")]
+            cells = [_triple(results, name) for name in ("by samples", "by groups")]
             behind = " ± ".join(f"{_mean(results, 'behind', part):.3f}" for part in ("difference", "standard_error"))
             rows.append([f"{title} [{len(results)}]", *cells, behind, trained])
-    own = ["default", "default, with groups", "TS + LR"]
-    return table(["data; groups", *own, "TS ahead by", "trained"], rows)
+    return table(["data; groups", "default", "default, with groups", "TS ahead by", "trained"], rows)
 
 
 def _triple(results: Sequence[Record], method: str) -> str:
-    return _scores(results, method, "accuracy", "log_loss", "ece")
-
-
-def _scores(results: Sequence[Record], method: str, *columns: str) -> str:
-    return " / ".join(f"{_mean(results, method, column):.3f}" for column in columns)
+    return " / ".join(f"{_mean(results, method, column):.3f}" for column in ("accuracy", "log_loss", "ece"))
 
 
 def alternatives(folder: pathlib.Path) -> str:
@@ -176,7 +171,7 @@ def discriminant(folder: pathlib.Path) -> str:
         records = load(folder, f"discriminant-{data}-{size}")
         results = [record["result"] for record in records if record["method"] == default_runs.BASELINE]
         if results:
-            cells = [_scores(results, name, "accuracy", "log_loss") for name in discriminant_runs.METHODS]
+            cells = [f"{_mean(results, name, 'accuracy'):.3f}" for name in discriminant_runs.METHODS]
             rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(results)}]", *cells])
     head = ["data, training samples", "default without it", "default", "the discriminant alone"]
     return table([*head, "LDA of scikit-learn"], rows)

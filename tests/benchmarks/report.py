@@ -245,12 +245,12 @@ def payload() -> tuple[int, int]:
 
 
 def bytes_in_words() -> str:
-    """State the bytes by the formula, and those measured."""
-    record, (up, down) = load("distributed"), payload()
+    """State the bytes of an answer by the formula, and those measured."""
+    record = load("distributed")
     measured = max(row["bytes_returned"] for row in record["rows"])
     return (
-        f"For n = {record['n']} and K = {record['prototypes']} that is {up:,} bytes up and {down:,} bytes down. "
-        f"A pickled answer was measured at {measured:,} bytes; the difference is the overhead of the format"
+        f"For n = {record['n']} and K = {record['prototypes']} that is {payload()[0]:,} bytes up; a pickled answer was "
+        f"measured at {measured:,}"
     )
 
 
