@@ -48,7 +48,7 @@ def as_counts(weights: Array, *, shares: bool = False) -> Array:
 
 
 def repeats(codes: Array, targets: Array) -> Array:
-    """Number the distinct pairs of sample and target; return the number (N,) of the pair of each sample."""
+    """Return numbers (N,) of the distinct pairs of sample and target: equal samples with equal targets share one."""
     order, run = _order_and_runs(targets, codes)
     result = np.empty_like(run)
     result[order] = run
