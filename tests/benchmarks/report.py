@@ -195,10 +195,10 @@ def samples() -> str:
     """Return the table of the cost of a sample against the number of samples."""
     rows = []
     for row in load("samples")["rows"]:
-        cells = [str(row["n"]), f"{row['N']:,}", f"{row['data_megabytes']:,.1f}"]
+        cells = [str(row["n"]), f"{row['N']:,}"]
         times = [f"{row[name]:.1f}" for name in ("means", "epoch", "predict")]
         rows.append([*cells, *times, f"{row['above_megabytes']:.0f}"])
-    return table(["n", "N", "data, MB", "class means, µs", "an epoch, µs", "predict, µs", "held, MB"], rows)
+    return table(["n", "N", "class means, µs", "an epoch, µs", "predict, µs", "held, MB"], rows)
 
 
 def whole_fit() -> str:
