@@ -121,7 +121,7 @@ def regret(folder: pathlib.Path) -> str:
 
 
 def submanifolds(folder: pathlib.Path) -> str:
-    """Return the table of TSSM+LDA: mean kappa without projection, at the best size, and at the best of each subject."""
+    """Return the table of TSSM+LDA: mean kappa without projection, at the best size, and at that of each subject."""
     rows = [["the paper's figure", "", "", "0.59"]]
     for record in load(folder, "bci2a-tssm"):
         values = np.array(record["result"]["kappa"])
