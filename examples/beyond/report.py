@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from examples.beyond import recentering as recentering_
 from examples.beyond import (
     report_default,
     report_parts,
@@ -30,14 +31,12 @@ DATA = {"bci2a": "BCI 2a", "bci2a-recentred": "BCI 2a, re-centred", "eth80": "ET
 def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
     """Write the summary with its figure, and the pages of tables behind it, from the records in ``folder``."""
     parts = {
-        "harm": report_default.harm(folder),
-        "tangent_space": report_default.tangent_space(folder),
+        "beside": report_default.beside(folder),
         "by_groups": report_default.by_groups(folder),
         "at_the_mean": report_default.at_the_mean(folder),
         "alternatives": report_default.alternatives(folder),
         "discriminant": report_default.discriminant(folder),
         "steps": report_steps.steps(folder),
-        "epochs": report_steps.epochs(folder),
         "batches": report_steps.batches(folder),
         "votes": votes(folder),
         "costs": report_parts.costs(folder),
@@ -78,18 +77,15 @@ def votes(folder: pathlib.Path) -> str:
 
 
 def recentering(folder: pathlib.Path) -> str:
-    """Return the table of kappas by settings and view, with p against no re-centring."""
-    records = load(folder, "recentering")
-    means = by_method(records, "mean_kappa")
-    subjects = {name: np.array(list(runs.values())) for name, runs in by_method(records, "kappa").items()}
+    """Return the table of mean kappas by settings and view."""
+    means = by_method(load(folder, "recentering"), "mean_kappa")
     rows = []
-    for name in sorted(means, key=lambda name: -float(np.mean(list(means[name].values())))):
-        base = f"{name.rsplit(', ', 1)[0]}, as measured"
-        against = NOTHING if name == base else paired(means, name, base)
-        kappas = [f"{value:.2f}" for value in subjects[name].mean(axis=0)]
-        rows.append([name, spread(list(means[name].values()), digits=3), *against, *kappas])
-    head = ["settings, view", "mean kappa [seeds]", "difference", "p", *(f"S{k}" for k in range(1, 10))]
-    return table(head, rows)
+    for settings in recentering_.SETTINGS:
+        runs = [list(means.get(f"{settings}, {view}", {}).values()) for view in recentering_.VIEWS]
+        count = max(map(len, runs))
+        if count:
+            rows.append([f"{settings} [{count}]", *(f"{np.mean(run):.3f}" if run else "" for run in runs)])
+    return table(["settings [seeds]", *recentering_.VIEWS], rows)
 
 
 def rejection(folder: pathlib.Path) -> str:

@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from examples.beyond import alternatives as alternative_runs
 from examples.beyond import default as default_runs
 from examples.beyond import discriminant as discriminant_runs
-from examples.beyond import groups as group_runs
 from examples.beyond import home as home_runs
-from examples.paper.report import spread, table
+from examples.paper.report import table
 from examples.paper.runner import Record, load
 
 __all__ = [
-    "alternatives", "at_the_mean", "by_groups", "discriminant", "draw_home", "gains", "harm", "home", "tangent_space",
+    "alternatives", "at_the_mean", "beside", "by_groups", "discriminant", "draw_home", "gains", "home",
 ]  # fmt: skip
 
 TITLES = {
@@ -61,9 +60,10 @@ HOME = {
 
 
 def _cells(folder: pathlib.Path) -> Iterator[tuple[str, str, str, list[Record]]]:
-    """Yield data set, description of the split, metric and results."""
+    """Yield data set, description of the split, metric and results: the fewest and the most samples, other splits."""
     for data, sizes in default_runs.SIZES.items():
-        for size in sizes:
+        numbers = [size for size in sizes if isinstance(size, int)]
+        for size in (size for size in sizes if size not in numbers[1:-1]):
             records = load(folder, f"default-{data}-{size}")
             for metric in default_runs.METRICS:
                 found = [record["result"] for record in records if record["method"] == metric]
@@ -96,31 +96,18 @@ def gains(folder: pathlib.Path) -> dict[str, float]:
     return found
 
 
-def harm(folder: pathlib.Path) -> str:
-    """Return the table of the default beside its class means."""
+def beside(folder: pathlib.Path) -> str:
+    """Return the table of the default beside its class means and logistic regression in the tangent space."""
     rows = []
-    for title, split, metric, found in _cells(folder):
-        means, default = (_mean(found, name, "accuracy") for name in ("class means", "default"))
-        trained = np.mean([result["trained"] for result in found])
-        name = f"{title}, {split}"
-        scores = f"{means:.3f}", f"{default:.3f}", f"{default - means:+.3f}"
-        rows.append([name, METRICS[metric], *scores, f"{trained:.2f}", f"{len(found)}"])
-    head = ["data, training samples", "metric", "class means", "default", "difference", "share trained", "repetitions"]
-    return table(head, rows)
-
-
-def tangent_space(folder: pathlib.Path) -> str:
-    """Return the table of the default beside logistic regression in the tangent space."""
-    rows = []
-    for title, split, metric, found in _cells(folder):
-        if metric != "affine_invariant":
-            continue
-        cells = []
-        for column in ("accuracy", "log_loss", "ece"):
-            cells += [f"{_mean(found, name, column):.3f}" for name in ("tangent space", "default")]
-        rows.append([f"{title}, {split}", *cells])
-    head = ["data, training samples", "accuracy, TS", "rplvq", "log-loss, TS", "rplvq", "ECE, TS", "rplvq"]
-    return table(head, rows)
+    for title, split, metric, results in _cells(folder):
+        if metric == default_runs.BASELINE:
+            scores = [f"{_mean(results, 'class means', 'accuracy'):.3f}"]
+            for column in ("accuracy", "log_loss", "ece"):
+                scores += [f"{_mean(results, name, column):.3f}" for name in ("default", "tangent space")]
+            trained = np.mean([result["trained"] for result in results])
+            rows.append([f"{title}, {split} [{len(results)}]", *scores, f"{trained:.2f}"])
+    head = ["data, training samples", "class means", "default", "TS + LR", "log-loss: default", "TS + LR"]
+    return table([*head, "ECE: default", "TS + LR", "trained"], rows)
 
 
 def at_the_mean(folder: pathlib.Path) -> str:
@@ -134,11 +121,10 @@ def at_the_mean(folder: pathlib.Path) -> str:
                     runs[record["method"]][record["repetition"]] = record["result"]
             common = sorted(set.intersection(*(set(own) for own in runs.values())))
             if common:
-                found = {metric: [own[i] for i in common] for metric, own in runs.items()}
-                cells = [_triple(found[default_runs.BASELINE], "tangent space")]
-                cells += [_triple(results, "default") for results in found.values()]
-                rows.append([f"{TITLES[data]}, {_split(data, size)}", *cells, f"{len(common)}"])
-    return table(["data, training samples", "TS + LR", *METRICS.values(), "repetitions"], rows)
+                own = {metric: [runs[metric][i] for i in common] for metric in runs}
+                cells = [f"{_mean(results, 'default', 'accuracy'):.3f}" for results in own.values()]
+                rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(common)}]", *cells])
+    return table(["data, training samples", *METRICS.values()], rows)
 
 
 def by_groups(folder: pathlib.Path) -> str:
@@ -148,19 +134,14 @@ def by_groups(folder: pathlib.Path) -> str:
         results = [record["result"] for record in load(folder, f"groups-{data}")]
         if results:
             trained = " to ".join(f"{_mean(results, name, 'trained'):.2f}" for name in ("by samples", "by groups"))
-            cells = [_triple(results, name) for name in group_runs.METHODS]
+            cells = [_triple(results, name) for name in ("by samples", "by groups")]
             behind = " ± ".join(f"{_mean(results, 'behind', part):.3f}" for part in ("difference", "standard_error"))
             rows.append([f"{title} [{len(results)}]", *cells, behind, trained])
-    own = ["class means", "default", "default, with groups", "TS + LR"]
-    return table(["data; groups", *own, "TS ahead by", "trained"], rows)
+    return table(["data; groups", "default", "default, with groups", "TS ahead by", "trained"], rows)
 
 
 def _triple(results: Sequence[Record], method: str) -> str:
-    return _scores(results, method, "accuracy", "log_loss", "ece")
-
-
-def _scores(results: Sequence[Record], method: str, *columns: str) -> str:
-    return " / ".join(f"{_mean(results, method, column):.3f}" for column in columns)
+    return " / ".join(f"{_mean(results, method, column):.3f}" for column in ("accuracy", "log_loss", "ece"))
 
 
 def alternatives(folder: pathlib.Path) -> str:
@@ -173,7 +154,13 @@ def alternatives(folder: pathlib.Path) -> str:
             for name in alternative_runs.METHODS
         }
         if all(scores.values()):
-            rows.append([f"{TITLES[data]}, {_split(data, size)}", *(spread(own, digits=3) for own in scores.values())])
+            n_runs = min(map(len, scores.values()))
+            rows.append(
+                [
+                    f"{TITLES[data]}, {_split(data, size)} [{n_runs}]",
+                    *(f"{np.mean(own):.3f}" for own in scores.values()),
+                ]
+            )
     return table(["data, training samples", *alternative_runs.METHODS], rows)
 
 
@@ -181,19 +168,12 @@ def discriminant(folder: pathlib.Path) -> str:
     """Return the table of the default with and without the discriminant, and of discriminants alone."""
     rows = []
     for data, size, _ in discriminant_runs.SIZES:
-        for metric in discriminant_runs.METRICS:
-            records = load(folder, f"discriminant-{data}-{size}")
-            found = [record["result"] for record in records if record["method"] == metric]
-            if not found:
-                continue
-            cells = [
-                _scores(found, name, "accuracy", "log_loss") if name in found[0] else "-"
-                for name in discriminant_runs.METHODS
-            ]
-            gained = _mean(found, "default", "accuracy") - _mean(found, "without", "accuracy")
-            name = f"{TITLES[data]}, {_split(data, size)} [{len(found)}]"
-            rows.append([name, METRICS[metric], *cells[:2], f"{gained:+.3f}", *cells[2:]])
-    head = ["data, training samples", "metric", "default without it", "default", "gain", "the discriminant alone"]
+        records = load(folder, f"discriminant-{data}-{size}")
+        results = [record["result"] for record in records if record["method"] == default_runs.BASELINE]
+        if results:
+            cells = [f"{_mean(results, name, 'accuracy'):.3f}" for name in discriminant_runs.METHODS]
+            rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(results)}]", *cells])
+    head = ["data, training samples", "default without it", "default", "the discriminant alone"]
     return table([*head, "LDA of scikit-learn"], rows)
 
 

@@ -63,7 +63,7 @@ def _table(
     rows = []
     for name in methods:
         if name in found:
-            against = ("", "") if name == base else paired(found, name, base)
+            p_value = "" if name == base else paired(found, name, base)[1]
             told = ", ".join(f"{part} {value:.2f}" for part, value in relevances.get(name, {}).items())
-            rows.append([name, spread(list(found[name].values()), digits=3), *against, told])
-    return table(["method", "accuracy [repetitions]", f"difference to {base}", "p", "learned relevances"], rows)
+            rows.append([name, spread(list(found[name].values()), digits=3), p_value, told])
+    return table(["method", "accuracy [repetitions]", f"p against {base}", "learned relevances"], rows)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Mapping
 
 import numpy as np
 
 from examples.beyond.soft_labels import METHODS, SCENES
-from examples.paper.report import by_method, paired, spread, table
+from examples.paper.report import by_method, paired, table
 from examples.paper.runner import Record, load
 
 __all__ = ["scores", "tests", "title_of"]
@@ -15,13 +16,13 @@ __all__ = ["scores", "tests", "title_of"]
 MEASURES = {
     "lost": "log-likelihood lost",
     "lost_at_best": "lost at the best sigma2",
-    "calibration": "error of probability",
-    "likeliest": "likeliest class found",
     "accuracy": "true label found",
     "distance": "distance of prototypes",
 }
-SHOWN = ("lost", "calibration", "accuracy")
-"""The measures whose means are shown; the differences of all are in the second table."""
+SHOWN = ("lost", "accuracy")
+"""The measures whose means are shown; the second table has differences of all."""
+VOTED = METHODS[:-1]
+"""The methods that learn from votes; the last one knows the probabilities."""
 NAMES = {"digits": "digits", "full256": "ETH-80"}
 
 
@@ -37,22 +38,19 @@ def title_of(settings: Record) -> str:
 
 
 def scores(folder: pathlib.Path) -> str:
-    """Return the table of means by scene, method and measure, with the standard deviation of the first measure."""
+    """Return the table of means by scene and method: log-likelihood lost and true labels found."""
     rows = []
     for scene, settings in SCENES.items():
         records = load(folder, f"soft-{scene}")
-        found = {name: by_method(records, name) for name in SHOWN}
-        for method in (method for method in METHODS if method in found["lost"]):
-            values = [list(part[method].values()) for part in found.values()]
-            rows.append(
-                [
-                    f"{title_of(settings)}: {method}",
-                    spread(values[0], digits=3),
-                    *(f"{np.mean(part):.3f}" for part in values[1:]),
-                ]
-            )
-    first, *others = (MEASURES[name] for name in SHOWN)
-    return table(["scene: method", f"{first} [repetitions]", *others], rows)
+        if records:
+            lost, right = (by_method(records, name) for name in SHOWN)
+            cells = [f"{_mean(lost[method])} / {_mean(right[method])}" for method in VOTED]
+            rows.append([f"{title_of(settings)} [{len(lost[VOTED[0]])}]", *cells])
+    return table([f"scene: {' / '.join(MEASURES[name] for name in SHOWN)}", *VOTED], rows)
+
+
+def _mean(runs: Mapping[int, float]) -> str:
+    return f"{np.mean(list(runs.values())):.3f}"
 
 
 def tests(folder: pathlib.Path) -> str:

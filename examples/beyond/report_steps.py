@@ -13,7 +13,7 @@ from examples.beyond.steps import FACTORS, RULES
 from examples.paper.report import by_method, table
 from examples.paper.runner import load
 
-__all__ = ["batches", "epochs", "steps"]
+__all__ = ["batches", "steps"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
 
@@ -38,20 +38,6 @@ def steps(folder: pathlib.Path) -> str:
                 )
     shown = [f"x {factor:g}" for factor in FACTORS]
     return table(["data, rule", *(f"cost, {x}" for x in shown), *(f"accuracy, {x}" for x in shown)], rows)
-
-
-def epochs(folder: pathlib.Path) -> str:
-    """Return the table of costs per sample after some epochs, by rule, from the paper's start value."""
-    rows, columns = [], ("1", "2", "5", "10", "20", "50")
-    for data, title in TITLES.items():
-        found = by_method(load(folder, f"steps-{data}"), "costs")
-        for rule in RULES:
-            runs = list(found.get(f"{rule}, x 1", {}).values())
-            if runs:
-                shared = [epoch for epoch in columns if all(epoch in run for run in runs)]
-                cells = [f"{np.mean([run[epoch] for run in runs]):.3f}" if epoch in shared else "" for epoch in columns]
-                rows.append([f"{title}, {rule}", *cells])
-    return table(["data, rule", *(f"after {epoch}" for epoch in columns)], rows)
 
 
 def batches(folder: pathlib.Path) -> str:

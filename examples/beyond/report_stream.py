@@ -26,18 +26,16 @@ def stream(folder: pathlib.Path) -> str:
     """Return the table of kappas by rule and view, with p over the subjects against the frozen model."""
     records, rows = load(folder, "stream"), []
     means, counts = by_method(records, "mean_kappa"), by_method(records, "mean_prototypes")
-    subjects = {name: _subjects(runs) for name, runs in by_method(records, "kappa").items()}
-    found = {name: dict(enumerate(values.tolist())) for name, values in subjects.items()}
+    kappas = by_method(records, "kappa")
+    subjects = {name: dict(enumerate(_subjects(runs).tolist())) for name, runs in kappas.items()}
     for view in VIEWS:
         for rule in dict.fromkeys(["frozen", "partial_fit", FORMER, *METHODS]):
             name, base = f"{rule}, {view}", f"frozen, {view}"
             if name in means:
-                against = ("", "") if rule == "frozen" else paired(found, name, base)
-                kappas = [f"{value:.2f}" for value in subjects[name]]
+                against = ("", "") if rule == "frozen" else paired(subjects, name, base)
                 number = f"{np.mean(list(counts[name].values())):.1f}"
-                rows.append([name, spread(list(means[name].values()), digits=3), *against, number, *kappas])
-    head = ["rule, view", "mean kappa [seeds]", "difference to frozen", "p", "prototypes"]
-    return table([*head, *(f"S{k}" for k in range(1, 10))], rows)
+                rows.append([name, spread(list(means[name].values()), digits=3), *against, number])
+    return table(["rule, view", "mean kappa [seeds]", "difference to frozen", "p", "prototypes"], rows)
 
 
 def late(folder: pathlib.Path) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
+import numpy as np
+
 from examples.paper.report import best_of_grids, by_method, mean_of, results, spread, table
 from examples.paper.runner import load
 
@@ -19,11 +21,14 @@ def parts(folder: pathlib.Path) -> dict[str, str]:
 
 
 def accuracies(folder: pathlib.Path) -> str:
-    """Return the table of accuracies by number of training images."""
+    """Return the table of mean accuracies by number of training images."""
     found = {n: by_method(load(folder, f"cifar10-N{n}"), "accuracy") for n in SIZES}
     names = sorted({name for methods in found.values() for name in methods})
     rows = [
-        [name.replace(" a class", " per class"), *(spread(found[n].get(name, {}).values(), digits=3) for n in SIZES)]
+        [
+            name.replace(" a class", " per class"),
+            *(f"{np.mean(list(found[n][name].values())):.3f}" if name in found[n] else "" for n in SIZES),
+        ]
         for name in names
     ]
     return table(HEAD, rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from examples.paper.leml import PROBLEMS
 from examples.paper.published import GLRSQ, GLRSQ_KAPPAS
-from examples.paper.report import by_method, mean_of, results, spread, table
+from examples.paper.report import by_method, results, spread, table
 from examples.paper.report_overview import verdict
 from examples.paper.runner import load
 
@@ -63,31 +63,26 @@ def _kappas(folder: pathlib.Path) -> dict[str, list[list[float]]]:
 
 
 def subjects(folder: pathlib.Path) -> str:
-    """Return the table of kappas by subject, and of what the folds chose."""
+    """Return the table of kappas by subject."""
     rows = [["published", "0.586", *(f"{value:.2f}" for value in GLRSQ_KAPPAS)]]
     for note, runs in _kappas(folder).items():
         cells = [f"{value:.2f}" for value in np.mean(runs, axis=0)] if runs else [""] * 9
         rows.append([note, spread([float(np.mean(run)) for run in runs], digits=3, absent="not run"), *cells])
-    chosen = [[r["chosen"] for r in results(folder, "bci2a-selection", f"GLRSQ, {s}")] for s in SUBJECTS]
-    for title, name in (("K, chosen", "prototypes_per_class"), ("epochs, chosen", "max_epochs")):
-        rows.append([title, "", *(mean_of(run, name) if run else "" for run in chosen)])
     return table(["GLRSQ", "mean [seeds]", *SUBJECTS], rows)
 
 
 def leml(folder: pathlib.Path) -> str:
-    """Return the table of accuracies: one row per metric and rate, and one column per problem and cost."""
+    """Return the table of mean accuracies by metric, at its best rate, problem and cost."""
     columns = {
         f"{problem}, {cost.upper()}": f"leml-{problem}-{cost}" for cost in ("glvq", "rslvq") for problem in PROBLEMS
     }
-    found = {title: by_method(load(folder, experiment), "accuracy") for title, experiment in columns.items()}
-    names = sorted(
-        {name for methods in found.values() for name in methods}, key=lambda name: (name != "vector [fixed]", name)
-    )
-    rows = [
-        [
-            name.replace(" [", ", ").rstrip("]"),
-            *(spread(found[title].get(name, {}).values(), digits=3) for title in columns),
-        ]
-        for name in names
-    ]
-    return table(["metric", *columns], rows)
+    rows: dict[str, list[str]] = {}
+    for i, experiment in enumerate(columns.values()):
+        best: dict[str, float] = {}
+        for name, runs in by_method(load(folder, experiment), "accuracy").items():
+            metric = name.partition(" [rate")[0].replace(" [fixed]", ", fixed")
+            best[metric] = max(best.get(metric, 0.0), float(np.mean(list(runs.values()))))
+        for metric, accuracy in best.items():
+            rows.setdefault(metric, [""] * len(columns))[i] = f"{accuracy:.3f}"
+    names = sorted(rows, key=lambda name: (name != "vector, fixed", name))
+    return table(["metric", *columns], [[name, *rows[name]] for name in names])

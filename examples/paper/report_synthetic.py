@@ -76,9 +76,10 @@ def selected(folder: pathlib.Path) -> str:
                 ("one setting at a time", [result["chosen"] | {"accuracy": result["accuracy"]} for result in searched]),
                 ("whole grid", whole),
             ):
-                means = [mean_of(chosen, key) for key in ("sigma2", "prototypes_per_class", "max_epochs")]
-                accuracy = spread([row["accuracy"] for row in chosen], absent="not run")
-                rows.append([f"{title}, {method}, {name}", *means, accuracy])
+                if chosen:
+                    means = [mean_of(chosen, key) for key in ("sigma2", "prototypes_per_class", "max_epochs")]
+                    accuracy = spread([row["accuracy"] for row in chosen])
+                    rows.append([f"{title}, {method}, {name}", *means, accuracy])
     return table(["method", "mean sigma2", "mean K", "mean epochs", "test accuracy [repetitions]"], rows)
 
 

@@ -48,7 +48,7 @@ def as_counts(weights: Array, *, shares: bool = False) -> Array:
 
 
 def repeats(codes: Array, targets: Array) -> Array:
-    """Return a number per sample (N,), the same number for equal samples with equal targets and for no others."""
+    """Return numbers (N,) of the distinct pairs of sample and target: equal samples with equal targets share one."""
     order, run = _order_and_runs(targets, codes)
     result = np.empty_like(run)
     result[order] = run

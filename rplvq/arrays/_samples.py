@@ -90,7 +90,7 @@ def subset(codes: Array, rows: Array) -> Array:
 
 
 def reads_parts(function: FunctionT) -> FunctionT:
-    """Mark a function that reads its codes only by slices or rows; it may be given :class:`LazyRows`.
+    """Mark a function that indexes its codes only by slices or rows, so that it may be given :class:`LazyRows`.
 
     A subclass that overrides the function, and a wrapper that calls it, are not marked and get plain arrays.
     """
@@ -99,7 +99,7 @@ def reads_parts(function: FunctionT) -> FunctionT:
 
 
 def materialise(function: Callable[..., Any], codes: Array) -> Array:
-    """Return codes in the form that a function accepts: as they are if it is marked, else one array in memory."""
+    """Return codes as a function needs them: unchanged if :func:`reads_parts` marks it, else as one array in memory."""
     return codes if getattr(function, "reads_parts", False) else np.asarray(codes)
 
 

@@ -84,7 +84,7 @@ def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str]
 
 
 def precision_of(points: Any) -> float:
-    """Return the relative spacing of the numbers in which points were passed: coarser for float32 and float16."""
+    """Return the machine epsilon of the type in which points were passed, but at least that of float64."""
     dtype = getattr(points, "dtype", None)
     if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":
         return EPS

@@ -15,7 +15,7 @@ from rplvq.protocols import Array, Evaluation
 
 
 def restrict_to_classes(cost: Any, classes: Array) -> Any:
-    """Return a cost for the classes with these indices (M,), by its own method if it has one."""
+    """Return the cost for a model of only the classes with these indices (M,); most costs do not depend on them."""
     return cost.restrict_to_classes(classes) if provides(cost, ForSomeClasses) else cost
 
 

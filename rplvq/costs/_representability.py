@@ -15,11 +15,11 @@ from rplvq.protocols import Array, Evaluation
 class Representability(Combinable):
     """Negative log-likelihood of a sample under the mixture of its own class, which pulls prototypes to their data.
 
-    ``loss = -log (1 / K_y) sum_{c_k = y} exp(-d_k / (2 sigma2))``, with K_y prototypes of the sample's class y and
-    without the normaliser, which is constant, because all classes share sigma2. ``slope_k = P_k / (2 sigma2)``, where P
-    is the softmax within the class: the prototypes of this class share the sample by their posterior, and the others
-    are not moved. For soft labels the loss is the expectation over classes. With one prototype per class its minimum is
-    the class mean.
+    ``loss = -log (1 / K_y) sum_{c_k = y} exp(-d_k / (2 sigma2))``, with the squared distances d_k to the K_y prototypes
+    of the sample's class y. The normaliser is left out: it is constant, because all classes share sigma2.
+    ``slope_k = P_k / (2 sigma2)``, where P is the softmax within the class: the prototypes of this class share the
+    sample by their posterior, and the others are not moved. For soft labels the loss is the expectation over classes.
+    With one prototype per class its minimum is the class mean.
 
     It is the generative term that Hammer, Nebel, Riedel and Villmann ("Generative versus discriminative prototype based
     classification", WSOM 2014) add to discriminative LVQ costs: ``RSLVQ() + 0.1 * Representability()``. Its loss has

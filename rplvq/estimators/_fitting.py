@@ -77,10 +77,10 @@ def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]
 def new_or_resumed(
     model: Any, resume: str | PathLike[str] | None, classes: Array, samples: Samples
 ) -> tuple[Progress | None, Origin]:
-    """Return the progress from which a fit resumes, None for a new fit, and the input of the fit with its seed.
+    """Return the progress of the checkpoint ``resume``, or None for a new fit, and the origin of the fit.
 
-    A ValueError is raised if the checkpoint belongs to another fit. The caller then passes the progress to
-    :func:`rplvq.io.require_valid`, once the manifold has its reference.
+    The origin holds the parameters, the seed and the data; ValueError is raised if those of the checkpoint differ. The
+    caller checks the progress by :func:`rplvq.io.require_valid`, once the manifold has its reference.
     """
     for callback in callables("callbacks", model.callbacks):
         if provides(callback, BeforeFit):  # a Checkpoint refuses a file that cannot be written

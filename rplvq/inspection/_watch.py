@@ -20,7 +20,7 @@ class Watch(NamedTuple):
     rejected, novel : ndarray of shape (W,)
         Shares of samples without a label, and of samples beyond the limit of their class.
     promised_rejected, promised_novel : float
-        1 - coverage, or NaN if fit was given a threshold; and 0.05.
+        The shares to expect: 1 - coverage, NaN if the option was given a threshold instead; and 0.05.
     """
 
     ends: Array

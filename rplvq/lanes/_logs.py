@@ -13,7 +13,7 @@ from rplvq.protocols import Array
 
 
 def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
-    """Replace the matrices A of the block at ``start`` by factors L with ``A = L L^H``; NaN if there is none."""
+    """Replace each matrix A of the block that begins at ``start`` by its Cholesky factor, NaN if A is not definite."""
     width, zero = len(like), fill(0.0, like)
     for j in range(n):
         for i in range(n):
@@ -35,10 +35,10 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
 
 
 def combine(matrix: Parts, start: int, n: int, factors: Array, order: Array, spare: Parts, like: Lanes) -> None:
-    """Replace the matrices C of a block by ``C diag(f) C^H`` with the factors f (n W,), using the memory ``spare``.
+    """Replace each matrix C of the block that begins at ``start`` by ``C diag(f) C^H``, with the factors f (n W,).
 
-    ``spare`` has the shape (n n W,). ``order`` (n,) undoes the permutation of the columns, so that terms are always
-    added in the same order.
+    ``spare`` (n n W,) is temporary memory. ``order`` (n,) undoes the permutation of the columns, so that terms are
+    always added in the same order.
     """
     width, zero = len(like), fill(0.0, like)
     for j in range(n):

@@ -90,7 +90,7 @@ class EpochScore:
 def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], origin: Origin | None = None) -> Hook:
     """Return the hook that passes an :class:`EpochReport` to a callback after each epoch.
 
-    ``score`` measures cost and error of a state on the training samples; it is called only if the callback asks for it.
+    ``score`` measures cost and error of a state on the training samples, once the callback asks the report for them.
     """
 
     def hook(progress: Progress) -> Progress:

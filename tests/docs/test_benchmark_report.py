@@ -58,11 +58,31 @@ def test_the_extrapolation_follows_the_model(report, results):
 def test_results_of_training_replace_the_printed_table(report, results):
     (results / "training.json").unlink(missing_ok=True)
     assert "training_epoch.txt" in report.training()
-    machine = {"processor": "abacus", "cores": 2, "blas_threads": "1"}
-    record = {"machine": machine, "cases": [{"steps": "compiled", "n": 10, "K": 4, "ratio": 0.8714}]}
+    case = {"data": "SynI", "n": 10, "K": 4, "steps": "compiled", "batch": 1, "ratio": 0.8714}
+    others = [{"steps": "plain", "ratio": 2.5}, {"steps": "pymanopt", "ratio": 20.0}, {"threads": 2, "ratio": 0.5}]
+    record = {"machine": "abacus", "cases": [case, *(case | other for other in others)]}
     (results / "training.json").write_text(json.dumps(record))
-    assert "| compiled | 10 | 4 | 0.871 |" in report.training()
-    assert "abacus, 2 cores, one BLAS thread" in report.training()
+    assert report.training().splitlines()[0] == "| data | n | K | compiled, batch 1 | plain, batch 1 |"
+    assert report.training().splitlines()[2:] == ["| SynI | 10 | 4 | 0.871 | 2.5 |"]
+
+
+def test_machines_of_several_files_are_told_once(report, results):
+    for name, numpy in (("goals", "2.4.6"), ("predict", "2.5.0")):
+        machine = {"processor": "abacus", "cores": 2, "python": "3.11.7", "numpy": numpy, "blas_threads": "1"}
+        (results / f"{name}.json").write_text(json.dumps({"machine": machine}))
+    expected = "abacus, 2 cores, Python 3.11.7, NumPy 2.4.6 and 2.5.0, one BLAS thread"
+    assert report.machines("goals", "predict") == expected
+
+
+def test_goals_of_one_kind_share_a_row_with_the_figure_nearest_to_the_limit(report, results):
+    row = {"topic": "fit", "what": "SynI", "limit": 5, "unit": "times", "at_most": True, "figure": 4.0, "met": True}
+    other = row | {"what": "EEG", "figure": 5.5, "met": False}
+    fast = row | {"what": "digits", "limit": 2, "at_most": False, "figure": 3.0}
+    (results / "goals.json").write_text(json.dumps({"rows": [row, other, fast]}))
+    assert report.goals().splitlines()[2:] == [
+        "| fit: EEG (2 goals) | at most 5 times | 5.50 | no |",
+        "| fit: digits | at least 2 times | 3.00 | yes |",
+    ]
 
 
 def test_the_table_of_memory_has_one_column_per_call_and_mapped_data_only(report, results):

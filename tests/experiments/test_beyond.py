@@ -104,7 +104,7 @@ def test_the_pages_are_made_from_the_records(tmp_path):
         assert text == committed, "run `python -m examples.beyond report`"
     assert "\n|" not in pages["beyond.md"], "tables belong to the pages behind the summary"
     text = "".join(pages.values())
-    for row in ("| one for all, transductive |", "| BCI 2a, posterior |", "| ETH-80, whole images |"):
+    for row in ("| one for all [", "| BCI 2a, posterior |", "| ETH-80, whole images ["):
         assert row in text
     assert (tmp_path / "assets" / "beyond.png").is_file()
     assert (tmp_path / "assets" / "home.png").is_file()
