@@ -67,7 +67,13 @@ def _require_limits(option: Any) -> None:
             raise ValueError(f"the limits of its reject option are {limits}")
 
 
-@library_estimator(_require_limits)
+def _answers(option: Any) -> list[Array]:
+    """Return the threshold, and how far the distance 1 is from a prototype of each class, and of a later one."""
+    limits, threshold = option.limits_, np.array([option.threshold_])
+    return [threshold] if limits is None else [threshold, limits.relative(1.0, limits.classes), 1.0 / limits.other]
+
+
+@library_estimator(_require_limits, answers=_answers)
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that gives no label to samples whose certainty is below a threshold.
 

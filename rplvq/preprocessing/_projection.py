@@ -29,6 +29,7 @@ from rplvq.arrays import (
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
+from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
@@ -36,17 +37,13 @@ from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
 
-def _require_components(model: Any) -> None:
-    """Raise ValueError unless a fitted SPDProjection has orthonormal components and prototypes on the manifold."""
-    basis = model.components_
-    product = basis.conj().T @ basis
-    if len(basis) != model.n_features_in_ or not np.allclose(product, np.eye(len(product)), atol=1e-6):
-        raise ValueError(f"components_ of shape {basis.shape} are not orthonormal")
-    AffineInvariant().encode(model.prototypes_)
-    index_labels(model.prototype_labels_, model.classes_, "prototype_labels_")
+def _answers(model: Any) -> list[Array]:
+    """Return a matrix and the prototypes as they are projected."""
+    probe = probe_like(model.prototypes_)
+    return [probe, congruence(np.concatenate([probe, model.prototypes_]), model.components_)]
 
 
-@library_estimator(_require_components)
+@library_estimator(answers=_answers)
 class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
