@@ -99,7 +99,7 @@ class Checkpoint:
             "origin": None if origin is None else _fingerprints(origin),
             "progress": {name: packer.pack(value, name) for name, value in fields.items()},
         }
-        header["digest"] = _digest(header["progress"], packer.arrays)
+        header["digest"] = digest_of([packer.arrays[name] for name in sorted(packer.arrays)])
         replace_file(self.path, seal_archive(header, packer.arrays, CHECKPOINT))
         self._written = time.monotonic()
 
@@ -164,7 +164,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     header, arrays = open_archive(path, CHECKPOINT)
     unpacker = Unpacker(arrays)
     try:
-        if header.get("digest", digest := _digest(header["progress"], arrays)) != digest:
+        digest = digest_of([arrays[name] for name in sorted(arrays)])
+        if header.get("digest", digest) != digest:  # a run continues to the same bits only from the same bits
             raise ValueError("its progress was changed after it was written")
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
         fields = with_choice(fields, "trials", "choice")
@@ -231,11 +232,6 @@ def require_valid(
         require_progress(progress, manifold, n_classes, n_epochs)
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
-
-
-def _digest(progress: dict[str, Any], arrays: dict[str, Any]) -> str:
-    """Return the SHA-256 of the progress of a run, which continues to the same bits only if no bit of it changed."""
-    return digest_of([json.dumps(progress, sort_keys=True), *(arrays[name] for name in sorted(arrays))])
 
 
 def _fingerprints(origin: Origin) -> dict[str, Any]:
