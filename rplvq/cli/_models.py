@@ -104,7 +104,7 @@ def predict(arguments: argparse.Namespace) -> None:
         require_writable(arguments.out)
     model = load_model(arguments.model)
     model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
-    if len(arguments.data) == 1 and any(Path(arguments.data[0]).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
+    if len(arguments.data) == 1 and PolsarScene.is_in(arguments.data[0]):
         _predict_scene(model, arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
@@ -153,10 +153,10 @@ def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     if not hasattr(option, "reasons"):
         if arguments.reject:
             raise ValueError(NO_OPTION)
+    elif not arguments.reject and option is model:  # without novelty, the classifier itself is faster
+        model = option.without_rejection() if arguments.novelty else option.estimator_
     elif not arguments.reject:
-        option.threshold_ = -np.inf  # every pixel gets a class, and novelty stays in units of the limits
-        if option is model and not arguments.novelty:
-            model = option.estimator_  # which is faster
+        model.set_params(**{model.steps[-1][0]: option.without_rejection()})
     scene = PolsarScene(arguments.data[0], looks=arguments.looks, window=arguments.window)
     written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
     _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
@@ -236,10 +236,6 @@ def _csv(answers: dict[str, Any]) -> str:
     return text.getvalue()
 
 
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
-
-
 def _plain(value: Any) -> Any:
     """Turn arrays into lists, numbers that are not finite into None, and bytes, dates and the like into text."""
     if isinstance(value, dict):
@@ -252,4 +248,4 @@ def _plain(value: Any) -> Any:
         return value.decode(errors="backslashreplace")
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    return value if _is_plain(value) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -36,7 +36,9 @@ def answers_of_prototypes(model: Any) -> list[Array]:
     What later calls of ``partial_fit`` use comes behind: the kept samples and the memory of the step size. Manifolds
     whose points are neither definite matrices nor vectors are probed by their first prototype.
     """
-    manifold, prototypes, probe = model.trainer_.manifold, model.state_.prototypes, probe_like(model.prototypes_)
+    manifold = model.trainer_.manifold
+    prototypes = model.state_.prototypes
+    probe = probe_like(model.prototypes_)
     try:
         manifold.encode(probe)
     except PointError:

@@ -104,7 +104,8 @@ class Packer:
 
         A model whose matrices are nearly singular answers less exactly. This shows as soon as its arrays are rounded.
         """
-        rng, rounded = np.random.default_rng(0), dict(self.arrays)
+        rng = np.random.default_rng(0)
+        rounded = dict(self.arrays)
         for name, array in self.arrays.items():
             if array.ndim > 1 and array.dtype.kind in "fc" and array.size:
                 rounded[name] = array + ROUNDED * np.abs(array).max() * rng.uniform(-1, 1, array.shape)

@@ -175,8 +175,8 @@ def read_model(path: str | os.PathLike[str], manifold: Any = None) -> ModelFile:
         version = str(written_by["rplvq"])
     except UNREADABLE as error:
         raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
-    is_same, changes = version == library_version(), "; ".join(unpacker.deviations)
-    if changes and is_same:
+    changes = "; ".join(unpacker.deviations)
+    if changes and version == library_version():
         raise ModelFileError(f"{name}: {changes} from those when it was saved: the file was changed. Save it again")
     if manifold is not None and not unpacker.manifold_used:
         raise ValueError(f"manifold={manifold}: the model of {name} was not trained on a pymanopt manifold: omit it")
