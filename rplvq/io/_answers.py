@@ -20,14 +20,16 @@ def probe_like(points: Array) -> Array:
     """Return one input (1, ...) like points (K, ...): a matrix with the mean diagonal of theirs, or a vector.
 
     The matrix is positive definite, ``3 s_i s_j / 2^|i - j|`` with ``1 + i / n`` times the scale of channel i as s_i,
-    so that no order of the channels looks like another one.
+    so that no order of the channels looks like another one; in complex matrices, ``i^2`` is its phase.
     """
     places = np.arange(points.shape[-1])
     if points.ndim < 3:
         return np.asarray(np.abs(points).mean(axis=0) * np.cos(places))[None]
     scale = np.sqrt(np.abs(np.diagonal(points, axis1=-2, axis2=-1)).mean(axis=0)) * (1.0 + places / len(places))
+    if np.iscomplexobj(points):
+        scale = scale * np.exp(1j * places**2)
     pattern = 3.0 * 0.5 ** np.abs(places[:, None] - places)
-    return np.asarray(scale[..., :, None] * pattern * scale[..., None, :])[None]
+    return np.asarray(scale[..., :, None] * pattern * scale[..., None, :].conj())[None]
 
 
 def answers_of_prototypes(model: Any) -> list[Array]:

@@ -21,9 +21,13 @@ from rplvq.protocols import Array
 from tests.io.test_pipelines import FROM_DATA, MODELS, X, Y, answers, fitted, forge, lvq
 
 METRICS: list[Any] = ["log_euclidean", "tangent", "learned_log_euclidean", TangentSpace(whiten=True), "euclidean"]
+PHASES = np.exp(1j * np.arange(4))
+Z = X * PHASES[:, None] * PHASES.conj()
 OTHERS: dict[str, Callable[[], Any]] = {
     **{str(metric): (lambda metric=metric: lvq(metric).fit(X, Y)) for metric in METRICS},
     "bures_wasserstein": lambda: lvq("bures_wasserstein").fit(X, Y),
+    "complex": lambda: lvq().fit(Z, Y),
+    "vectors": lambda: lvq("euclidean_vectors").fit(X[:, 0], Y),
     "adaptive": lambda: lvq(step_size=AdaptiveStep()).fit(X, Y),
     "stream": lambda: lvq().partial_fit(X[:12], Y[:12]).partial_fit(X[12:], Y[12:]),
     "rank": lambda: FROM_DATA["rank"][0]().fit(FROM_DATA["rank"][1]),
@@ -50,8 +54,8 @@ def altered(array: Array) -> Iterator[Array]:
 
 def behaviour(model: Any, name: str) -> list[Array]:
     """What a model says of samples, also of incomplete ones, and after it has learned from some."""
-    if name == "rank":
-        return [model.transform(FROM_DATA["rank"][1])]
+    if name in ("rank", "complex", "vectors"):
+        return [model.transform({"rank": FROM_DATA["rank"][1], "complex": Z, "vectors": X[:, 0]}[name])]
     session = 1 if name in ("recenter", "pipeline") else None
     result = answers(model, session=session)
     if session is None and hasattr(model, "score_samples"):
