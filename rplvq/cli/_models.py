@@ -48,7 +48,8 @@ def train(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
     loaded, given = _data(arguments, labelled=True)
-    X, y = loaded.X, loaded.y
+    X = loaded.X
+    y = loaded.y
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
         warnings.simplefilter("error", TrainingInterruptedWarning)
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
@@ -222,7 +223,8 @@ def _csv(answers: dict[str, Any]) -> str:
     """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    labels, classes = answers["labels"], answers.get("classes", np.empty(0))
+    labels = answers["labels"]
+    classes = answers.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
     writer.writerow(

@@ -31,7 +31,8 @@ def complete_planes(path: Path) -> dict[str, Path]:
     for other in present:
         if (other.stem[0], other.suffix) != (present[0].stem[0], present[0].suffix):
             raise ValueError(f"{path} holds files of both {present[0].name} and {other.name}: keep one kind of scene")
-    letter, suffix = present[0].stem[0], present[0].suffix
+    letter = present[0].stem[0]
+    suffix = present[0].suffix
     n = max(2, *(int(digit) for file in present for digit in file.stem[1:3]))
     pairs = [(i, j) for i in range(1, n + 1) for j in range(i, n + 1)]
     hermitian = [f"{letter}{i}{j}{part}" for i, j in pairs for part in (("",) if i == j else ("_real", "_imag"))]
@@ -119,7 +120,8 @@ def _size_in(config: Path) -> tuple[int, int]:
 def _check_raw(path: Path, shape: tuple[int, int]) -> None:
     """Check the size of a .bin file, and that its header, if it has one, describes such a file."""
     width = _dtype(path).itemsize
-    needed, present = width * shape[0] * shape[1], path.stat().st_size
+    needed = width * shape[0] * shape[1]
+    present = path.stat().st_size
     if present != needed:
         numbers = f"{shape[0]} x {shape[1]} numbers of {width} bytes take {needed}"
         why = "it is incomplete, or config.txt belongs to another scene"

@@ -58,7 +58,8 @@ class Rejection:
 
 def _require_limits(option: Any) -> None:
     """Raise ValueError unless a fitted option fits the classes of its estimator."""
-    classes, limits = option.classes_, option.limits_
+    classes = option.classes_
+    limits = option.limits_
     same = np.array_equal(classes, option.estimator_.classes_) and option.reject_label_ not in classes.tolist()
     if not same or option.criterion_ not in CRITERIA or np.isnan(option.threshold_):
         raise ValueError(f"its reject option does not fit the classes {option.estimator_.classes_}")
@@ -71,7 +72,8 @@ def _require_limits(option: Any) -> None:
 
 def _answers(option: Any) -> list[Array]:
     """Return the threshold, and how far the distance 1 is from a prototype of each class, and of a later one."""
-    limits, threshold = option.limits_, np.array([option.threshold_])
+    limits = option.limits_
+    threshold = np.array([option.threshold_])
     return [threshold] if limits is None else [threshold, limits.relative(1.0, limits.classes), 1.0 / limits.other]
 
 
@@ -229,7 +231,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 folds = held_out_folds(hard, judged, groups if judged is weights else None, self.cv)
                 limits, learned = self._held_out(estimator, criterion, samples, labels, judged, fitted, folds, routed)
                 threshold = learned if threshold is None else threshold
-        self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
+        self.estimator_ = estimator
+        self.threshold_ = float(threshold)
+        self.reject_label_ = reject_label
         self.classes_ = estimator.classes_
         self.criterion_ = criterion
         self.limits_ = limits

@@ -91,7 +91,8 @@ class Checkpoint:
         """Write a checkpoint if one is due."""
         if not self._is_due(report.state.epoch):
             return
-        packer, origin = Packer(), report.origin
+        packer = Packer()
+        origin = report.origin
         fields = report.progress._asdict() | {"history": columns(list(report.progress.rows))}
         del fields["rows"]
         header: dict[str, Any] = {
@@ -172,7 +173,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)
-        progress, origin = Progress(rows=rows, **fields), header["origin"]
+        progress = Progress(rows=rows, **fields)
+        origin = header["origin"]
         if not (isinstance(progress.state, State) and isinstance(progress.best, State)):
             raise ValueError("it holds no state of a trainer")
         known = None
@@ -186,7 +188,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
 
 def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
     """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
-    name, found = os.fspath(path), loaded.origin
+    name = os.fspath(path)
+    found = loaded.origin
     if found is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
     wanted = _fingerprints(origin)

@@ -167,11 +167,13 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 def read_model(path: str | os.PathLike[str], manifold: Any = None) -> ModelFile:
     """Read a model file with what it states beside the estimator; arguments and errors are those of load_model."""
     header, arrays = open_archive(path)
-    name, unpacker = os.fspath(path), Unpacker(arrays, manifold)
+    name = os.fspath(path)
+    unpacker = Unpacker(arrays, manifold)
     try:
         estimator = unpacker.unpack_estimator(header)
         check_is_fitted(estimator)
-        written_by, record = dict(header["versions"]), dict(header.get("record", {}))
+        written_by = dict(header["versions"])
+        record = dict(header.get("record", {}))
         version = str(written_by["rplvq"])
     except UNREADABLE as error:
         raise ModelFileError(f"{name}: {error or type(error).__name__}") from error

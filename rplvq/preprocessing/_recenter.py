@@ -158,8 +158,11 @@ class Recenter(MatrixTransformer):
             if self.online:
                 weights = sizes.astype(float)
                 start = riemannian_mean(AffineInvariant(), means, weights, tol=self.tol, max_iter=self.max_iter).code
-                self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
-            self.groups_, self.means_, self.sizes_ = found.names, means, sizes
+                self.start_ = start
+                self.running_ = dict[Any, tuple[Array, int]]()
+            self.groups_ = found.names
+            self.means_ = means
+            self.sizes_ = sizes
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
