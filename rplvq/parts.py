@@ -229,6 +229,7 @@ class Saved(NamedTuple):
     cls: type
     check: Callable[[Any], Any] = bool  # raises ValueError or AttributeError unless a fit leaves such an estimator
     left_out: Mapping[str, Any] = MappingProxyType({})  # parameters that no file holds, with what takes their place
+    answers: Callable[[Any], list[Any]] = lambda _: []  # arrays that depend on each fitted attribute that predicts
 
 
 _ESTIMATORS: dict[str, Saved] = {}
@@ -244,12 +245,14 @@ def library_part(cls: PartT) -> PartT:
 
 
 def library_estimator(
-    check: Callable[[Any], Any] = bool, left_out: Mapping[str, Any] = MappingProxyType({})
+    check: Callable[[Any], Any] = bool,
+    left_out: Mapping[str, Any] = MappingProxyType({}),
+    answers: Callable[[Any], list[Any]] = lambda _: [],
 ) -> Callable[[PartT], PartT]:
     """Return a class decorator: register an estimator class as :class:`Saved`, so that model files may hold it."""
 
     def register(cls: PartT) -> PartT:
-        _ESTIMATORS[cls.__qualname__] = Saved(cls, check, left_out)
+        _ESTIMATORS[cls.__qualname__] = Saved(cls, check, left_out, answers)
         return cls
 
     return register

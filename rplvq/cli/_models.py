@@ -48,7 +48,8 @@ def train(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
     loaded, given = _data(arguments, labelled=True)
-    X, y = loaded.X, loaded.y
+    X = loaded.X
+    y = loaded.y
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
         warnings.simplefilter("error", TrainingInterruptedWarning)
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
@@ -104,7 +105,7 @@ def predict(arguments: argparse.Namespace) -> None:
         require_writable(arguments.out)
     model = load_model(arguments.model)
     model.set_params(**{name: arguments.jobs for name in model.get_params() if name.rpartition("__")[2] == "n_jobs"})
-    if len(arguments.data) == 1 and any(Path(arguments.data[0]).glob("[CTs][1-4][1-4]*.[bt]i[nf]")):
+    if len(arguments.data) == 1 and PolsarScene.is_in(arguments.data[0]):
         _predict_scene(model, arguments)
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
@@ -153,10 +154,10 @@ def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     if not hasattr(option, "reasons"):
         if arguments.reject:
             raise ValueError(NO_OPTION)
+    elif not arguments.reject and option is model:  # without novelty, the classifier itself is faster
+        model = option.without_rejection() if arguments.novelty else option.estimator_
     elif not arguments.reject:
-        option.threshold_ = -np.inf  # every pixel gets a class, and novelty stays in units of the limits
-        if option is model and not arguments.novelty:
-            model = option.estimator_  # which is faster
+        model.set_params(**{model.steps[-1][0]: option.without_rejection()})
     scene = PolsarScene(arguments.data[0], looks=arguments.looks, window=arguments.window)
     written = classify_scene(model, scene, arguments.out, proba=arguments.proba, novelty=arguments.novelty)
     _say(arguments.json, {"written": [str(path) for path in written], "shape": scene.shape, "classes": model.classes_})
@@ -222,7 +223,8 @@ def _csv(answers: dict[str, Any]) -> str:
     """Return one line per sample; for an image of matrices, each line begins with the row and column of its pixel."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    labels, classes = answers["labels"], answers.get("classes", np.empty(0))
+    labels = answers["labels"]
+    classes = answers.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
     writer.writerow(
@@ -234,10 +236,6 @@ def _csv(answers: dict[str, Any]) -> str:
     for place, label, shares, reason in rows:
         writer.writerow([*(place if is_image else ()), label, *(f"{value:.9g}" for value in shares), *reason])
     return text.getvalue()
-
-
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _plain(value: Any) -> Any:
@@ -252,4 +250,4 @@ def _plain(value: Any) -> Any:
         return value.decode(errors="backslashreplace")
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    return value if _is_plain(value) else str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

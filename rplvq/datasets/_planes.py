@@ -17,17 +17,22 @@ PLANE = re.compile(r"([CT][1-4][1-4](_real|_imag)?|s[12][12])\.(bin|tif)")
 SCATTERING = ("s11", "s12", "s21", "s22")
 
 
+def planes_in(path: Path) -> list[Path]:
+    """Return the files of a folder that are planes of a scene."""
+    return [file for file in sorted(path.glob("*.[bt]i[nf]")) if PLANE.fullmatch(file.name)]
+
+
 def complete_planes(path: Path) -> dict[str, Path]:
     """Return all files of the scene in a folder, by names such as "T12_real"; an error names a missing one."""
     if not path.is_dir():
         raise FileNotFoundError(f"folder must be a folder such as T3 or C3 of PolSARpro, but {path} is none")
-    present = [file for file in sorted(path.glob("*.[bt]i[nf]")) if PLANE.fullmatch(file.name)]
-    if not present:
+    if not (present := planes_in(path)):
         raise FileNotFoundError(f"{path} holds neither T11.bin nor C11.bin nor s11.bin: pass the folder T3 itself")
     for other in present:
         if (other.stem[0], other.suffix) != (present[0].stem[0], present[0].suffix):
             raise ValueError(f"{path} holds files of both {present[0].name} and {other.name}: keep one kind of scene")
-    letter, suffix = present[0].stem[0], present[0].suffix
+    letter = present[0].stem[0]
+    suffix = present[0].suffix
     n = max(2, *(int(digit) for file in present for digit in file.stem[1:3]))
     pairs = [(i, j) for i in range(1, n + 1) for j in range(i, n + 1)]
     hermitian = [f"{letter}{i}{j}{part}" for i, j in pairs for part in (("",) if i == j else ("_real", "_imag"))]
@@ -83,7 +88,7 @@ def opened(path: Path, mode: str = "r", **profile: Any) -> Iterator[Any]:
     try:
         rasterio, errors = (import_module(name) for name in ("rasterio", "rasterio.errors"))
     except ImportError as error:
-        raise ImportError(f"{path.name} needs rasterio: pip install 'rplvq[radar]'") from error
+        raise ImportError(f'{path.name} needs rasterio: pip install ".[radar]" in the folder of rplvq') from error
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.NotGeoreferencedWarning)  # many radar scenes have no georeference
@@ -115,7 +120,8 @@ def _size_in(config: Path) -> tuple[int, int]:
 def _check_raw(path: Path, shape: tuple[int, int]) -> None:
     """Check the size of a .bin file, and that its header, if it has one, describes such a file."""
     width = _dtype(path).itemsize
-    needed, present = width * shape[0] * shape[1], path.stat().st_size
+    needed = width * shape[0] * shape[1]
+    present = path.stat().st_size
     if present != needed:
         numbers = f"{shape[0]} x {shape[1]} numbers of {width} bytes take {needed}"
         why = "it is incomplete, or config.txt belongs to another scene"

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import row_slices
-from rplvq.datasets._planes import SCATTERING, common_size, complete_planes, header_of, opened, read_rows
+from rplvq.datasets._planes import SCATTERING, common_size, complete_planes, header_of, opened, planes_in, read_rows
 from rplvq.features import boxcar
 from rplvq.parts import require_count
 from rplvq.protocols import Array
@@ -99,6 +99,11 @@ class PolsarScene:
         n = 3 if "s11" in planes else max(int(stem[1]) for stem in planes)
         for name, value in {"planes": planes, "columns": columns, "shape": shape, "n": n}.items():
             object.__setattr__(self, name, value)
+
+    @staticmethod
+    def is_in(folder: str | os.PathLike[str]) -> bool:
+        """Return whether a folder holds planes of a scene, be they complete or not."""
+        return bool(planes_in(Path(folder)))
 
     def read(self, start: int = 0, stop: int | None = None) -> Array:
         """Read rows of the scene. Averages take rows beyond them, so that parts do not differ from the whole scene.

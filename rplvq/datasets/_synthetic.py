@@ -137,15 +137,8 @@ def make_syn2(
 
     Returns
     -------
-    X : ndarray of shape (4 * n_per_class, n, n)
-        Symmetric positive definite matrices, dimensionless.
-    y : ndarray of int of shape (4 * n_per_class,)
-        Class k has the spectrum eta(k+1), in the basis V1.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`make_syn1`.
+    X, y : ndarray of shape (4 * n_per_class, n, n), and of int of shape (4 * n_per_class,)
+        As for :func:`make_syn1`, whose errors are raised, too. Class k has the spectrum eta(k+1), in the basis V1.
 
     Notes
     -----

@@ -60,7 +60,7 @@ from rplvq.estimators._online import (
 )
 from rplvq.estimators._prediction import PrototypePredictor
 from rplvq.exceptions import TrainingInterruptedWarning
-from rplvq.io import require_fitted, require_valid, save_model
+from rplvq.io import answers_of_prototypes, require_fitted, require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
@@ -88,7 +88,7 @@ from rplvq.training import (
 )
 
 
-@library_estimator(require_fitted, {"callbacks": ()})
+@library_estimator(require_fitted, {"callbacks": ()}, answers_of_prototypes)
 class RiemannianLVQ(PrototypePredictor, PartsMixin):
     """Probabilistic learning vector quantization on a Riemannian manifold.
 

@@ -2,9 +2,8 @@
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from rplvq.parts import library_version
 from rplvq.protocols import Array
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 MOST_CLASSES = 30  # whose sizes are listed one by one
 
 
@@ -45,27 +44,10 @@ def _range(values: Sequence[int]) -> str:
 def versions() -> str:
     """Return the versions of rplvq, Python and the libraries that may change a result."""
     found = {"rplvq": library_version(), "Python": platform.python_version()}
-    found |= {name: _version(name) for name in LIBRARIES}
-    found["numba"] = _version("numba") if _is_importable("numba") else "not installed"
-    if "pyriemann" in sys.modules:
-        found["pyriemann"] = _version("pyriemann")
+    used = [name for name in ("pyriemann",) if name in sys.modules]
+    for name in (*LIBRARIES, *used):
+        try:
+            found[name] = "not installed" if sys.modules.get(name, sys) is None else version(name)  # None forbids it
+        except PackageNotFoundError:
+            found[name] = "not installed"
     return ", ".join(f"{name} {number}" for name, number in found.items())
-
-
-def _is_importable(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # it is loaded without a specification
-        return False
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "of unknown version"
-
-
-def settings_of(named: Mapping[str, Any]) -> list[str]:
-    """Return each estimator as a call with its parameters that differ from the defaults, in one line."""
-    return [" ".join(repr(estimator).split()) for estimator in named.values()]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
 from rplvq.manifolds import MetricName
-from rplvq.parts import MANIFOLD_METHODS, what_lacks
+from rplvq.parts import MANIFOLD_METHODS, require_methods, what_lacks
 from rplvq.protocols import Cost, Manifold, Schedule
 
 METRICS = ("affine_invariant", "log_euclidean")
@@ -115,19 +115,12 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
     try:
         from pyriemann.classification import MDM, TSClassifier
     except ImportError as error:
-        what = " and ".join(map(repr, names))
-        raise ImportError(
-            f'the baselines {what} need pyRiemann: pip install ".[paper]" in the folder of rplvq'
-        ) from error
+        what = f"the baselines {' and '.join(map(repr, names))} need pyRiemann"
+        raise ImportError(f'{what}: pip install ".[paper]" in the folder of rplvq') from error
     from sklearn.linear_model import LogisticRegression
 
-    made = {
-        "mdm": ("pyRiemann MDM", MDM("riemann")),
-        "tangent_space": (
-            "tangent space + logistic regression",
-            TSClassifier("riemann", clf=LogisticRegression(max_iter=1000)),
-        ),
-    }
+    tangent = TSClassifier("riemann", clf=LogisticRegression(max_iter=1000))
+    made = {"mdm": ("pyRiemann MDM", MDM("riemann")), "tangent_space": ("tangent space + logistic regression", tangent)}
     return dict(made[name] for name in names)
 
 
@@ -168,8 +161,5 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
     for name, estimator in named.items():
         if not isinstance(name, str):
             raise ValueError(f"estimators has the name {name!r}: names must be strings")
-        missing = [method for method in ("fit", "predict", "get_params") if not hasattr(estimator, method)]
-        if isinstance(estimator, type) or missing:
-            why = "is a class, pass an instance" if isinstance(estimator, type) else f"lacks {', '.join(missing)}"
-            raise ValueError(f"estimators[{name!r}]={estimator!r} is not a classifier: it {why}")
+        require_methods(f"estimators[{name!r}]", estimator, ("fit", "predict", "get_params"), "a classifier")
     return named

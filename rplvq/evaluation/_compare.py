@@ -9,7 +9,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from rplvq.arrays import check_groups, single_blas_thread
 from rplvq.evaluation import _cross_validation
-from rplvq.evaluation._about import describe_run, settings_of
+from rplvq.evaluation._about import describe_run
 from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._differences import TestName, check_test
@@ -104,9 +104,8 @@ def compare(
     if metrics is not None and estimators is not None:
         raise ValueError("pass either estimators or metrics: metrics are those of the default estimators")
     if estimators is None:
-        named = named_estimators(default_estimators() if metrics is None else default_estimators(metrics))
-    else:
-        named = named_estimators(estimators)
+        estimators = default_estimators() if metrics is None else default_estimators(metrics)
+    named = named_estimators(estimators)
     check_test(test)
     questions = find_questions(named)
     scorers = _cross_validation.resolve_scorers(scoring)
@@ -140,7 +139,7 @@ def compare(
         table[..., -3],
         sigma2=table[..., -2],
         trained=table[..., -1],
-        settings=settings_of(named),
+        settings=[" ".join(repr(estimator).split()) for estimator in named.values()],
         questions=questions,
         about=describe_run(X, hard, sizes, named_folds, random_state, call),
         test=test,

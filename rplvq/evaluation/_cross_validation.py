@@ -82,7 +82,9 @@ def resolve_folds(
     require_count("repeats", repeats, 1)
     if isinstance(cv, (int, np.integer)):
         splitters = _stratified(int(cv), repeats, groups, rng)
-        named = _name_of_folds(int(cv), repeats, groups)
+        together = "" if groups is None else f", with the samples of each of {len(np.unique(groups))} groups together"
+        again = "" if repeats == 1 else f", in {repeats} repetitions"
+        named = f"{cv} folds stratified by class{together}{again}"
     elif not (hasattr(cv, "split") or hasattr(cv, "__iter__")) or isinstance(cv, str):
         raise ValueError(f"cv must be a number of folds, a splitter or an iterable of splits, got {cv!r}")
     elif repeats > 1:
@@ -110,12 +112,6 @@ def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) 
 
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     return [kind(cv, shuffle=True, random_state=rng.randint(MAX_SEED)) for _ in range(repeats)]
-
-
-def _name_of_folds(cv: int, repeats: int, groups: Any) -> str:
-    together = "" if groups is None else f", with the samples of each of {len(np.unique(groups))} groups together"
-    again = "" if repeats == 1 else f", in {repeats} repetitions"
-    return f"{cv} folds stratified by class{together}{again}"
 
 
 def _rows(part: Any) -> Array:

@@ -49,13 +49,8 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
 
 def turned(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the row of a pair in the opposite order."""
-    return dict(row) | {
-        "first": row["second"],
-        "second": row["first"],
-        "first_mean": row["second_mean"],
-        "second_mean": row["first_mean"],
-        "difference": -row["difference"],
-        "ci_low": -row["ci_high"],
-        "ci_high": -row["ci_low"],
-        "better": {"first": "second", "second": "first"}.get(row["better"], "neither"),
-    }
+    pairs = [("first", "second"), ("first_mean", "second_mean")]
+    swapped = {one: row[other] for pair in pairs for one, other in (pair, pair[::-1])}
+    numbers = {"difference": -row["difference"], "ci_low": -row["ci_high"], "ci_high": -row["ci_low"]}
+    better = {"first": "second", "second": "first"}.get(row["better"], "neither")
+    return dict(row) | swapped | numbers | {"better": better}

@@ -34,13 +34,18 @@ Block = str | Table | Facts
 def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
     """Return facts, summary, differences by each of some metrics, and the conclusions by the first of them."""
     blocks: list[Block] = [Facts(comparison.about)] if comparison.about else []
-    blocks += [_heading(comparison), _summary_table(comparison.rows, comparison.metrics, len(comparison.folds))]
+    counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
+    blocks.append(f"{counts}: mean +- standard deviation of the scores, median seconds per fold")
+    blocks.append(_summary_table(comparison.rows, comparison.metrics, len(comparison.folds)))
     if comparison.settings:
         blocks.append(Facts({str(n): text for n, text in enumerate(comparison.settings, start=1)}))
     if min(len(comparison.names), len(comparison.folds)) > 1:
         for metric in metrics:
             blocks += [_test_heading(comparison, metric), _difference_table(comparison.differences(metric))]
-        blocks += [*_caution(comparison), *comparison.conclusions(metrics[0])]
+        least = min(1.0, _family_size(comparison) * 2.0 ** (1 - len(comparison.folds)))
+        if comparison.test == "wilcoxon" and least > 0.05:
+            blocks.append(FEW_FOLDS.format(least=least))
+        blocks += comparison.conclusions(metrics[0])
     return blocks
 
 
@@ -52,11 +57,6 @@ def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: i
     return f"{mean:.{digits}f}{tail}"
 
 
-def _heading(comparison: Any) -> str:
-    counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
-    return f"{counts}: mean +- standard deviation of the scores, median seconds per fold"
-
-
 def _test_heading(comparison: Any, metric: str) -> str:
     pairs = "the pairs of each question" if comparison.questions else _count(_family_size(comparison), "pair")
     interval = "95% confidence interval (CI) of each pair alone"
@@ -64,11 +64,6 @@ def _test_heading(comparison: Any, metric: str) -> str:
         interval += ", by the corrected t-test"
     what = f"{metric}: difference of each pair; {TESTS[comparison.test]}"
     return f"{what}; {interval}; p after Holm's correction for {pairs}"
-
-
-def _caution(comparison: Any) -> list[str]:
-    least = min(1.0, _family_size(comparison) * 2.0 ** (1 - len(comparison.folds)))
-    return [FEW_FOLDS.format(least=least)] if comparison.test == "wilcoxon" and least > 0.05 else []
 
 
 def _family_size(comparison: Any) -> int:
@@ -99,16 +94,9 @@ def _short(value: float) -> str:
 
 def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return one row per pair; the sign and the p-value stand in separate columns."""
-    cells = [
-        [
-            row["question"],
-            row["first"],
-            row["second"],
-            f"{row['difference']:+.4f}",
-            f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}",
-            row["better"],
-            p_text(row["p"]),
-        ]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        interval = f"{row['ci_low']:+.4f} to {row['ci_high']:+.4f}"
+        numbers = [f"{row['difference']:+.4f}", interval, row["better"], p_text(row["p"])]
+        cells.append([row["question"], row["first"], row["second"], *numbers])
     return Table(["question", "first", "second", "difference", "95% CI", "better", "p"], cells)

@@ -83,7 +83,7 @@ def _as_image(X: Any) -> Array:
 def _window(size: Any) -> tuple[int, int]:
     """Return height and width of the window."""
     sizes = size if isinstance(size, tuple) else (size, size)
-    integers = [isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sizes]
-    if len(sizes) != 2 or not all(integers) or any(n < 1 or n % 2 == 0 for n in sizes):
+    odd = [isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 and n % 2 == 1 for n in sizes]
+    if len(sizes) != 2 or not all(odd):
         raise ValueError(f"size must be an odd integer of at least 1, or two of them, got {size!r}")
     return int(sizes[0]), int(sizes[1])

@@ -25,20 +25,18 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.features._shared import spectra_of, split_space
+from rplvq.io import probe_like
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
 
-def _require_components(model: Any) -> None:
-    """Raise ValueError unless the components and the dropped directions of a fitted CommonSubspace are a basis."""
-    basis = np.hstack([model.components_, model.dropped_])
-    if basis.shape != (model.n_features_in_,) * 2 or not np.allclose(
-        basis.conj().T @ basis, np.eye(len(basis)), atol=1e-6
-    ):
-        raise ValueError(f"components_ and dropped_ of shape {basis.shape} are no orthonormal basis")
+def _answers(model: Any) -> list[Array]:
+    """Return a matrix as it is projected to what is kept, and to what is dropped."""
+    probe = probe_like(np.eye(model.n_features_in_)[None])
+    return [congruence(probe, model.components_), congruence(probe, model.dropped_), model.missing_]
 
 
-@library_estimator(_require_components)
+@library_estimator(answers=_answers)
 class CommonSubspace(MatrixTransformer):
     """Transformer ``X -> V^H X V`` whose orthonormal V (n, r) spans directions in which all samples have power.
 

@@ -1,8 +1,7 @@
 """Reads trials, from arrays and from MNE's Epochs, and makes transformers of the functions for trials and images."""
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,13 +13,6 @@ UNITS = 4.5
 """Orders of magnitude between the power of signals and of those in fit that suggest another unit."""
 REORDER = "bring them into this order by epochs.reorder_channels"
 ADVICE = {4: "several bands have one step each: pass X[:, k]"}
-
-
-class Recording(Protocol):
-    """What is used of MNE's Epochs: the names of the channels, and the trials (n_trials, n_channels, n_times)."""
-
-    ch_names: Sequence[str]
-    get_data: Callable[[], Array]
 
 
 class Signals(NamedTuple):
@@ -35,7 +27,7 @@ def read_trials(X: Any) -> Signals:
     """Return finite trials from an array-like, from Epochs, or from a list of Epochs, into which folds divide them."""
     items = X if isinstance(X, list) else [X]
     are_epochs = items and all(hasattr(item, "get_data") and hasattr(item, "ch_names") for item in items)
-    recordings: list[Recording] = items if are_epochs else []
+    recordings = items if are_epochs else []  # of which the names of the channels and the trials are used
     for k, recording in enumerate(recordings):
         if list(recording.ch_names) != list(recordings[0].ch_names):
             both = f"{list(recording.ch_names)}, but X[0] has {list(recordings[0].ch_names)}"

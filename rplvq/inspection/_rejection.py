@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -56,7 +58,8 @@ class Rejection:
 
 def _require_limits(option: Any) -> None:
     """Raise ValueError unless a fitted option fits the classes of its estimator."""
-    classes, limits = option.classes_, option.limits_
+    classes = option.classes_
+    limits = option.limits_
     same = np.array_equal(classes, option.estimator_.classes_) and option.reject_label_ not in classes.tolist()
     if not same or option.criterion_ not in CRITERIA or np.isnan(option.threshold_):
         raise ValueError(f"its reject option does not fit the classes {option.estimator_.classes_}")
@@ -67,7 +70,14 @@ def _require_limits(option: Any) -> None:
             raise ValueError(f"the limits of its reject option are {limits}")
 
 
-@library_estimator(_require_limits)
+def _answers(option: Any) -> list[Array]:
+    """Return the threshold, and how far the distance 1 is from a prototype of each class, and of a later one."""
+    limits = option.limits_
+    threshold = np.array([option.threshold_])
+    return [threshold] if limits is None else [threshold, limits.relative(1.0, limits.classes), 1.0 / limits.other]
+
+
+@library_estimator(_require_limits, answers=_answers)
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that gives no label to samples whose certainty is below a threshold.
 
@@ -106,7 +116,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes and be none of them.
     cv : int, default=5
         Number of folds for ``coverage`` and for limits, stratified by class and not shuffled. If ``groups`` are passed
-        to fit, whole groups are held out, in at most as many folds as there are groups.
+        to fit, whole groups are held out, in at most as many folds as there are groups. If the estimator has one of
+        them as its ``target`` (:class:`rplvq.TransferClassifier`), samples of the target alone are held out and judged.
 
     Attributes
     ----------
@@ -200,7 +211,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         groups = params.get("groups")
         weights = np.ones(len(hard)) if weights is None else weights
         groups = number_groups(groups, len(hard))
-        sizes = np.bincount(hard[weights > 0], minlength=len(classes))
+        judged = self._judged_weights(weights, params.get("groups"))
+        sizes = np.bincount(hard[judged > 0], minlength=len(classes))
         if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
             raise ValueError(
                 f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
@@ -215,9 +227,13 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             limits = None
             threshold = self.threshold
             if threshold is None or criterion in FAR:
-                limits, learned = self._held_out(estimator, criterion, samples, labels, weights, hard, groups, routed)
+                fitted = weights > 0
+                folds = held_out_folds(hard, judged, groups if judged is weights else None, self.cv)
+                limits, learned = self._held_out(estimator, criterion, samples, labels, judged, fitted, folds, routed)
                 threshold = learned if threshold is None else threshold
-        self.estimator_, self.threshold_, self.reject_label_ = estimator, float(threshold), reject_label
+        self.estimator_ = estimator
+        self.threshold_ = float(threshold)
+        self.reject_label_ = reject_label
         self.classes_ = estimator.classes_
         self.criterion_ = criterion
         self.limits_ = limits
@@ -271,6 +287,13 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         result = labels.astype(np.result_type(labels, rejected) if labels.dtype != object else object)
         result[certainty < self.threshold_] = self.reject_label_
         return result
+
+    def without_rejection(self) -> Self:
+        """Return a copy that gives every sample a label; its certainties and limits are those of this option."""
+        check_is_fitted(self)
+        option = copy.copy(self)
+        option.threshold_ = -np.inf
+        return option
 
     def predict_proba(self, X: Any, **params: Any) -> Array:
         """Compute the class probabilities (N, C) of the estimator, for rejected samples as well."""
@@ -340,6 +363,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         has_distances = hasattr(estimator, "transform") and prototype_labels(estimator) is not None
         return "combined" if self.coverage is not None and has_distances else "posterior"
 
+    def _judged_weights(self, weights: Array, groups: Any) -> Array:
+        """Return the weights (N,), which are 0 beside the target domain if the estimator has one among the groups."""
+        target = self.estimator.get_params(deep=False).get("target")
+        if target is None or groups is None:
+            return weights
+        is_own = np.ravel(groups) == target
+        return np.where(is_own, weights, 0.0) if is_own.any() else weights
+
     def _held_out(
         self,
         final: Any,
@@ -347,19 +378,24 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X: Any,
         labels: Array,
         weights: Array,
-        hard: Array,
-        groups: Array | None,
+        fitted: Array,
+        held: Sequence[tuple[Array, Array]],
         routed: Any,
     ) -> tuple[Limits | None, float]:
-        """Return the limits of distances, if the criterion needs them, and the threshold for the wanted coverage."""
+        """Return the limits of distances, if the criterion needs them, and the threshold for the wanted coverage.
+
+        Samples of weight 0 are not judged. Those among them that are ``fitted`` (N,) take part in the fit of all folds.
+        """
 
         def seen(model: Any, rows: Array) -> Seen:
             return see(model, take_rows(X, rows), criterion, _of_rows(routed, rows, len(labels)), weights[rows])
 
         folds = []
-        for train, test in held_out_folds(hard, weights, groups, self.cv):
-            given = _of_rows(routed, train, len(labels))["fit"]
-            model = clone(self.estimator).fit(take_rows(X, train), labels[train], **given)
+        others = np.flatnonzero(fitted & (weights == 0))
+        for train, test in held:
+            rows = np.union1d(train, others)
+            given = _of_rows(routed, rows, len(labels))["fit"]
+            model = clone(self.estimator).fit(take_rows(X, rows), labels[rows], **given)
             folds.append((seen(model, train), seen(model, test)))
         everything = seen(final, np.flatnonzero(weights > 0))
         certainty, limits = held_out_certainty(criterion, final.classes_, everything, folds)

@@ -47,11 +47,6 @@ def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watc
     **params
         Metadata, as for :meth:`rplvq.RejectOption.predict`.
 
-    Returns
-    -------
-    Watch
-        Shares of N // window windows.
-
     Raises
     ------
     NotFittedError

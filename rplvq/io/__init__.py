@@ -3,6 +3,7 @@
 This package knows no estimator. Classes are found by name in the registry of :mod:`rplvq.parts`.
 """
 
+from rplvq.io._answers import answers_of_prototypes, probe_like
 from rplvq.io._archive import UNREADABLE, digest_of
 from rplvq.io._checkpoint import Checkpoint, LoadedCheckpoint, load_checkpoint, require_same_origin, require_valid
 from rplvq.io._files import open_members, replace_file, require_writable
@@ -10,9 +11,9 @@ from rplvq.io._invariants import require_fitted
 from rplvq.io._model import ModelFile, load_model, read_model, save_model
 
 __all__ = [
-    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "ModelFile", "digest_of", "load_checkpoint",
-    "load_model", "open_members", "read_model", "replace_file", "require_fitted", "require_same_origin",
-    "require_valid", "require_writable", "save_model",
+    "UNREADABLE", "Checkpoint", "LoadedCheckpoint", "ModelFile", "answers_of_prototypes", "digest_of",
+    "load_checkpoint", "load_model", "open_members", "probe_like", "read_model", "replace_file", "require_fitted",
+    "require_same_origin", "require_valid", "require_writable", "save_model",
 ]  # fmt: skip
 
 

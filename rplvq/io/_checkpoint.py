@@ -91,14 +91,16 @@ class Checkpoint:
         """Write a checkpoint if one is due."""
         if not self._is_due(report.state.epoch):
             return
-        packer, origin = Packer(), report.origin
+        packer = Packer()
+        origin = report.origin
         fields = report.progress._asdict() | {"history": columns(list(report.progress.rows))}
         del fields["rows"]
-        header = {
+        header: dict[str, Any] = {
             "versions": versions(),
             "origin": None if origin is None else _fingerprints(origin),
             "progress": {name: packer.pack(value, name) for name, value in fields.items()},
         }
+        header["digest"] = digest_of([packer.arrays[name] for name in sorted(packer.arrays)])
         replace_file(self.path, seal_archive(header, packer.arrays, CHECKPOINT))
         self._written = time.monotonic()
 
@@ -163,12 +165,16 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     header, arrays = open_archive(path, CHECKPOINT)
     unpacker = Unpacker(arrays)
     try:
+        digest = digest_of([arrays[name] for name in sorted(arrays)])
+        if header.get("digest", digest) != digest:  # a run continues to the same bits only from the same bits
+            raise ValueError("its progress was changed after it was written")
         fields = {name: unpacker.unpack(value) for name, value in header["progress"].items()}
         fields = with_choice(fields, "trials", "choice")
         history = fields.pop("history")
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)
-        progress, origin = Progress(rows=rows, **fields), header["origin"]
+        progress = Progress(rows=rows, **fields)
+        origin = header["origin"]
         if not (isinstance(progress.state, State) and isinstance(progress.best, State)):
             raise ValueError("it holds no state of a trainer")
         known = None
@@ -182,7 +188,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
 
 def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
     """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
-    name, found = os.fspath(path), loaded.origin
+    name = os.fspath(path)
+    found = loaded.origin
     if found is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
     wanted = _fingerprints(origin)

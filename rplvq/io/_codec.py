@@ -9,12 +9,15 @@ its name in :mod:`rplvq.parts`.
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 import numpy as np
 import sklearn
 
+from rplvq.io._answers import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
+from rplvq.io._archive import UNREADABLE
 from rplvq.io._older import REMOVED_FIELDS, restored, with_choice, with_metric
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator
@@ -43,6 +46,7 @@ class Packer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
+        self.manifold: Any = None
 
     def pack(self, value: Any, where: str) -> Any:
         """Return ``value`` as JSON; ``where`` is its path, which names it in messages and names its arrays.
@@ -65,6 +69,7 @@ class Packer:
         if isinstance(value, (np.random.Generator, np.random.RandomState)):
             return self._random(value, where)
         if is_from_pymanopt(value):
+            self.manifold = value
             return {"pymanopt": [type(value).__qualname__, str(value)]}
         if is_saved_estimator(type(value)):
             return {"estimator": self.pack_estimator(value, f"{where}.")}
@@ -80,7 +85,7 @@ class Packer:
             if isinstance(value, Trainer):
                 fitted[name] = attrs.evolve(value, callbacks=())
         asked = {method: getattr(requests, method).requests for method in REQUESTS if requests is not None}
-        return {
+        content: dict[str, Any] = {
             "estimator": cls.__qualname__,
             "parameters": {name: self.pack(value, f"{where}{name}") for name, value in parameters.items()},
             "fitted": {name: self.pack(value, f"{where}{name}") for name, value in fitted.items()},
@@ -89,6 +94,24 @@ class Packer:
                 for method, pairs in asked.items()
             },
         }
+        with suppress(*UNREADABLE):  # a model that cannot answer is saved as well
+            answers, tolerance = self._answers(estimator, content)
+            content["answers"] = {"tolerance": tolerance, "values": self.pack(answers, f"{where}answers")}
+        return content
+
+    def _answers(self, estimator: Any, content: dict[str, Any]) -> tuple[list[Array], float]:
+        """Return the answers of an estimator, and how much rounding on other machines may change them.
+
+        A model whose matrices are nearly singular answers less exactly. This shows as soon as its arrays are rounded.
+        """
+        rng = np.random.default_rng(0)
+        rounded = dict(self.arrays)
+        for name, array in self.arrays.items():
+            if array.ndim > 1 and array.dtype.kind in "fc" and array.size:
+                rounded[name] = array + ROUNDED * np.abs(array).max() * rng.uniform(-1, 1, array.shape)
+        answers = answers_of(estimator)
+        other = answers_of(Unpacker(rounded, self.manifold).unpack_estimator(content))
+        return answers, max(TOLERANCE, SAFETY * deviation(answers, other))
 
     def _put(self, array: Array, where: str) -> str:
         while where in self.arrays or where == "header":
@@ -151,6 +174,7 @@ class Unpacker:
         self.arrays = arrays
         self.manifold = manifold.manifold if isinstance(manifold, FromPymanopt) else manifold
         self.manifold_used = False
+        self.deviations: list[str] = []
         self.readers: dict[str, Callable[[Any], Any]] = {
             "float": float,
             "scalar": lambda name: self.arrays[name][()],
@@ -232,4 +256,15 @@ class Unpacker:
                     getattr(estimator, f"set_{name}_request")(**requests)
         if fitted:
             saved.check(estimator)
+        if "answers" in content:
+            self._compare(estimator, **content["answers"])
         return restored(estimator)
+
+    def _compare(self, estimator: Any, tolerance: float, values: Any) -> None:
+        """Note it if an estimator does not answer as it did when it was saved."""
+        try:
+            differs = deviation(self.unpack(values), answers_of(estimator))
+        except UNREADABLE:
+            differs = math.inf
+        if not differs <= tolerance:
+            self.deviations.append(f"the answers of its {type(estimator).__name__} differ by {differs:.2g}")

@@ -15,7 +15,10 @@ ROUNDING = 1e-6
 
 def require_fitted(model: Any) -> None:
     """Raise ValueError or AttributeError unless a RiemannianLVQ has the attributes that a fit leaves behind."""
-    state, trainer, classes, labels = model.state_, model.trainer_, model.classes_, model.prototype_labels_
+    state = model.state_
+    trainer = model.trainer_
+    classes = model.classes_
+    labels = model.prototype_labels_
     _require(isinstance(trainer, Trainer), "trainer_ is no trainer")
     _require(isinstance(vars(model).get("_rng"), np.random.Generator), "_rng is no random generator")
     _require(classes.ndim == 1 and (classes[1:] > classes[:-1]).all(), f"classes_ are not sorted: {classes.tolist()}")
@@ -61,10 +64,13 @@ def _require_columns(state: State, history: Any) -> None:
 def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless the samples that a stream keeps are finite, of this shape, and of these classes."""
     for kept in stream:
-        labels, samples = getattr(kept, "labels", classes), getattr(kept, "samples", kept)
+        labels = getattr(kept, "labels", classes)
+        samples = getattr(kept, "samples", kept)
         _require(np.isin(labels, classes).all(), f"its stream waits for the classes {labels}")
         if isinstance(samples, Samples):
-            codes, targets, weights = np.asarray(samples.codes), np.asarray(samples.targets), samples.filled_weights
+            codes = np.asarray(samples.codes)
+            targets = np.asarray(samples.targets)
+            weights = samples.filled_weights
             fits = len(codes) == len(targets) == len(weights) and np.isfinite(codes).all() and (weights >= 0).all()
             known = targets.ndim == 2 or np.isin(targets, classes).all()
             _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
@@ -90,7 +96,8 @@ def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int
 def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Array:
     """Return the points (K, ...) of a state of training; raise ValueError unless it is valid for these classes."""
     _require(isinstance(state, State), "it holds no state of a trainer")
-    labels, prototypes = state.labels, np.asarray(state.prototypes)
+    labels = state.labels
+    prototypes = np.asarray(state.prototypes)
     in_order = labels.shape == prototypes.shape[:1] and (np.diff(labels) >= 0).all()
     _require(in_order and np.array_equal(np.unique(labels), np.arange(n_classes)), f"labels are {labels.tolist()}")
     _require(0 < state.sigma2 < np.inf, f"sigma2 is {state.sigma2}")
@@ -116,7 +123,7 @@ def _is_read(manifold: Manifold[Any], prototypes: Any) -> bool:
     points = np.asarray(manifold.decode(prototypes)) if odd.any() else codes[..., 0]
     for half in (np.tril, np.triu) if points.shape == codes.shape else ():
         kept = prototypes.with_codes(half(codes)) if hasattr(prototypes, "with_codes") else half(codes)
-        same = np.isclose(points, np.asarray(manifold.decode(kept))).all(axis=(-2, -1))
+        same = (points == np.asarray(manifold.decode(kept))).all(axis=(-2, -1))  # what is not read changes no bit
         if (same & odd & (np.abs(codes - half(codes)) > size).any(axis=(-2, -1))).any():
             return False
     return True

@@ -130,8 +130,8 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     ------
     ModelFileError
         If the file is not a model, is damaged, was changed after it was written, has a newer format, holds a part that
-        is not known here, or holds what no fit leaves behind, such as labels that disagree; also if ``manifold`` is
-        missing or differs from that of the model. It is a ValueError.
+        is not known here, or holds what no fit leaves behind, such as labels that disagree; if a step answers otherwise
+        than when it was saved; also if ``manifold`` is missing or differs from that of the model. It is a ValueError.
     ValueError
         If the model needs no ``manifold`` and one is given.
     OSError
@@ -140,9 +140,9 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
     Warns
     -----
     UserWarning
-        If another major version of rplvq wrote the file, because predictions may then differ. The header also states
-        the versions of NumPy and scikit-learn; these can only change rounding and the random numbers of
-        ``partial_fit``.
+        If another major version of rplvq wrote the file, because predictions may then differ, or another version whose
+        answers differ. The header also states the versions of NumPy and scikit-learn; these can only change rounding
+        and the random numbers of ``partial_fit``.
 
     Examples
     --------
@@ -167,17 +167,22 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
 def read_model(path: str | os.PathLike[str], manifold: Any = None) -> ModelFile:
     """Read a model file with what it states beside the estimator; arguments and errors are those of load_model."""
     header, arrays = open_archive(path)
-    name, unpacker = os.fspath(path), Unpacker(arrays, manifold)
+    name = os.fspath(path)
+    unpacker = Unpacker(arrays, manifold)
     try:
         estimator = unpacker.unpack_estimator(header)
         check_is_fitted(estimator)
-        written_by, record = dict(header["versions"]), dict(header.get("record", {}))
+        written_by = dict(header["versions"])
+        record = dict(header.get("record", {}))
         version = str(written_by["rplvq"])
     except UNREADABLE as error:
         raise ModelFileError(f"{name}: {error or type(error).__name__}") from error
+    changes = "; ".join(unpacker.deviations)
+    if changes and version == library_version():
+        raise ModelFileError(f"{name}: {changes} from those when it was saved: the file was changed. Save it again")
     if manifold is not None and not unpacker.manifold_used:
         raise ValueError(f"manifold={manifold}: the model of {name} was not trained on a pymanopt manifold: omit it")
-    if version.split(".")[0] != library_version().split(".")[0]:
+    if changes or version.split(".")[0] != library_version().split(".")[0]:
         differs = f"{name} was written by rplvq {version}, this is {library_version()}"
         warnings.warn(f"{differs}: the model may predict otherwise here. Check it, or train it again", stacklevel=3)
     return ModelFile(estimator, written_by, record)

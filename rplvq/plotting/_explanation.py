@@ -57,13 +57,6 @@ def plot_explanation(
         The bars, and one Axes per component or one for the map. The titles of components show the power of the sample
         and of the other prototype in the filter; the power of the own prototype is 1.
 
-    Raises
-    ------
-    ImportError
-        If matplotlib is missing, or MNE-Python for an Info.
-    ValueError
-        If names or positions do not fit the channels, or an option is unknown.
-
     Examples
     --------
     >>> from rplvq import RiemannianLVQ, explain

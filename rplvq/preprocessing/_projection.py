@@ -29,6 +29,7 @@ from rplvq.arrays import (
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
+from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
@@ -36,17 +37,13 @@ from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
 
-def _require_components(model: Any) -> None:
-    """Raise ValueError unless a fitted SPDProjection has orthonormal components and prototypes on the manifold."""
-    basis = model.components_
-    product = basis.conj().T @ basis
-    if len(basis) != model.n_features_in_ or not np.allclose(product, np.eye(len(product)), atol=1e-6):
-        raise ValueError(f"components_ of shape {basis.shape} are not orthonormal")
-    AffineInvariant().encode(model.prototypes_)
-    index_labels(model.prototype_labels_, model.classes_, "prototype_labels_")
+def _answers(model: Any) -> list[Array]:
+    """Return a matrix and the prototypes as they are projected."""
+    probe = probe_like(model.prototypes_)
+    return [probe, congruence(np.concatenate([probe, model.prototypes_]), model.components_)]
 
 
-@library_estimator(_require_components)
+@library_estimator(answers=_answers)
 class SPDProjection(MatrixTransformer):
     """Transformer ``X -> V^H X V`` with orthonormal V (n, p), which minimises the cost of prototypes on labelled data.
 
@@ -144,10 +141,8 @@ class SPDProjection(MatrixTransformer):
 
         Parameters
         ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive definite matrices.
-        y : array-like of shape (N,) or (N, C)
-            Labels of any sortable type, or class probabilities whose rows sum to one.
+        X, y : array-like of shape (N, n, n), and (N,) or (N, C)
+            Positive definite matrices, and labels or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`.
         **params
             Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
             ``sample_weight``. V itself minimises the mean cost of all samples alike.
@@ -162,7 +157,8 @@ class SPDProjection(MatrixTransformer):
             cost, codes, classes, targets = self._check(X, y)
             manifold = AffineInvariant()
             center = riemannian_mean(manifold, codes).code
-            whitening, coloring = invsqrtm(center), sqrtm(center)
+            whitening = invsqrtm(center)
+            coloring = sqrtm(center)
             samples = congruence(codes, whitening)
             index = hard_targets(targets)
             members = [samples[index == label] for label in range(len(classes))]
@@ -171,9 +167,11 @@ class SPDProjection(MatrixTransformer):
             sigma2 = self._start_sigma2(means, samples, basis)
             target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
             basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
-            components, prototypes = principal_basis(whitening @ basis, center), congruence(target.prototypes, coloring)
+            components = principal_basis(whitening @ basis, center)
+            prototypes = congruence(target.prototypes, coloring)
             validate_data(self, stacked(X), skip_check_array=True)
-            self.components_, self.prototypes_ = components, prototypes
+            self.components_ = components
+            self.prototypes_ = prototypes
             self.prototype_labels_ = classes[target.labels]
             self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
         return self
@@ -191,7 +189,8 @@ class SPDProjection(MatrixTransformer):
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the router of scikit-learn's metadata routing: fit calls fit of ``classifier``."""
-        mapping, model = MethodMapping().add(caller="fit", callee="fit"), self.classifier or RiemannianLVQ()
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        model = self.classifier or RiemannianLVQ()
         return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

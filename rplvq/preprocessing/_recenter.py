@@ -4,27 +4,31 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
+from zlib import crc32
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, congruence, invsqrtm, matrix_size, parts_of, single_blas_thread, subset
+from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._groups import read, require_groups
 from rplvq.protocols import Array
 
 
-def _require_means(model: Any) -> None:
-    """Raise ValueError unless a fitted Recenter has one mean per group, each of them positive definite."""
-    running, start = getattr(model, "running_", {}), [model.start_] if hasattr(model, "start_") else []
-    AffineInvariant().encode(np.stack([*model.means_, *start, *(mean for mean, _ in running.values())]))
-    groups, shape, sizes = model.groups_, model.means_.shape, np.asarray(model.sizes_)
-    if not len(groups) == shape[0] == len(sizes) or shape[1] != model.n_features_in_ or (sizes < 1).any():
-        raise ValueError(f"groups_, means_, sizes_ disagree: {len(groups)} groups, means {shape}, {sizes.tolist()}")
+def _answers(model: Any) -> list[Array]:
+    """Return a matrix as it is re-centred at each mean, a number for the names of the groups, and their sizes."""
+    running = getattr(model, "running_", {}).values()
+    start = [model.start_] if hasattr(model, "start_") else []
+    means = np.stack([*model.means_, *start, *(mean for mean, _ in running)])
+    probe = probe_like(means)
+    names = np.array([crc32(repr(model.groups_.tolist()).encode())])
+    counts = np.array([*model.sizes_, *(count for _, count in running)])
+    return [probe, congruence(probe, invsqrtm(means)), means.sum(axis=2), names, counts]  # sums read both triangles
 
 
-@library_estimator(_require_means)
+@library_estimator(answers=_answers)
 class Recenter(MatrixTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
@@ -154,8 +158,11 @@ class Recenter(MatrixTransformer):
             if self.online:
                 weights = sizes.astype(float)
                 start = riemannian_mean(AffineInvariant(), means, weights, tol=self.tol, max_iter=self.max_iter).code
-                self.start_, self.running_ = start, dict[Any, tuple[Array, int]]()
-            self.groups_, self.means_, self.sizes_ = found.names, means, sizes
+                self.start_ = start
+                self.running_ = dict[Any, tuple[Array, int]]()
+            self.groups_ = found.names
+            self.means_ = means
+            self.sizes_ = sizes
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:

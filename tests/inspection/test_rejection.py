@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
-from rplvq import RejectOption, RiemannianLVQ, compare
+from rplvq import RejectOption, RiemannianLVQ, TransferClassifier, compare
 from rplvq.datasets import load_digits_covariances, make_syn1
 from rplvq.inspection import accuracy_reject_curve, calibrate_sigma2, reliability
 from rplvq.plotting import plot_accuracy_reject
@@ -395,3 +395,25 @@ def test_pictures_show_the_curves():
     assert_allclose(ax.lines[0].get_xdata()[1:], curve.coverage)
     assert ax.get_legend_handles_labels()[1] == [f"a (area {curve.area:.3f})"]
     assert plot_accuracy_reject(curve).get_ylabel() == "accuracy of the answers"
+
+
+def test_of_a_transfer_only_samples_of_the_target_are_held_out(monkeypatch):
+    X, y = make_syn1(n_per_class=30, n=4, random_state=0)
+    domain = np.array(["a", "b", "target"])[np.arange(len(y)) % 3]
+    fit, seen = TransferClassifier.fit, []
+
+    def watched(self, X, y, groups=None, sample_weight=None):
+        seen.append([int((groups == name).sum()) for name in ("a", "b", "target")])
+        return fit(self, X, y, groups, sample_weight)
+
+    monkeypatch.setattr(TransferClassifier, "fit", watched)
+    transfer = TransferClassifier(RiemannianLVQ(max_epochs=0), target="target")
+    option = RejectOption(transfer, coverage=0.8).fit(X, y, groups=domain)
+    assert seen == [[40, 40, 40], *[[40, 40, 32]] * 5]
+    own = X[domain == "target"]
+    assert 0.75 <= np.mean(option.predict(own) != -1) <= 1
+    everybody = option.without_rejection()
+    assert_array_equal(everybody.predict(own), option.estimator_.predict(own))
+    assert_array_equal(everybody.certainty(own), option.certainty(own))
+    with pytest.raises(ValueError, match="'elsewhere' is not among the domains"):
+        RejectOption(transfer.set_params(target="elsewhere"), coverage=0.8).fit(X, y, groups=domain)
