@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, materialise
-from rplvq.initializers import Discriminant, discriminant_beside
+from rplvq.initializers import Discriminant, discriminant_beside, places_means
 from rplvq.parts import library_part
 from rplvq.protocols import Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
@@ -168,7 +168,7 @@ def _discriminant(
     each class.
     """
     is_one_each = len(evidence.labels) == evidence.labels.max() + 1
-    if not (is_one_each and getattr(trainer.initializer, "takes_means", False)):
+    if not (is_one_each and places_means(trainer.initializer)):
         return None, means
     codes = materialise(discriminant_beside, samples.codes)
     found = discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, np.asarray(means))
