@@ -5,7 +5,7 @@ its members. Of a manifold:
 
 - large and distributed batches, and means in bounded memory: :class:`Additive`,
 - fast means of many small groups: :class:`Grouped`,
-- a faster ``predict``: :class:`NearestSearch`, and :class:`LowerBounded` for the factors of a product,
+- a faster ``predict``: :class:`NearestSearch`,
 - the step size: :class:`Scaled` and :class:`Bounded`,
 - coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`, and what the
   discriminant asks of them: :class:`AtReference` and :class:`Whitened`,
@@ -17,7 +17,6 @@ or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class
 other parts: :class:`PlacesMeans` (initializers), :class:`Windowed` (rules of growth), :class:`BeforeFit` (callbacks).
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, TypeVar
 
@@ -43,8 +42,8 @@ def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]
 
     Examples
     --------
-    >>> from rplvq import AffineInvariant, LogEuclidean
-    >>> provides(AffineInvariant(), LowerBounded), provides(LogEuclidean(), LowerBounded)
+    >>> from rplvq import BuresWasserstein, LogEuclidean
+    >>> provides(BuresWasserstein(), Scaled), provides(LogEuclidean(), Scaled)
     (True, False)
     """
     methods, properties = _members_of(capability)  # type: ignore[arg-type]
@@ -93,35 +92,6 @@ class NearestSearch(Protocol):
         If ``groups`` (K,) is given, such as the class of each prototype, the result may be any prototype that has the
         same group as the nearest one.
         """
-
-
-Lengths = Callable[[Array, Array], Array]
-"""A function that returns distances (M,) of M samples and prototypes, given their indices (M,)."""
-
-
-class Bounds(NamedTuple):
-    """Lower bounds of distances, and how to compute few distances exactly.
-
-    Parameters
-    ----------
-    lower : ndarray of shape (B, K)
-        Lower bounds of the distances, not squared; minus infinity where nothing is known.
-    slack : ndarray of shape (B,)
-        Bounds on the rounding of the distances of each sample.
-    lengths_of : callable
-        ``lengths_of(rows, columns)`` returns the distances (M,) of M samples and prototypes, given their indices.
-    """
-
-    lower: Array
-    slack: Array
-    lengths_of: Lengths
-
-
-class LowerBounded(Protocol):
-    """A manifold with lower bounds of its distances, which a :class:`rplvq.Product` adds up in its own search."""
-
-    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
-        """Return the lower bounds of the distances of samples (B, ...) to K prototypes."""
 
 
 class Scaled(Protocol):

@@ -7,10 +7,10 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
-from rplvq.capabilities import Bounds, Components, Spectrum
+from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
 from rplvq.manifolds._logarithms import ascending_eigenvalues, kernels_for, kernels_for_many, whitened_spectra
-from rplvq.manifolds._lower_bound import common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
+from rplvq.manifolds._lower_bound import common_frame, lower_bounds, nearest_by_bound
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
 
@@ -246,32 +246,22 @@ class AffineInvariant:
         of ``sqdist(prototypes, samples).argmin(axis=1)``, or its group, if ``groups`` (K,) are given.
         """
         factors = inverse_factors(prototypes)
-        few = len(factors) < FEWEST_BOUNDED
-        names = ("batch_eigenvalues", "batch_inverses")
-        kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
-        if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
+        if len(factors) < FEWEST_BOUNDED or len(factors) * len(samples) < FEW_DISTANCES:
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
+        names = ("batch_eigenvalues", "batch_inverses")
+        kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         spectra = partial(pair_spectra, kernels=kernels)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part = samples[rows]  # bounds of 0 rule out no prototype
-            bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
+            part = samples[rows]
+            bounds = lower_bounds(frame, part, inverses)
             winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():
                 winner[tied] = self.sqdist(InverseFactors(factors), part[tied]).argmin(axis=1)
             result[rows] = winner
         return result
-
-    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
-        """Return lower bounds (B, K) of the distances; :class:`Product` adds them up to find its nearest prototype."""
-        factors = inverse_factors(prototypes)
-        frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
-        lower = lower_bounds(frame, samples)
-        logs = pair_spectra(factors[lower.argmin(axis=1)], samples)
-        slack = slack_of(frame, samples, logs[:, 0])
-        return Bounds(lower, slack, lambda rows, columns: lengths(pair_spectra(factors[columns], samples[rows])))
 
     def _eigenvalues(self, factors: Array, samples: Array) -> LaneKernels | None:
         """Return compiled kernels if they are faster at computing distances of samples (B, n, n) to K prototypes."""
