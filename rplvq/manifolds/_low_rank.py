@@ -31,11 +31,6 @@ class LowRankCovariance:
     rest : float
         The variance c in all other directions, which is positive.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or a variance is not positive.
-
     Examples
     --------
     >>> covariance = LowRankCovariance(np.array([[0.6, 0.8]]), np.array([4.0]), 1.0)

@@ -28,30 +28,17 @@ MEMORY = 5
 """Near the mean, a step is accepted if its cost is at most the largest of this many last costs."""
 SMALL_GRADIENT = 0.1
 """With a gradient below this, a step that raises the cost cannot reach another local minimum."""
-
 NEARLY_FLAT = 0.3
 """If one step leaves more than this share of the gradient, the curvature matters and two steps do not suffice."""
 
 
 class Mean(NamedTuple):
-    """A Riemannian mean.
+    """A Riemannian mean, and how its search ended."""
 
-    Parameters
-    ----------
-    code : ndarray of shape (...)
-        The mean in the manifold's coordinates.
-    n_iter : int
-        Number of passes over the data.
-    gradient : float
-        Length of the last mean logarithm, relative to the root mean squared distance.
-    converged : bool
-        Whether it fell below the tolerance, or to the rounding of the data.
-    """
-
-    code: Array
-    n_iter: int
-    gradient: float
-    converged: bool
+    code: Array  # (...), the mean in the manifold's coordinates
+    n_iter: int  # number of passes over the data
+    gradient: float  # length of the last mean logarithm, relative to the root mean squared distance
+    converged: bool  # whether this fell below the tolerance, or to the rounding of the data
 
 
 def riemannian_mean(
@@ -86,11 +73,6 @@ def riemannian_mean(
         Largest length of the mean logarithm, relative to the root mean squared distance.
     max_iter : int, default=200
         Largest number of passes over the data.
-
-    Returns
-    -------
-    Mean
-        The mean, the number of passes and whether it converged.
 
     Warns
     -----
@@ -139,7 +121,8 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
 
 def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) -> Prototypes:
     """Return the prototype after a step along the mean logarithm, given shares (N,) that sum to one."""
-    return _bare(manifold.move(geodesics, step * shares[:, None]))
+    moved = manifold.move(geodesics, step * shares[:, None])
+    return np.asarray(moved) if is_stateful(moved) else moved  # a mean does not learn a metric
 
 
 def passes_over(
@@ -173,11 +156,6 @@ def is_additive(manifold: Manifold[Any]) -> bool:
 def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
     """Whether prototypes store more than codes, such as a learned metric."""
     return provides(prototypes, StatefulPrototypes)
-
-
-def _bare(prototype: Prototypes) -> Prototypes:
-    """Return a prototype without shared state such as a learned metric, because a mean does not learn."""
-    return np.asarray(prototype) if is_stateful(prototype) else prototype
 
 
 def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
@@ -263,15 +241,10 @@ def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
     code = np.asarray(prototype)
     ahead = np.asarray(follow(1.0))
-    noise, square = _between(manifold, prototype, code, ahead)
+    noise, square = manifold.sqdist(prototype, np.concatenate([code, ahead]))[:, 0]
     # If all points agree up to rounding, their mean logarithm is only noise, so its length is reported as 0.
     length = 0.0 if value <= max(negligible, 1e4 * noise) else float(np.sqrt(square))
     return _Point(prototype, code, follow, value, ahead, length)
-
-
-def _between(manifold: Manifold[Any], prototype: Prototypes, *codes: Array) -> Array:
-    """Return the squared distances of a stack of one point to others."""
-    return np.asarray(manifold.sqdist(prototype, np.concatenate(codes))[:, 0])
 
 
 def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
@@ -281,7 +254,7 @@ def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float)
     """
     # The triangle of the old point, the new one and the one ahead is flat to first order. Therefore its sides give the
     # inner products.
-    way, further = _between(manifold, old.prototype, new.code, new.ahead)
+    way, further = manifold.sqdist(old.prototype, np.concatenate([new.code, new.ahead]))[:, 0]
     back = 0.5 * (new.length**2 + way - further)
     with np.errstate(all="ignore"):
         return float(step_of(1 / step + np.divide(back, way)))

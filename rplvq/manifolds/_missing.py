@@ -186,14 +186,7 @@ def variation_of(points: Array, weights: Array) -> MissingChannels | None:
     """Return what a fit remembers for missing channels; None if the points are no positive definite matrices.
 
     The reference is the arithmetic mean of the samples: near it tangent vectors are small, and under a congruence of
-    the samples it changes as they do.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, ...)
-        Training samples.
-    weights : ndarray of shape (N,)
-        Weights of the samples, which are positive.
+    the samples it changes as they do. The training samples are points (N, ...), with positive weights (N,).
     """
     filler = filler_of(points, weights)
     if filler is None or len(filler.reference) < 2:
