@@ -4,7 +4,6 @@ Nothing here knows a metric, a cost or an estimator. A function that takes a man
 :class:`rplvq.protocols.Manifold`.
 """
 
-from rplvq.arrays._domains import split_domains
 from rplvq.arrays._labels import (
     accuracy,
     are_right,
@@ -19,6 +18,7 @@ from rplvq.arrays._labels import (
     number_groups,
     one_type,
     same_type,
+    split_domains,
     weigh_classes,
 )
 from rplvq.arrays._linalg import (

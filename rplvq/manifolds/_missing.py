@@ -21,9 +21,8 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.manifolds._affine_invariant import log_spectrum
-from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
+from rplvq.manifolds._coordinates import LARGEST, SAME, LowRankCovariance, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import as_vectors
-from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._shrinkage import COINCIDENT
 from rplvq.parts import library_part
 from rplvq.protocols import Array
@@ -32,7 +31,6 @@ MOST_SAMPLES = 200
 """Number of training samples from which the variation is learned; they are taken at equal intervals."""
 MOST_DIRECTIONS = 40
 """Number of directions in which the variation is stored. On BCI 2a, 20 and 80 were no better."""
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
 
 
 @library_part
