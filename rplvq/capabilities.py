@@ -52,11 +52,7 @@ def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]
 
 
 class Additive(Protocol):
-    """A manifold whose ``move`` splits into a sum and a step.
-
-    The trainer uses it for batches that are too large to be decomposed at once, the Riemannian mean for data that do
-    not fit into memory, and distributed training for everything.
-    """
+    """A manifold whose ``move`` splits into a sum and a step, for large batches and data, and distributed training."""
 
     def pull(self, geodesics: Any, weights: Array) -> Array:
         """Return the tangents ``sum_b weights[b, k] Log_k(x_b)``, shape (K, ...).
@@ -125,19 +121,9 @@ class Referenced(Protocol):
     ) -> tuple[Manifold[Any], Array]:
         """Return this manifold with its reference, and the codes (N, ...) of the points in that manifold.
 
-        Parameters
-        ----------
-        points : ndarray or LazyRows of shape (N, ...)
-            Codes of ``ambient``. The result must not depend on their order, except by rounding.
-        groups : ndarray of shape (N,), optional
-            A partition of the points, such as the class of each point.
-        weights : ndarray of shape (N,), optional
-            Multiplicity of each point.
-
-        Raises
-        ------
-        ValueError
-            If no reference can be learned from the points.
+        The ``points`` (N, ...), an array or LazyRows, are codes of ``ambient``. Their order must not change the result,
+        except by rounding. ``groups`` (N,) are a partition of them, such as their classes, and ``weights`` (N,) their
+        multiplicities. ValueError is raised if no reference can be learned.
         """
 
 
@@ -161,33 +147,23 @@ class Supervised(Protocol):
 class Spectrum(NamedTuple):
     """Generalised eigenvalues and eigenvectors of samples X and prototypes W: ``X v = lam W v`` with ``v^H W v = 1``.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (B, K, n)
-        Power of the sample in each filter, in units of the power of the prototype, ascending.
-    filters, patterns : ndarray of shape (B, K, n, n)
-        The eigenvectors v_i (filters) and ``W v_i`` (patterns), as columns. ``filters`` has the inverse ``patterns^H``.
+    The eigenvalues are the power of the sample in each filter, in units of the power of the prototype, and ascend. The
+    eigenvectors v_i (filters) and ``W v_i`` (patterns) are columns, and ``filters`` has the inverse ``patterns^H``.
     """
 
-    eigenvalues: Array
-    filters: Array
-    patterns: Array
+    eigenvalues: Array  # (B, K, n)
+    filters: Array  # (B, K, n, n)
+    patterns: Array  # (B, K, n, n)
 
 
 class Components(NamedTuple):
-    """The squared distances of B samples to K prototypes as sums of parts that add up to them, up to rounding.
+    """The squared distances of B samples to K prototypes as sums: ``shares[b, k].sum()`` is ``sqdist[b, k]``.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (B, K, ...)
-        Parts of the squared distances: ``shares[b, k].sum()`` is ``sqdist[b, k]``. With a spectrum, the shape is (B, K,
-        n). Without one, an entry stands for the same coordinate under all prototypes, such as one entry of a logarithm
-        or one factor of a product.
-    spectrum : Spectrum, optional
-        Eigenvalues, filters and patterns to which the shares belong.
+    If there is a spectrum, the shares belong to its eigenvalues. Without one, an entry stands for the same coordinate
+    under all prototypes, such as one entry of a logarithm or one factor of a product.
     """
 
-    shares: Array
+    shares: Array  # (B, K, ...), with a spectrum (B, K, n)
     spectrum: Spectrum | None = None
 
 

@@ -38,6 +38,12 @@ def coordinates(codes: Array, m: int) -> Array:
     return np.hstack(parts)
 
 
+def as_vectors(codes: Array) -> Array:
+    """Return codes (N, ...) as real vectors (N, m) of the same Euclidean length."""
+    vectors = codes.reshape(len(codes), -1)
+    return np.ascontiguousarray(vectors).view(float) if np.iscomplexobj(vectors) else vectors
+
+
 def from_coordinates(vectors: Array, n: int) -> Array:
     """Return the Hermitian matrices (N, n, n) whose real coordinates are vectors (N, m), as `coordinates` has them."""
     rows, columns = np.triu_indices(n, 1)

@@ -19,7 +19,7 @@ from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._flat import as_vectors
+from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import summed_inverses
 from rplvq.protocols import Array
 

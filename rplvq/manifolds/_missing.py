@@ -21,8 +21,15 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.manifolds._affine_invariant import log_spectrum
-from rplvq.manifolds._coordinates import LARGEST, SAME, LowRankCovariance, coordinates, from_coordinates, n_coordinates
-from rplvq.manifolds._flat import as_vectors
+from rplvq.manifolds._coordinates import (
+    LARGEST,
+    SAME,
+    LowRankCovariance,
+    as_vectors,
+    coordinates,
+    from_coordinates,
+    n_coordinates,
+)
 from rplvq.manifolds._shrinkage import COINCIDENT
 from rplvq.parts import library_part
 from rplvq.protocols import Array
@@ -54,11 +61,6 @@ class MissingChannels:
         Mean of the tangent vectors, in the coordinates of :func:`rplvq.manifolds.coordinates`.
     covariance : LowRankCovariance, optional
         Their covariance. Without it, T is the reference.
-
-    Raises
-    ------
-    ValueError
-        If the reference is not positive definite, or if the others do not fit it.
 
     Examples
     --------
@@ -105,11 +107,8 @@ class MissingChannels:
     def fill(self, points: Any) -> Array:
         """Return matrices (N, n, n) in which rows and columns of NaN are filled; the others stay as they are.
 
-        Raises
-        ------
-        PointError
-            At the first matrix in which NaN is not a set of whole rows with the same columns, that has no observed
-            channel, holds infinity, or whose observed block is not positive definite.
+        PointError is raised at the first matrix in which NaN is not a set of whole rows with the same columns, that has
+        no observed channel, holds infinity, or whose observed block is not positive definite.
         """
         matrices = as_number_array(points, 3, "(n_matrices, n, n)")
         matrices = matrices.astype(np.result_type(matrices, self.reference, float))
