@@ -14,7 +14,8 @@ its members. Of a manifold:
 
 Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
 or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare` and :class:`Capped`. Of
-other parts: :class:`PlacesMeans` (initializers), :class:`Windowed` (rules of growth), :class:`BeforeFit` (callbacks).
+an initializer: :class:`PlacesMeans` and :class:`PerClass`. Of other parts: :class:`Windowed` (rules of growth) and
+:class:`BeforeFit` (callbacks).
 """
 
 from functools import cache
@@ -279,6 +280,14 @@ class PlacesMeans(Protocol):
     @property
     def takes_means(self) -> bool:
         """Whether it does."""
+
+
+class PerClass(Protocol):
+    """An initializer that is told the number of prototypes of each class."""
+
+    @property
+    def per_class(self) -> Any:
+        """One number for all classes or one for each, None for that of the estimator."""
 
 
 class Windowed(Protocol):

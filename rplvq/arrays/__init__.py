@@ -37,11 +37,11 @@ from rplvq.arrays._linalg import (
     squared_roots,
 )
 from rplvq.arrays._order import BLOCK_ROWS, blocks, canonical_order, distinct, repeats, visits
-from rplvq.arrays._rows import as_rows, take_rows
 from rplvq.arrays._samples import (
     LARGE_BLOCKS,
     LazyRows,
     Samples,
+    as_rows,
     block_slices,
     by_block,
     distances,
@@ -53,6 +53,7 @@ from rplvq.arrays._samples import (
     reads_parts,
     row_slices,
     subset,
+    take_rows,
 )
 from rplvq.arrays._scaling import best_factor
 from rplvq.arrays._threads import matrix_size, single_blas_thread

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 import attrs
 import numpy as np
+from scipy import sparse
+from sklearn.utils import indexable
 
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._order import distinct, repeats, visits
@@ -272,3 +274,13 @@ def _is_same(codes: Array, points: Array) -> bool:
     theirs = points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides
+
+
+def as_rows(X: Any) -> Any:
+    """Return samples as a data frame, a sparse matrix in rows, or an array, of which :func:`take_rows` takes some."""
+    return indexable(X)[0] if hasattr(X, "iloc") or sparse.issparse(X) else np.atleast_1d(unmasked(X))
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Return some rows of what :func:`as_rows` returned."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

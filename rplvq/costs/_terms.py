@@ -32,7 +32,8 @@ def term(kind: float, parameter: float, scale: Array | float, offset: Array | fl
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
     scales = np.empty((1, count))
     offsets = np.empty((1, count))
-    scales[:], offsets[:] = scale, offset
+    scales[:] = scale
+    offsets[:] = offset
     return Terms(np.array([[kind, 1.0, parameter]]), scales, offsets)
 
 

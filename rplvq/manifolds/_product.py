@@ -14,8 +14,19 @@ from rplvq.arrays import LazyRows, reads_parts, unmasked
 from rplvq.capabilities import Bounded, Components, Referenced, Scaled, Supervised, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds._means import is_additive, is_stateful
-from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
-from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, require_relevances, shortened, weighted_sum
+from rplvq.manifolds._packed import (
+    LEARNED,
+    ProductPrototypes,
+    RelevancePrototypes,
+    Shapes,
+    as_relevances,
+    join,
+    log_step,
+    require_relevances,
+    shortened,
+    split,
+    weighted_sum,
+)
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Prototypes
 

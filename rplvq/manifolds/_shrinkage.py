@@ -196,7 +196,8 @@ def leave_one_out_energies(
         mixed = inner @ (centers * inverse).T
         cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
         sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
-        cross[own], sqdist[own] = length * ratio, length * ratio**2
+        cross[own] = length * ratio
+        sqdist[own] = length * ratio**2
         c = (1.0 - shrinkage) * weights * ratio
         sqdist += (c / (1.0 - c * length))[:, None] * cross**2
         yield 0.5 * (totals.sum() - weights)[:, None] * sqdist

@@ -34,8 +34,7 @@ from rplvq import (
 from rplvq.arrays import LazyRows, sqrtm
 from rplvq.datasets import load_digits_covariances, make_syn2
 from rplvq.manifolds import is_additive
-from rplvq.manifolds._packed import RelevancePrototypes
-from rplvq.manifolds._relevances import log_step
+from rplvq.manifolds._packed import RelevancePrototypes, log_step
 from rplvq.testing import check_manifold
 from tests.problems import spd, spd_classes, vector_classes, wrapped_normal
 
