@@ -82,8 +82,10 @@ def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
 
 def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Array | None = None) -> Array:
     """Return the class log-posterior (B, C), ``log sum_{c_k = c} p_k`` with the softmax p of the logits (B, K)."""
-    logits = mixture_logits(sqdist, sigma2, log_priors)
-    by_class = class_log_sum_exp(logits, class_groups(labels))
+    groups = class_groups(labels)
+    by_class = class_log_sum_exp(mixture_logits(sqdist, sigma2, log_priors), groups)
+    if log_priors is None and len(groups.starts) == len(labels):  # the largest logit is 0
+        return np.asarray(by_class - np.log(np.add.reduce(np.exp(by_class), axis=1, keepdims=True)))
     return np.asarray(by_class - log_sum_exp(by_class))
 
 
