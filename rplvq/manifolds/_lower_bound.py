@@ -69,12 +69,9 @@ def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = Non
     The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
     they are several times faster, and equal up to rounding.
     """
-    bounds = np.empty((len(samples), len(frame.images)))
     block = max(16, CACHE_BYTES // samples[0].nbytes)
-    for start in range(0, len(samples), block):
-        rows = slice(start, start + block)
-        bounds[rows] = _block_of_bounds(frame, samples[rows], kernels)
-    return bounds
+    starts = range(0, len(samples), block)
+    return np.concatenate([_block_of_bounds(frame, samples[start : start + block], kernels) for start in starts])
 
 
 def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) -> Array:
