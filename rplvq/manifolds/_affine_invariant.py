@@ -224,7 +224,10 @@ class AffineInvariant:
         result = np.empty((len(samples), len(factors)))
         for rows in row_slices(len(samples), 2 * factors.nbytes):
             whitened = whiten(factors, samples[rows])
-            spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
+            if kernels is None:
+                spectra = np.linalg.eigvalsh(whitened)
+            else:
+                spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
             logs = log_spectrum(spectra.reshape(whitened.shape[:3]))
             sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
             result[rows] = np.vecdot(logs, logs)
