@@ -122,6 +122,13 @@ def race(
     ``sigma2`` has the first value of each candidate, ``n_folds`` is the number of folds if all are needed, and
     ``n_epochs`` that of a trial. ``is_part`` says that the fit has many more samples than the folds.
     """
+    folds = list(folds)
+    initial = next((one for one in candidates if one.is_initial), None)
+    if initial is not None and folds and not any(_is_wrong(fold, initial) for fold in folds):
+        # To win, another candidate must make fewer errors, so that no trial of training is needed.
+        kept = [i for i, one in enumerate(candidates) if not one.trains]
+        candidates = [candidates[i] for i in kept]
+        sigma2 = [sigma2[i] for i in kept]
     scores: dict[int, Score] = {}
     running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
     for fold in folds:
@@ -138,6 +145,12 @@ def race(
         return None
     winner = winner_of(scores, running, held, is_part=is_part)
     return Race(tuple(scores[i] for i in range(len(candidates))), winner, held, labels)
+
+
+def _is_wrong(fold: Fold, candidate: Candidate) -> bool:
+    """Whether a candidate without training errs at a held-out sample of a fold."""
+    sqdist = fold.sqdist(candidate, 0)
+    return sqdist is None or bool((fold.first[1][sqdist.argmin(axis=1)] != fold.held.classes).any())
 
 
 def judged(
