@@ -139,7 +139,7 @@ def choose(
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
     found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
     if found is not None:
-        won = candidates[found.winner]
+        won = found.scores[found.winner].candidate
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
         return Plan(fit, prototypes if won.start is None else discriminant, _record(found, trainer, sigma2))
     if any(one.is_initial for one in candidates):
