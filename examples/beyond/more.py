@@ -1,0 +1,215 @@
+"""Ways to more from one session's trials: more prototypes or a variance per class, chosen or forced, and votes.
+
+The splits are nine of those of :mod:`examples.beyond.default`, its digits with fewer samples, the composed problems of
+:mod:`examples.beyond.compositions`, and 1000 images of CIFAR-10. Under each metric "one" is the default, with one
+prototype per class. Two ways could take its place:
+
+- "two": the default with ``prototypes_per_class=2``;
+- "spread": the default with :class:`rplvq.costs.SpreadRSLVQ`, one variance per class, and the most probable class.
+
+They are forced, or chosen by held-out samples:
+
+- "two if recorded lower": if the fit of two records a lower loss of its own choice than that of one. The folds of the
+  two fits differ;
+- "if lower": if its loss is lower on four folds on which both are judged in pairs;
+- "if clear": if on these folds the loss is lower by two standard errors and the error is lower. These are the
+  conditions on which the default trains at all;
+- "either if clear": the way with the lowest loss among those that are clear;
+- "better on test": whichever of one and two has fewer errors on the test samples. No choice between them can do better.
+
+A vote is the mean of the probabilities of its members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC
+
+from examples.beyond import default
+from examples.beyond.compositions import DATA as COMPOSED
+from examples.paper import cifar10
+from examples.paper.data import Split, is_available
+from examples.paper.runner import Job, Record
+from rplvq import DiscriminantMeans, HeldOut, RiemannianLVQ, Share
+from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, calibrated_loss, sample_losses
+from rplvq.protocols import Array
+
+__all__ = ["CHOICES", "METRICS", "NINE", "SIZES", "VOTES", "jobs", "score", "smoke"]
+
+NINE: tuple[tuple[str, Any], ...] = tuple((data, size) for data, own in default.AT_THE_MEAN.items() for size in own)
+"""The splits by which a way is judged."""
+SIZES = (
+    *NINE, ("digits", 200), ("composed", "SynI"), ("composed", "SynII"), ("composed", "digits"), ("cifar10", 1000),
+)  # fmt: skip
+METRICS = ("affine_invariant", "log_euclidean", "tangent")
+CHOICES = (
+    "one", "two", "two if recorded lower", "two if lower", "two if clear", "better on test", "spread",
+    "spread if lower", "spread if clear", "either if clear",
+)  # fmt: skip
+VOTES = ("of the metrics", "of the metrics, one and two", "of one and two", "of one and TS + LR")
+FILES = default.FILES | {"cifar10": "cifar10_cov9.npz"}
+REPETITIONS: dict[Any, int] = {72: 1, "folds": 1}
+N_FOLDS = 4
+TRIAL_EPOCHS = 4
+"""Folds and epochs of the trials, as in the library."""
+AMOUNT = 3.0
+"""Amount of training of the trials, as in the library."""
+CLEAR = 2.0
+"""Number of standard errors by which a loss is clearly lower, as in the library."""
+
+
+class Scored(NamedTuple):
+    """Predicted classes (M,) and probabilities (M, C) of the test samples, and the fitted classifier."""
+
+    predicted: Array
+    proba: Array
+    model: Any
+
+    def scores(self, split: Split) -> Record:
+        """Return accuracy, log_loss and ece."""
+        right = self.predicted == split.y_test
+        loss = default.loss_of(self.model, split, self.proba)
+        return {"accuracy": float(right.mean()), "log_loss": loss, "ece": default.calibration_error(self.proba, right)}
+
+
+def splits(data: str, size: Any, repetition: int) -> Iterator[Split]:
+    """Yield the splits of one repetition."""
+    if data == "composed":
+        yield COMPOSED[size](repetition)
+    elif data == "cifar10":
+        yield cifar10.split(size, repetition, n_test=2000)
+    else:
+        yield from default.splits(data, size, repetition)
+
+
+def fitted(model: Any, split: Split) -> Scored:
+    """Return the classifier, fitted and applied to the test samples."""
+    model.fit(split.X_train, split.y_train)
+    return Scored(model.predict(split.X_test), model.predict_proba(split.X_test), model)
+
+
+def spread_cost(metric: str, split: Split) -> SpreadRSLVQ:
+    """Return the cost with the variance of each class around its mean."""
+    X = split.X_train
+    means = RiemannianLVQ(metric, max_epochs=0).fit(X, split.y_train)
+    n = X.shape[-1]
+    is_complex = np.iscomplexobj(X)
+    flat = FlatGaussian(n**2 if is_complex else n * (n + 1) // 2)
+    normaliser = RiemannianGaussian(n, hermitian=is_complex) if metric == METRICS[0] else flat
+    targets = np.searchsorted(means.classes_, split.y_train)
+    return SpreadRSLVQ.from_sqdist(means.transform(X) ** 2, targets, means.state_.labels, normaliser)
+
+
+def vote(members: Sequence[Scored]) -> Scored:
+    """Return the mean of the probabilities of several classifiers."""
+    proba = np.mean([member.proba for member in members], axis=0)
+    model = members[0].model
+    return Scored(model.classes_[proba.argmax(axis=1)], proba, model)
+
+
+def held_out(model: RiemannianLVQ, split: Split, seed: int) -> tuple[Array, Array]:
+    """Return losses and errors (N,) of the training samples, from trials that leave out one of four folds.
+
+    The trials do what the fitted ``model`` chose: they train, or they take the class means or the discriminant. They
+    have its cost, so that variances per class are those of all training samples.
+    """
+    trial = clone(model).set_params(sigma2=HeldOut(("auto",)), step_size=Share(amount=AMOUNT))
+    trial.set_params(max_epochs=min(TRIAL_EPOCHS, model.max_epochs) if model.choice_.trains else 0)
+    if model.choice_.chosen == "discriminant":
+        trial.set_params(init=DiscriminantMeans())
+    wrong = np.empty(len(split.y_train))
+    distances = np.empty((len(wrong), len(model.prototypes_)))
+    for kept, held in StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(split.X_train, split.y_train):
+        trial.fit(split.X_train[kept], split.y_train[kept])
+        distances[held] = trial.transform(split.X_train[held]) ** 2
+        wrong[held] = trial.predict(split.X_train[held]) != split.y_train[held]
+    judge = trial.trainer_.cost, distances, np.searchsorted(trial.classes_, split.y_train), trial.state_.labels
+    _, sigma2 = calibrated_loss(*judge, trial.sigma2_)
+    return sample_losses(*judge, sigma2), wrong
+
+
+def chosen(ways: dict[str, Scored], split: Split, seed: int) -> dict[str, str]:
+    """Return for each of :data:`CHOICES` the way that it takes: "one", "two" or "spread"."""
+    found = {name: name for name in ways}
+    judged = {name: held_out(way.model, split, seed) for name, way in ways.items()}
+    losses, wrong = judged["one"]
+    clear = {"one": float(losses.mean())}
+    for name in ("two", "spread"):
+        gain = losses - judged[name][0]
+        is_clear = gain.mean() > CLEAR * gain.std() / np.sqrt(len(gain)) and wrong.mean() > judged[name][1].mean()
+        found[f"{name} if lower"] = name if gain.mean() > 0 else "one"
+        found[f"{name} if clear"] = name if is_clear else "one"
+        if is_clear:
+            clear[name] = float(judged[name][0].mean())
+    found["either if clear"] = min(clear, key=lambda name: clear[name])
+    one, two = (ways[name].model.choice_ for name in ("one", "two"))
+    found["two if recorded lower"] = "two" if two.tried[two.winner].loss < one.tried[one.winner].loss else "one"
+    found["better on test"] = max(("one", "two"), key=lambda name: np.mean(ways[name].predicted == split.y_test))
+    return found
+
+
+def support_vectors() -> Any:
+    """Return a support vector machine in the tangent space, with the defaults of pyRiemann and scikit-learn."""
+    from pyriemann.tangentspace import TangentSpace
+
+    return make_pipeline(TangentSpace(), FunctionTransformer(default.as_real), SVC())
+
+
+def scored(split: Split, seed: int, max_epochs: int) -> Record:
+    """Return the scores of all ways on one split; "other" is 1 where a choice did not take one prototype per class."""
+    by_metric: list[dict[str, Scored]] = []
+    rows: Record = {}
+    settings = {"max_epochs": max_epochs, "random_state": seed}
+    for metric in METRICS:
+        ways = {
+            "one": RiemannianLVQ(metric, **settings),
+            "two": RiemannianLVQ(metric, prototypes_per_class=2, **settings),
+            "spread": RiemannianLVQ(metric, spread_cost(metric, split), decision="posterior", **settings),
+        }
+        own = {name: fitted(model, split) for name, model in ways.items()}
+        by_metric.append(own)
+        for name, way in chosen(own, split, seed).items():
+            rows[f"{metric}, {name}"] = own[way].scores(split) | {"other": float(way != "one")}
+    ones, twos = ([own[name] for own in by_metric] for name in ("one", "two"))
+    linear = fitted(default.tangent_space(), split)
+    members = ([*ones], [*ones, *twos], [ones[0], twos[0]], [ones[0], linear])
+    for name, group in zip(VOTES, members, strict=True):
+        rows[f"vote {name}"] = vote(group).scores(split)
+    rows["TS + LR"] = linear.scores(split)
+    accuracy = support_vectors().fit(split.X_train, split.y_train).score(split.X_test, split.y_test)
+    return rows | {"TS + SVC": {"accuracy": float(accuracy)}}
+
+
+def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = default.EPOCHS) -> Record:
+    """Return for each way accuracy, log_loss, ece and other, as means over the splits of the repetition."""
+    del method
+    each = [scored(split, repetition, max_epochs) for split in splits(data, size, repetition)]
+    return {
+        name: {column: float(np.mean([rows[name][column] for rows in each])) for column in first}
+        for name, first in each[0].items()
+    }
+
+
+def jobs(quick: bool = False) -> list[Job]:
+    """Return all jobs, the first repetition of each first; ``quick`` has one of 3 epochs."""
+    found = []
+    for data, size in SIZES:
+        name = size if data == "composed" else data
+        if name in FILES and not is_available(FILES[name]):
+            continue
+        settings = {"data": data, "size": size} | ({"max_epochs": 3} if quick else {})
+        n_repetitions = 1 if quick else REPETITIONS.get(size, 5)
+        found += [Job(f"more-{data}-{size}", "all", i, settings, score) for i in range(n_repetitions)]
+    return sorted(found, key=lambda job: job.repetition)
+
+
+def smoke() -> list[Job]:
+    """Return jobs of seconds: few digits, few epochs."""
+    return [Job("more-digits-100", "all", 0, {"data": "digits", "size": 100, "max_epochs": 3}, score)]
