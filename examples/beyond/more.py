@@ -14,7 +14,8 @@ They are forced, or chosen by held-out samples:
 - "if lower": if its loss is lower on four folds on which both are judged in pairs;
 - "if clear": if on these folds the loss is lower by two standard errors and the error is lower. These are the
   conditions on which the default trains at all;
-- "either if clear": the way with the lowest loss among those that are clear;
+- "doubled while clear": four if it is clearly better than two, which is clearly better than one, and so on;
+- "doubled or spread": that, or spread if it is clear and has a lower loss;
 - "better on test": whichever of one and two has fewer errors on the test samples. No choice between them can do better.
 
 A vote is the mean of the probabilities of its members.
@@ -46,12 +47,13 @@ __all__ = ["CHOICES", "METRICS", "NINE", "SIZES", "VOTES", "jobs", "score", "smo
 NINE: tuple[tuple[str, Any], ...] = tuple((data, size) for data, own in default.AT_THE_MEAN.items() for size in own)
 """The splits by which a way is judged."""
 SIZES = (
-    *NINE, ("digits", 200), ("composed", "SynI"), ("composed", "SynII"), ("composed", "digits"), ("cifar10", 1000),
+    *NINE, ("digits", 200), ("composed", "SynI"), ("composed", "SynII"), ("composed", "digits"), ("airsar", 400),
+    ("cifar10", 1000),
 )  # fmt: skip
 METRICS = ("affine_invariant", "log_euclidean", "tangent")
 CHOICES = (
     "one", "two", "two if recorded lower", "two if lower", "two if clear", "better on test", "spread",
-    "spread if lower", "spread if clear", "either if clear",
+    "spread if lower", "spread if clear", "doubled while clear", "doubled or spread",
 )  # fmt: skip
 VOTES = ("of the metrics", "of the metrics, one and two", "of one and two", "of one and TS + LR")
 FILES = default.FILES | {"cifar10": "cifar10_cov9.npz"}
@@ -135,24 +137,50 @@ def held_out(model: RiemannianLVQ, split: Split, seed: int) -> tuple[Array, Arra
     return sample_losses(*judge, sigma2), wrong
 
 
-def chosen(ways: dict[str, Scored], split: Split, seed: int) -> dict[str, str]:
-    """Return for each of :data:`CHOICES` the way that it takes: "one", "two" or "spread"."""
-    found = {name: name for name in ways}
+def is_clear(judged: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
+    """Whether losses and errors (N,) are clearly lower than others of the same samples."""
+    gain = other[0] - judged[0]
+    has_fewer = judged[1].mean() < other[1].mean()
+    return bool(has_fewer and gain.mean() > CLEAR * gain.std() / np.sqrt(len(gain)))
+
+
+def chosen(ways: dict[str, Scored], split: Split, seed: int) -> dict[str, Scored]:
+    """Return for each of :data:`CHOICES` the classifier that it takes, from the ``ways`` "one", "two" and "spread"."""
     judged = {name: held_out(way.model, split, seed) for name, way in ways.items()}
-    losses, wrong = judged["one"]
-    clear = {"one": float(losses.mean())}
-    for name in ("two", "spread"):
-        gain = losses - judged[name][0]
-        is_clear = gain.mean() > CLEAR * gain.std() / np.sqrt(len(gain)) and wrong.mean() > judged[name][1].mean()
-        found[f"{name} if lower"] = name if gain.mean() > 0 else "one"
-        found[f"{name} if clear"] = name if is_clear else "one"
-        if is_clear:
-            clear[name] = float(judged[name][0].mean())
-    found["either if clear"] = min(clear, key=lambda name: clear[name])
-    one, two = (ways[name].model.choice_ for name in ("one", "two"))
-    found["two if recorded lower"] = "two" if two.tried[two.winner].loss < one.tried[one.winner].loss else "one"
-    found["better on test"] = max(("one", "two"), key=lambda name: np.mean(ways[name].predicted == split.y_test))
-    return found
+    losses = {name: float(own[0].mean()) for name, own in judged.items()}
+    recorded = {name: way.model.choice_.tried[way.model.choice_.winner].loss for name, way in ways.items()}
+    wrong = {name: np.mean(way.predicted != split.y_test) for name, way in ways.items()}
+    one = ways["one"]
+    two = ways["two"]
+    spread = ways["spread"]
+    found = {
+        **ways,
+        "two if recorded lower": two if recorded["two"] < recorded["one"] else one,
+        "two if lower": two if losses["two"] < losses["one"] else one,
+        "two if clear": two if is_clear(judged["two"], judged["one"]) else one,
+        "better on test": two if wrong["two"] < wrong["one"] else one,
+        "spread if lower": spread if losses["spread"] < losses["one"] else one,
+        "spread if clear": spread if is_clear(judged["spread"], judged["one"]) else one,
+    }
+    doubled = one
+    loss = losses["one"]
+    if found["two if clear"] is two:
+        doubled, loss = doubled_from(two, judged["two"], split, seed)
+    takes_spread = found["spread if clear"] is spread and losses["spread"] < loss
+    return found | {"doubled while clear": doubled, "doubled or spread": spread if takes_spread else doubled}
+
+
+def doubled_from(before: Scored, judged: tuple[Array, Array], split: Split, seed: int) -> tuple[Scored, float]:
+    """Return the classifier with so many prototypes that twice as many are not clearly better, and its held-out loss.
+
+    ``judged`` are losses and errors of the classifier to begin with. A class keeps one more sample than prototypes.
+    """
+    count = 2 * before.model.prototypes_per_class
+    if count >= (1 - 1 / N_FOLDS) * np.unique(split.y_train, return_counts=True)[1].min():
+        return before, float(judged[0].mean())
+    after = fitted(clone(before.model).set_params(prototypes_per_class=count), split)
+    other = held_out(after.model, split, seed)
+    return doubled_from(after, other, split, seed) if is_clear(other, judged) else (before, float(judged[0].mean()))
 
 
 def support_vectors() -> Any:
@@ -163,7 +191,7 @@ def support_vectors() -> Any:
 
 
 def scored(split: Split, seed: int, max_epochs: int) -> Record:
-    """Return the scores of all ways on one split; "other" is 1 where a choice did not take one prototype per class."""
+    """Return the scores of all ways on one split, the prototypes per class, and whether it is the way "spread"."""
     by_metric: list[dict[str, Scored]] = []
     rows: Record = {}
     settings = {"max_epochs": max_epochs, "random_state": seed}
@@ -176,7 +204,8 @@ def scored(split: Split, seed: int, max_epochs: int) -> Record:
         own = {name: fitted(model, split) for name, model in ways.items()}
         by_metric.append(own)
         for name, way in chosen(own, split, seed).items():
-            rows[f"{metric}, {name}"] = own[way].scores(split) | {"other": float(way != "one")}
+            taken = {"prototypes": way.model.prototypes_per_class, "is_spread": float(way is own["spread"])}
+            rows[f"{metric}, {name}"] = way.scores(split) | taken
     ones, twos = ([own[name] for own in by_metric] for name in ("one", "two"))
     linear = fitted(default.tangent_space(), split)
     members = ([*ones], [*ones, *twos], [ones[0], twos[0]], [ones[0], linear])
@@ -188,7 +217,7 @@ def scored(split: Split, seed: int, max_epochs: int) -> Record:
 
 
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = default.EPOCHS) -> Record:
-    """Return for each way accuracy, log_loss, ece and other, as means over the splits of the repetition."""
+    """Return for each way accuracy, log_loss, ece, prototypes and is_spread, as means over the splits."""
     del method
     each = [scored(split, repetition, max_epochs) for split in splits(data, size, repetition)]
     return {

@@ -18,6 +18,7 @@ COMPOSED = {"SynI": "SynI, 60 per class", "SynII": "SynII, 60 per class", "digit
 FIRST = more_runs.METRICS[0]
 SHOWN = (
     f"{FIRST}, one", f"{FIRST}, two", f"{FIRST}, two if clear", f"{FIRST}, spread", f"{FIRST}, spread if clear",
+    f"{FIRST}, doubled while clear", f"{FIRST}, doubled or spread",
     f"vote {more_runs.VOTES[0]}", f"vote {more_runs.VOTES[-1]}", "TS + LR", "TS + SVC",
 )  # fmt: skip
 """The ways in the table by split."""
