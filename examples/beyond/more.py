@@ -1,8 +1,8 @@
 """Ways to more from one session's trials: more prototypes or a variance per class, chosen or forced, and votes.
 
-The splits are nine of those of :mod:`examples.beyond.default`, its digits with fewer samples, the composed problems of
-:mod:`examples.beyond.compositions`, and 1000 images of CIFAR-10. Under each metric "one" is the default, with one
-prototype per class. Two ways could take its place:
+The splits are nine of those of :mod:`examples.beyond.default`, two more of them, the composed problems of
+:mod:`examples.beyond.compositions`, 1000 images of CIFAR-10, and new objects of ETH-80. Under each metric "one" is the
+default, with one prototype per class. Two ways could take its place:
 
 - "two": the default with ``prototypes_per_class=2``;
 - "spread": the default with :class:`rplvq.costs.SpreadRSLVQ`, one variance per class, and the most probable class.
@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
-from examples.beyond import default
+from examples.beyond import default, groups
 from examples.beyond.compositions import DATA as COMPOSED
 from examples.paper import cifar10
 from examples.paper.data import Split, is_available
@@ -48,7 +48,7 @@ NINE: tuple[tuple[str, Any], ...] = tuple((data, size) for data, own in default.
 """The splits by which a way is judged."""
 SIZES = (
     *NINE, ("digits", 200), ("composed", "SynI"), ("composed", "SynII"), ("composed", "digits"), ("airsar", 400),
-    ("cifar10", 1000),
+    ("cifar10", 1000), ("objects", "full256"), ("objects", "mask256"),
 )  # fmt: skip
 METRICS = ("affine_invariant", "log_euclidean", "tangent")
 CHOICES = (
@@ -56,7 +56,7 @@ CHOICES = (
     "spread if lower", "spread if clear", "doubled while clear", "doubled or spread",
 )  # fmt: skip
 VOTES = ("of the metrics", "of the metrics, one and two", "of one and two", "of one and TS + LR")
-FILES = default.FILES | {"cifar10": "cifar10_cov9.npz"}
+FILES = default.FILES | {"cifar10": "cifar10_cov9.npz", "objects": "eth80_cov5.npz"}
 REPETITIONS: dict[Any, int] = {72: 1, "folds": 1}
 N_FOLDS = 4
 TRIAL_EPOCHS = 4
@@ -87,6 +87,8 @@ def splits(data: str, size: Any, repetition: int) -> Iterator[Split]:
         yield COMPOSED[size](repetition)
     elif data == "cifar10":
         yield cifar10.split(size, repetition, n_test=2000)
+    elif data == "objects":
+        yield from (split for split, _ in groups.splits(size, repetition))
     else:
         yield from default.splits(data, size, repetition)
 

@@ -110,7 +110,7 @@ def test_gains_are_counted_against_the_default_under_the_same_metric(tmp_path):
     ways = [f"{metric}, {way}" for metric in more.METRICS for way in more.CHOICES]
     ways += [*(f"vote {name}" for name in more.VOTES), "TS + LR", "TS + SVC"]
     for (data, size), change in zip(more.NINE[:2], (0.03, -0.01), strict=True):
-        scores = {way: {"accuracy": 0.5 + change * ("two" in way)} for way in ways}
+        scores = {way: {"accuracy": 0.5 + change * ("two" in way), "log_loss": 1.0} for way in ways}
         job = runner.Job(f"more-{data}-{size}", "all", 0, {}, lambda found=scores, **_: found)
         runner.run([job], folder=tmp_path, verbose=0)
     lines = report_more.summary(tmp_path).splitlines()
