@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -49,6 +49,7 @@ NINE: tuple[tuple[str, Any], ...] = tuple((data, size) for data, own in default.
 SIZES = (
     *NINE, ("digits", 200), ("composed", "SynI"), ("composed", "SynII"), ("composed", "digits"), ("airsar", 400),
     ("cifar10", 1000), ("objects", "full256"), ("objects", "mask256"),
+    ("grouped", "full256"), ("grouped", "mask256"),
 )  # fmt: skip
 METRICS = ("affine_invariant", "log_euclidean", "tangent")
 CHOICES = (
@@ -56,7 +57,7 @@ CHOICES = (
     "spread if lower", "spread if clear", "doubled while clear", "doubled or spread",
 )  # fmt: skip
 VOTES = ("of the metrics", "of the metrics, one and two", "of one and two", "of one and TS + LR")
-FILES = default.FILES | {"cifar10": "cifar10_cov9.npz", "objects": "eth80_cov5.npz"}
+FILES = default.FILES | {"cifar10": "cifar10_cov9.npz", "objects": "eth80_cov5.npz", "grouped": "eth80_cov5.npz"}
 REPETITIONS: dict[Any, int] = {72: 1, "folds": 1}
 N_FOLDS = 4
 TRIAL_EPOCHS = 4
@@ -81,21 +82,48 @@ class Scored(NamedTuple):
         return {"accuracy": float(right.mean()), "log_loss": loss, "ece": default.calibration_error(self.proba, right)}
 
 
-def splits(data: str, size: Any, repetition: int) -> Iterator[Split]:
-    """Yield the splits of one repetition."""
+class Trials(NamedTuple):
+    """A split, the seed of its held-out folds, and the groups (N,) of its training samples if folds are whole groups."""
+
+    split: Split
+    seed: int
+    groups: Array | None = None
+
+    def folds(self) -> Iterator[tuple[Array, Array]]:
+        """Yield the indices that train and those that are held out."""
+        deal = StratifiedKFold if self.groups is None else StratifiedGroupKFold
+        dealt = deal(N_FOLDS, shuffle=True, random_state=self.seed)
+        yield from dealt.split(self.split.X_train, self.split.y_train, self.groups)
+
+    def standard_error(self, gain: Array) -> float:
+        """Return the standard error of the mean of values (N,), which is that over the groups if there are any."""
+        rest = gain - gain.mean()
+        error = float(np.linalg.norm(rest)) / len(gain)
+        if self.groups is None:
+            return error
+        sums = np.bincount(np.unique(self.groups, return_inverse=True)[1], rest)
+        return max(error, float(np.linalg.norm(sums)) / len(gain))
+
+
+def splits(data: str, size: Any, repetition: int) -> Iterator[Trials]:
+    """Yield the splits of one repetition, with groups for "grouped"."""
     if data == "composed":
-        yield COMPOSED[size](repetition)
+        found = [COMPOSED[size](repetition)]
     elif data == "cifar10":
-        yield cifar10.split(size, repetition, n_test=2000)
+        found = [cifar10.split(size, repetition, n_test=2000)]
     elif data == "objects":
-        yield from (split for split, _ in groups.splits(size, repetition))
+        found = [split for split, _ in groups.splits(size, repetition)]
+    elif data == "grouped":
+        yield from (Trials(split, repetition, own) for split, own in groups.splits(size, repetition))
+        return
     else:
-        yield from default.splits(data, size, repetition)
+        found = default.splits(data, size, repetition)
+    yield from (Trials(split, repetition) for split in found)
 
 
-def fitted(model: Any, split: Split) -> Scored:
-    """Return the classifier, fitted and applied to the test samples."""
-    model.fit(split.X_train, split.y_train)
+def fitted(model: Any, split: Split, **settings: Any) -> Scored:
+    """Return the classifier, fitted with the settings and applied to the test samples."""
+    model.fit(split.X_train, split.y_train, **settings)
     return Scored(model.predict(split.X_test), model.predict_proba(split.X_test), model)
 
 
@@ -118,19 +146,20 @@ def vote(members: Sequence[Scored]) -> Scored:
     return Scored(model.classes_[proba.argmax(axis=1)], proba, model)
 
 
-def held_out(model: RiemannianLVQ, split: Split, seed: int) -> tuple[Array, Array]:
+def held_out(model: RiemannianLVQ, trials: Trials) -> tuple[Array, Array]:
     """Return losses and errors (N,) of the training samples, from trials that leave out one of four folds.
 
     The trials do what the fitted ``model`` chose: they train, or they take the class means or the discriminant. They
     have its cost, so that variances per class are those of all training samples.
     """
+    split = trials.split
     trial = clone(model).set_params(sigma2=HeldOut(("auto",)), step_size=Share(amount=AMOUNT))
     trial.set_params(max_epochs=min(TRIAL_EPOCHS, model.max_epochs) if model.choice_.trains else 0)
     if model.choice_.chosen == "discriminant":
         trial.set_params(init=DiscriminantMeans())
     wrong = np.empty(len(split.y_train))
     distances = np.empty((len(wrong), len(model.prototypes_)))
-    for kept, held in StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(split.X_train, split.y_train):
+    for kept, held in trials.folds():
         trial.fit(split.X_train[kept], split.y_train[kept])
         distances[held] = trial.transform(split.X_train[held]) ** 2
         wrong[held] = trial.predict(split.X_train[held]) != split.y_train[held]
@@ -139,19 +168,19 @@ def held_out(model: RiemannianLVQ, split: Split, seed: int) -> tuple[Array, Arra
     return sample_losses(*judge, sigma2), wrong
 
 
-def is_clear(judged: tuple[Array, Array], other: tuple[Array, Array]) -> bool:
+def is_clear(judged: tuple[Array, Array], other: tuple[Array, Array], trials: Trials) -> bool:
     """Whether losses and errors (N,) are clearly lower than others of the same samples."""
     gain = other[0] - judged[0]
     has_fewer = judged[1].mean() < other[1].mean()
-    return bool(has_fewer and gain.mean() > CLEAR * gain.std() / np.sqrt(len(gain)))
+    return bool(has_fewer and gain.mean() > CLEAR * trials.standard_error(gain))
 
 
-def chosen(ways: dict[str, Scored], split: Split, seed: int) -> dict[str, Scored]:
+def chosen(ways: dict[str, Scored], trials: Trials) -> dict[str, Scored]:
     """Return for each of :data:`CHOICES` the classifier that it takes, from the ``ways`` "one", "two" and "spread"."""
-    judged = {name: held_out(way.model, split, seed) for name, way in ways.items()}
+    judged = {name: held_out(way.model, trials) for name, way in ways.items()}
     losses = {name: float(own[0].mean()) for name, own in judged.items()}
     recorded = {name: way.model.choice_.tried[way.model.choice_.winner].loss for name, way in ways.items()}
-    wrong = {name: np.mean(way.predicted != split.y_test) for name, way in ways.items()}
+    wrong = {name: np.mean(way.predicted != trials.split.y_test) for name, way in ways.items()}
     one = ways["one"]
     two = ways["two"]
     spread = ways["spread"]
@@ -159,30 +188,30 @@ def chosen(ways: dict[str, Scored], split: Split, seed: int) -> dict[str, Scored
         **ways,
         "two if recorded lower": two if recorded["two"] < recorded["one"] else one,
         "two if lower": two if losses["two"] < losses["one"] else one,
-        "two if clear": two if is_clear(judged["two"], judged["one"]) else one,
+        "two if clear": two if is_clear(judged["two"], judged["one"], trials) else one,
         "better on test": two if wrong["two"] < wrong["one"] else one,
         "spread if lower": spread if losses["spread"] < losses["one"] else one,
-        "spread if clear": spread if is_clear(judged["spread"], judged["one"]) else one,
+        "spread if clear": spread if is_clear(judged["spread"], judged["one"], trials) else one,
     }
     doubled = one
     loss = losses["one"]
     if found["two if clear"] is two:
-        doubled, loss = doubled_from(two, judged["two"], split, seed)
+        doubled, loss = doubled_from(two, judged["two"], trials)
     takes_spread = found["spread if clear"] is spread and losses["spread"] < loss
     return found | {"doubled while clear": doubled, "doubled or spread": spread if takes_spread else doubled}
 
 
-def doubled_from(before: Scored, judged: tuple[Array, Array], split: Split, seed: int) -> tuple[Scored, float]:
+def doubled_from(before: Scored, judged: tuple[Array, Array], trials: Trials) -> tuple[Scored, float]:
     """Return the classifier with so many prototypes that twice as many are not clearly better, and its held-out loss.
 
     ``judged`` are losses and errors of the classifier to begin with. A class keeps one more sample than prototypes.
     """
     count = 2 * before.model.prototypes_per_class
-    if count >= (1 - 1 / N_FOLDS) * np.unique(split.y_train, return_counts=True)[1].min():
+    if count >= (1 - 1 / N_FOLDS) * np.unique(trials.split.y_train, return_counts=True)[1].min():
         return before, float(judged[0].mean())
-    after = fitted(clone(before.model).set_params(prototypes_per_class=count), split)
-    other = held_out(after.model, split, seed)
-    return doubled_from(after, other, split, seed) if is_clear(other, judged) else (before, float(judged[0].mean()))
+    after = fitted(clone(before.model).set_params(prototypes_per_class=count), trials.split, groups=trials.groups)
+    other = held_out(after.model, trials)
+    return doubled_from(after, other, trials) if is_clear(other, judged, trials) else (before, float(judged[0].mean()))
 
 
 def support_vectors() -> Any:
@@ -192,20 +221,21 @@ def support_vectors() -> Any:
     return make_pipeline(TangentSpace(), FunctionTransformer(default.as_real), SVC())
 
 
-def scored(split: Split, seed: int, max_epochs: int) -> Record:
+def scored(trials: Trials, max_epochs: int) -> Record:
     """Return the scores of all ways on one split, the prototypes per class, and whether it is the way "spread"."""
     by_metric: list[dict[str, Scored]] = []
     rows: Record = {}
-    settings = {"max_epochs": max_epochs, "random_state": seed}
+    split = trials.split
+    settings = {"max_epochs": max_epochs, "random_state": trials.seed}
     for metric in METRICS:
         ways = {
             "one": RiemannianLVQ(metric, **settings),
             "two": RiemannianLVQ(metric, prototypes_per_class=2, **settings),
             "spread": RiemannianLVQ(metric, spread_cost(metric, split), decision="posterior", **settings),
         }
-        own = {name: fitted(model, split) for name, model in ways.items()}
+        own = {name: fitted(model, split, groups=trials.groups) for name, model in ways.items()}
         by_metric.append(own)
-        for name, way in chosen(own, split, seed).items():
+        for name, way in chosen(own, trials).items():
             taken = {"prototypes": way.model.prototypes_per_class, "is_spread": float(way is own["spread"])}
             rows[f"{metric}, {name}"] = way.scores(split) | taken
     ones, twos = ([own[name] for own in by_metric] for name in ("one", "two"))
@@ -221,7 +251,7 @@ def scored(split: Split, seed: int, max_epochs: int) -> Record:
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = default.EPOCHS) -> Record:
     """Return for each way accuracy, log_loss, ece, prototypes and is_spread, as means over the splits."""
     del method
-    each = [scored(split, repetition, max_epochs) for split in splits(data, size, repetition)]
+    each = [scored(trials, max_epochs) for trials in splits(data, size, repetition)]
     return {
         name: {column: float(np.mean([rows[name][column] for rows in each])) for column in first}
         for name, first in each[0].items()

@@ -37,8 +37,8 @@ class Cell(NamedTuple):
 def _title(data: str, size: object) -> str:
     if data == "composed":
         return COMPOSED[str(size)]
-    if data == "objects":
-        return f"{TITLES['eth80']}, {split_title('eth80', size)}, new objects"
+    if data in ("objects", "grouped"):
+        return f"{TITLES['eth80']}, {split_title('eth80', size)}, new objects{', groups' if data == 'grouped' else ''}"
     if data == "cifar10":
         return f"CIFAR-10, {size} in all"
     return f"{TITLES[data]}, {split_title(data, size)}"

@@ -91,16 +91,16 @@ def test_jobs_begin_with_one_repetition_of_everything():
 def test_only_a_clearly_lower_loss_takes_the_place_of_one_prototype():
     """On SynII the classes differ in spread, and few digits do not suffice for two prototypes per class."""
     for data, size, takes in [("syn2", 60, "spread"), ("digits", 100, "one")]:
-        (split,) = more.splits(data, size, 0)
+        (trials,) = more.splits(data, size, 0)
         settings = {"max_epochs": 3, "random_state": 0}
-        cost = more.spread_cost("log_euclidean", split)
+        cost = more.spread_cost("log_euclidean", trials.split)
         ways = {
             "one": RiemannianLVQ("log_euclidean", **settings),
             "two": RiemannianLVQ("log_euclidean", prototypes_per_class=2, **settings),
             "spread": RiemannianLVQ("log_euclidean", cost, decision="posterior", **settings),
         }
-        own = {name: more.fitted(model, split) for name, model in ways.items()}
-        found = more.chosen(own, split, 0)
+        own = {name: more.fitted(model, trials.split) for name, model in ways.items()}
+        found = more.chosen(own, trials)
         assert set(found) == set(more.CHOICES)
         assert found["doubled or spread"] is own[takes]
         assert found["two if clear"] is own["one"]
