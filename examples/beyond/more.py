@@ -83,7 +83,7 @@ class Scored(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """A split, the seed of its held-out folds, and the groups (N,) of its training samples if folds are whole groups."""
+    """A split, the seed of its folds, and the groups (N,) of its training samples if the folds are groups."""
 
     split: Split
     seed: int
@@ -253,7 +253,7 @@ def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int
     del method
     each = [scored(trials, max_epochs) for trials in splits(data, size, repetition)]
     return {
-        name: {column: float(np.mean([rows[name][column] for rows in each])) for column in first}
+        name: {column: round(float(np.mean([rows[name][column] for rows in each])), 5) for column in first}
         for name, first in each[0].items()
     }
 
