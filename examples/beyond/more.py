@@ -102,7 +102,7 @@ class Trials(NamedTuple):
         if self.groups is None:
             return error
         sums = np.bincount(np.unique(self.groups, return_inverse=True)[1], rest)
-        return max(error, float(np.linalg.norm(sums)) / len(gain))
+        return max(error, float(np.linalg.norm(sums)) * np.sqrt(len(sums) / (len(sums) - 1)) / len(gain))
 
 
 def splits(data: str, size: Any, repetition: int) -> Iterator[Trials]:

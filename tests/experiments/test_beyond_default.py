@@ -106,6 +106,15 @@ def test_only_a_clearly_lower_loss_takes_the_place_of_one_prototype():
         assert found["two if clear"] is own["one"]
 
 
+def test_samples_of_one_group_count_as_correlated():
+    gain = np.array([1.0, 1.0, -1.0, -1.0, 3.0, 3.0])
+    (trials,) = more.splits("digits", 100, 0)
+    alone = np.std(gain) / np.sqrt(6)
+    assert trials.standard_error(gain) == pytest.approx(alone)
+    in_pairs = trials._replace(groups=np.array(list("aabbcc")))
+    assert in_pairs.standard_error(gain) == pytest.approx(np.std(gain[::2], ddof=1) / np.sqrt(3))
+
+
 def test_gains_are_counted_against_the_default_under_the_same_metric(tmp_path):
     ways = [f"{metric}, {way}" for metric in more.METRICS for way in more.CHOICES]
     ways += [*(f"vote {name}" for name in more.VOTES), "TS + LR", "TS + SVC"]
