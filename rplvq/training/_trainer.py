@@ -208,7 +208,9 @@ class Trainer:
         """
         if provides(state.step_schedule, StepOfShare):
             return float(state.step_schedule.largest_weight(state.step_size, state.sigma2))
-        return self.step_size.max_weight if provides(self.step_size, Capped) else 1.0
+        if not provides(self.step_size, Capped):
+            return 1.0
+        return None if self.step_size.max_weight is None else float(self.step_size.max_weight)
 
     @property
     def leaves_step(self) -> bool:
