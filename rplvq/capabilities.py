@@ -5,7 +5,7 @@ its members. Of a manifold:
 
 - large and distributed batches, and means in bounded memory: :class:`Additive`,
 - fast means of many small groups: :class:`Grouped`,
-- a faster ``predict``: :class:`NearestSearch`, and :class:`LowerBounded` for the factors of a product,
+- a faster ``predict``: :class:`NearestSearch`,
 - the step size: :class:`Scaled` and :class:`Bounded`,
 - coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`, and what the
   discriminant asks of them: :class:`AtReference` and :class:`Whitened`,
@@ -14,10 +14,10 @@ its members. Of a manifold:
 
 Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
 or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare` and :class:`Capped`. Of
-other parts: :class:`PlacesMeans` (initializers), :class:`Windowed` (rules of growth), :class:`BeforeFit` (callbacks).
+an initializer: :class:`PlacesMeans` and :class:`PerClass`. Of other parts: :class:`Windowed` (rules of growth) and
+:class:`BeforeFit` (callbacks).
 """
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, TypeVar
 
@@ -43,8 +43,8 @@ def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]
 
     Examples
     --------
-    >>> from rplvq import AffineInvariant, LogEuclidean
-    >>> provides(AffineInvariant(), LowerBounded), provides(LogEuclidean(), LowerBounded)
+    >>> from rplvq import BuresWasserstein, LogEuclidean
+    >>> provides(BuresWasserstein(), Scaled), provides(LogEuclidean(), Scaled)
     (True, False)
     """
     methods, properties = _members_of(capability)  # type: ignore[arg-type]
@@ -53,11 +53,7 @@ def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]
 
 
 class Additive(Protocol):
-    """A manifold whose ``move`` splits into a sum and a step.
-
-    The trainer uses it for batches that are too large to be decomposed at once, the Riemannian mean for data that do
-    not fit into memory, and distributed training for everything.
-    """
+    """A manifold whose ``move`` splits into a sum and a step, for large batches and data, and distributed training."""
 
     def pull(self, geodesics: Any, weights: Array) -> Array:
         """Return the tangents ``sum_b weights[b, k] Log_k(x_b)``, shape (K, ...).
@@ -95,35 +91,6 @@ class NearestSearch(Protocol):
         """
 
 
-Lengths = Callable[[Array, Array], Array]
-"""A function that returns distances (M,) of M samples and prototypes, given their indices (M,)."""
-
-
-class Bounds(NamedTuple):
-    """Lower bounds of distances, and how to compute few distances exactly.
-
-    Parameters
-    ----------
-    lower : ndarray of shape (B, K)
-        Lower bounds of the distances, not squared; minus infinity where nothing is known.
-    slack : ndarray of shape (B,)
-        Bounds on the rounding of the distances of each sample.
-    lengths_of : callable
-        ``lengths_of(rows, columns)`` returns the distances (M,) of M samples and prototypes, given their indices.
-    """
-
-    lower: Array
-    slack: Array
-    lengths_of: Lengths
-
-
-class LowerBounded(Protocol):
-    """A manifold with lower bounds of its distances, which a :class:`rplvq.Product` adds up in its own search."""
-
-    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
-        """Return the lower bounds of the distances of samples (B, ...) to K prototypes."""
-
-
 class Scaled(Protocol):
     """A manifold whose distances carry units; the default step size is multiplied by the unit."""
 
@@ -155,19 +122,9 @@ class Referenced(Protocol):
     ) -> tuple[Manifold[Any], Array]:
         """Return this manifold with its reference, and the codes (N, ...) of the points in that manifold.
 
-        Parameters
-        ----------
-        points : ndarray or LazyRows of shape (N, ...)
-            Codes of ``ambient``. The result must not depend on their order, except by rounding.
-        groups : ndarray of shape (N,), optional
-            A partition of the points, such as the class of each point.
-        weights : ndarray of shape (N,), optional
-            Multiplicity of each point.
-
-        Raises
-        ------
-        ValueError
-            If no reference can be learned from the points.
+        The ``points`` (N, ...), an array or LazyRows, are codes of ``ambient``. Their order must not change the result,
+        except by rounding. ``groups`` (N,) are a partition of them, such as their classes, and ``weights`` (N,) their
+        multiplicities. ValueError is raised if no reference can be learned.
         """
 
 
@@ -191,33 +148,23 @@ class Supervised(Protocol):
 class Spectrum(NamedTuple):
     """Generalised eigenvalues and eigenvectors of samples X and prototypes W: ``X v = lam W v`` with ``v^H W v = 1``.
 
-    Parameters
-    ----------
-    eigenvalues : ndarray of shape (B, K, n)
-        Power of the sample in each filter, in units of the power of the prototype, ascending.
-    filters, patterns : ndarray of shape (B, K, n, n)
-        The eigenvectors v_i (filters) and ``W v_i`` (patterns), as columns. ``filters`` has the inverse ``patterns^H``.
+    The eigenvalues are the power of the sample in each filter, in units of the power of the prototype, and ascend. The
+    eigenvectors v_i (filters) and ``W v_i`` (patterns) are columns, and ``filters`` has the inverse ``patterns^H``.
     """
 
-    eigenvalues: Array
-    filters: Array
-    patterns: Array
+    eigenvalues: Array  # (B, K, n)
+    filters: Array  # (B, K, n, n)
+    patterns: Array  # (B, K, n, n)
 
 
 class Components(NamedTuple):
-    """The squared distances of B samples to K prototypes as sums of parts that add up to them, up to rounding.
+    """The squared distances of B samples to K prototypes as sums: ``shares[b, k].sum()`` is ``sqdist[b, k]``.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (B, K, ...)
-        Parts of the squared distances: ``shares[b, k].sum()`` is ``sqdist[b, k]``. With a spectrum, the shape is (B, K,
-        n). Without one, an entry stands for the same coordinate under all prototypes, such as one entry of a logarithm
-        or one factor of a product.
-    spectrum : Spectrum, optional
-        Eigenvalues, filters and patterns to which the shares belong.
+    If there is a spectrum, the shares belong to its eigenvalues. Without one, an entry stands for the same coordinate
+    under all prototypes, such as one entry of a logarithm or one factor of a product.
     """
 
-    shares: Array
+    shares: Array  # (B, K, ...), with a spectrum (B, K, n)
     spectrum: Spectrum | None = None
 
 
@@ -333,6 +280,14 @@ class PlacesMeans(Protocol):
     @property
     def takes_means(self) -> bool:
         """Whether it does."""
+
+
+class PerClass(Protocol):
+    """An initializer that is told the number of prototypes of each class."""
+
+    @property
+    def per_class(self) -> Any:
+        """One number for all classes or one for each, None for that of the estimator."""
 
 
 class Windowed(Protocol):

@@ -300,7 +300,8 @@ def register_part(cls: PartT) -> PartT:
     """Class decorator for parts and estimators of your own, so that models with them can be saved.
 
     The file names the class by its qualified name (``__qualname__``). A program that loads the model must define and
-    register the class first. Registering a class of the same module and name again replaces it.
+    register the class first. Registering a class of the same module and name again replaces it. ValueError is raised at
+    what is neither an attrs class nor an estimator, and if another class has the name.
 
     Parameters
     ----------
@@ -308,16 +309,6 @@ def register_part(cls: PartT) -> PartT:
         An attrs class whose fields are numbers, strings, arrays, lists, tuples, dicts or other parts. Or an estimator
         class of scikit-learn's kind, such as a step of a pipeline, whose parameters and fitted attributes are such
         values. It may be of another library: ``register_part(StandardScaler)``.
-
-    Returns
-    -------
-    type
-        The class itself.
-
-    Raises
-    ------
-    ValueError
-        If it is neither an attrs class nor an estimator, or if another class has its name.
 
     Examples
     --------

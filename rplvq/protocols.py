@@ -96,18 +96,10 @@ class Manifold(Protocol[GeodesicsT]):
 
 
 class Evaluation(NamedTuple):
-    """The value of a cost for B samples, and its derivative with respect to the squared distances.
+    """The value of a cost for B samples, and its derivative with respect to the squared distances."""
 
-    Parameters
-    ----------
-    loss : ndarray of shape (B,)
-        Loss of each sample.
-    slope : ndarray of shape (B, K)
-        d loss[b] / d sqdist[b, k].
-    """
-
-    loss: Array
-    slope: Array
+    loss: Array  # (B,)
+    slope: Array  # (B, K), d loss[b] / d sqdist[b, k]
 
 
 @runtime_checkable
@@ -136,12 +128,8 @@ class Cost(Protocol):
         Returns
         -------
         Evaluation
-            Loss (B,) and slope (B, K). A plain tuple of both will do.
-
-        Raises
-        ------
-        ValueError
-            If the cost needs class indices, and gets class probabilities.
+            Loss (B,) and slope (B, K). A plain tuple of both will do. ValueError is raised if the cost needs class
+            indices, and gets class probabilities.
         """
 
 
@@ -206,9 +194,9 @@ class Initializer(Protocol):
         codes : ndarray of shape (N, ...)
             Encoded samples.
         targets : ndarray of shape (N,) or (N, C)
-            As for :class:`Cost`.
+            As for :class:`Cost`, with C = ``n_classes``.
         n_classes : int
-            Number of classes C.
+            Number of classes.
         rng : numpy.random.Generator
             Source of all randomness.
         sample_weight : ndarray of shape (N,), optional
@@ -216,8 +204,6 @@ class Initializer(Protocol):
 
         Returns
         -------
-        prototypes : Prototypes
-            K prototypes.
-        labels : ndarray of int of shape (K,)
-            Class index of each prototype.
+        prototypes, labels : Prototypes and ndarray of int of shape (K,)
+            K prototypes, and the class index of each.
         """

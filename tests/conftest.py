@@ -82,7 +82,7 @@ def find_real_data(name: str) -> pathlib.Path:
 @pytest.fixture(autouse=True)
 def _compile_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the first fit compile, so that no test depends on what earlier ones have compiled."""
-    monkeypatch.setattr("rplvq.lanes._stored.COMPILING", -1.0)
+    monkeypatch.setattr("rplvq.lanes._compile.COMPILING", -1.0)
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from rplvq.capabilities import (
     Additive,
     AtReference,
     BoundedSlope,
-    LowerBounded,
+    Grouped,
     OfSigma2,
     PlacesMeans,
     Probabilistic,
@@ -52,12 +52,12 @@ class NoUnit(EuclideanVectors):
 @pytest.mark.parametrize(
     ("part", "has", "lacks"),
     [
-        (AffineInvariant(), (Additive, LowerBounded), (Scaled, Referenced)),
-        (Wrapped(AffineInvariant()), (Additive, LowerBounded), (Scaled, Referenced)),
-        (LogEuclidean(), (Additive,), (LowerBounded, Scaled)),
-        (EuclideanVectors(), (Additive, Scaled), (LowerBounded,)),
+        (AffineInvariant(), (Additive, Grouped), (Scaled, Referenced)),
+        (Wrapped(AffineInvariant()), (Additive, Grouped), (Scaled, Referenced)),
+        (LogEuclidean(), (Additive,), (Grouped, Scaled)),
+        (EuclideanVectors(), (Additive, Scaled), (Grouped,)),
         (NoUnit(), (Additive,), (Scaled,)),
-        (TangentSpace(), (Referenced, AtReference), (LowerBounded,)),  # whose reference is None
+        (TangentSpace(), (Referenced, AtReference), (Grouped,)),  # whose reference is None
         (Product([LogEuclidean(), TangentSpace()]), (Additive, Referenced), (Scaled,)),
         (Product([LogEuclidean()], relevances="learned"), (), (Additive, Referenced)),
         (RSLVQ(), (Probabilistic, WithPriors, BoundedSlope), (OfSigma2,)),  # whose priors are None

@@ -38,6 +38,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "discriminant": report_default.discriminant(folder),
         "steps": report_steps.steps(folder),
         "batches": report_steps.batches(folder),
+        "compositions": report_steps.compositions(folder),
+        "few_compositions": report_steps.few_compositions(folder),
         "votes": votes(folder),
         "costs": report_parts.costs(folder),
         "geometries": report_parts.geometries(folder),

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from examples.beyond import batches as batches_
+from examples.beyond import compositions as compositions_
 from examples.beyond.steps import FACTORS, RULES
 from examples.paper.report import by_method, table
 from examples.paper.runner import load
 
-__all__ = ["batches", "steps"]
+__all__ = ["batches", "compositions", "few_compositions", "steps"]
 
 TITLES = {"syn1": "SynI", "syn2": "SynII", "full256": "ETH-80, whole image", "bci2a": "BCI 2a"}
 
@@ -49,3 +51,39 @@ def batches(folder: pathlib.Path) -> str:
         for name in (name for name in batches_.METHODS if name in cost):
             rows.append([f"{title}, {name} [{len(cost[name])}]", _mean(cost[name], 3), _mean(accuracy[name], 3)])
     return table(["data, steps", "cost", "accuracy"], rows)
+
+
+def compositions(folder: pathlib.Path) -> str:
+    """Return the table of bad fits by setting and number of epochs, over all costs, metrics and data of the grid."""
+    names = [f"compositions-{data}-{metric}" for data, metric in product(compositions_.GRID, compositions_.METRICS)]
+    fits = [fit for name in names for record in load(folder, name) for fit in record["result"].items()]
+    columns = [f"bad after {epochs} epochs" for epochs in compositions_.EPOCHS]
+    rows = []
+    for setting in compositions_.SCHEDULES:
+        by_epochs = [[fit for name, fit in fits if name == f"{setting}, {epochs}"] for epochs in compositions_.EPOCHS]
+        counts = [str(sum(gain < -compositions_.BAD for gain, _ in found)) for found in by_epochs]
+        rows.append([setting, *counts, *_outcome([fit for found in by_epochs for fit in found])])
+    rows.append([f"all {len(fits):,} fits", *[""] * len(columns), *_outcome([fit for _, fit in fits])])
+    return table(["setting", *columns, *OUTCOME], rows)
+
+
+def few_compositions(folder: pathlib.Path) -> str:
+    """Return the table of bad fits on four data sets, over all settings of a few."""
+    rows = []
+    for data in compositions_.DATA:
+        names = [f"compositions-few-{data}-{metric}" for metric in compositions_.FEW_METRICS]
+        fits = [fit for name in names for record in load(folder, name) for fit in record["result"].values()]
+        if fits:
+            rows.append([f"{data}, {len(fits)} fits", *_outcome(fits)])
+    return table(["data", *OUTCOME], rows)
+
+
+OUTCOME = ("bad", "bad without a warning", "good with a warning", "worst", "mean gain")
+
+
+def _outcome(fits: Sequence[tuple[float, bool]]) -> list[str]:
+    """Return the cells of :data:`OUTCOME` for fits with their gain over the class means, and whether they warned."""
+    bad = [warned for gain, warned in fits if gain < -compositions_.BAD]
+    alarms = sum(warned for gain, warned in fits if gain >= 0)
+    gains = [gain for gain, _ in fits]
+    return [str(len(bad)), str(bad.count(False)), str(alarms), f"{min(gains):.3f}", f"{np.mean(gains):+.3f}"]

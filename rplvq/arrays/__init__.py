@@ -4,7 +4,6 @@ Nothing here knows a metric, a cost or an estimator. A function that takes a man
 :class:`rplvq.protocols.Manifold`.
 """
 
-from rplvq.arrays._domains import split_domains
 from rplvq.arrays._labels import (
     accuracy,
     are_right,
@@ -19,6 +18,7 @@ from rplvq.arrays._labels import (
     number_groups,
     one_type,
     same_type,
+    split_domains,
     weigh_classes,
 )
 from rplvq.arrays._linalg import (
@@ -37,11 +37,11 @@ from rplvq.arrays._linalg import (
     squared_roots,
 )
 from rplvq.arrays._order import BLOCK_ROWS, blocks, canonical_order, distinct, repeats, visits
-from rplvq.arrays._rows import as_rows, take_rows
 from rplvq.arrays._samples import (
     LARGE_BLOCKS,
     LazyRows,
     Samples,
+    as_rows,
     block_slices,
     by_block,
     distances,
@@ -53,6 +53,7 @@ from rplvq.arrays._samples import (
     reads_parts,
     row_slices,
     subset,
+    take_rows,
 )
 from rplvq.arrays._scaling import best_factor
 from rplvq.arrays._threads import matrix_size, single_blas_thread

@@ -106,7 +106,8 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
         runs = run[tied]
         values = read(found)
         inner = np.lexsort((values, runs))  # stable
-        order[tied], values = found[inner], values[inner]
+        order[tied] = found[inner]
+        values = values[inner]
         begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
         begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
         run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]

@@ -12,6 +12,8 @@ from typing import Any, TypeVar, cast
 
 import attrs
 import numpy as np
+from scipy import sparse
+from sklearn.utils import indexable
 
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._order import distinct, repeats, visits
@@ -32,20 +34,19 @@ COPIES = 8
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
-def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> Iterator[slice]:
+def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> list[slice]:
     """Cut rows 0..n_rows into slices of at most ``at_most`` rows whose temporary memory fits the budget."""
     length = max(1, BUDGET_BYTES // max(1, bytes_per_row))
     return _slices(n_rows, length if at_most is None else max(1, min(length, at_most)))
 
 
-def block_slices(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+def block_slices(n_rows: int, bytes_per_row: int) -> list[slice]:
     """Cut rows 0..n_rows into the blocks over which sums run, of the same sizes whatever the budget is."""
     return _slices(n_rows, max(1, BLOCK_BYTES // max(1, bytes_per_row)))
 
 
-def _slices(n_rows: int, length: int) -> Iterator[slice]:
-    for start in range(0, n_rows, length):
-        yield slice(start, min(start + length, n_rows))
+def _slices(n_rows: int, length: int) -> list[slice]:
+    return [slice(start, min(start + length, n_rows)) for start in range(0, n_rows, length)]
 
 
 class LazyRows:
@@ -200,13 +201,13 @@ class Samples:
 def parts_of(codes: Array, n_columns: int = 0) -> list[slice]:
     """Cut samples (N, ...) into parts that fit one block, given ``n_columns`` temporary floats per sample."""
     size = math.prod(codes.shape[1:]) * max(codes.dtype.itemsize, 8)
-    return list(block_slices(len(codes), COPIES * (size + 8 * n_columns)))
+    return block_slices(len(codes), COPIES * (size + 8 * n_columns))
 
 
 def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
     """Cut the first ``size`` samples into parts whose connection to K prototypes fits one block."""
     numbers = math.prod(codes.shape[1:]) * n_prototypes
-    return list(block_slices(size, COPIES * numbers * max(codes.dtype.itemsize, 8)))
+    return block_slices(size, COPIES * numbers * max(codes.dtype.itemsize, 8))
 
 
 def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_columns: int = 1) -> Array:
@@ -215,11 +216,12 @@ def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_col
     ``codes`` are N samples in the manifold's coordinates; they and all ``others`` have the shape (N, ...). The function
     must treat each sample separately, and ``n_columns`` is the number of temporary floats that it needs per sample.
     """
+    parts = parts_of(codes, n_columns)
+    if len(parts) == 1:
+        return function(codes[:], *(values[:] for values in others))
     result: Array | None = None
-    for rows in parts_of(codes, n_columns):
+    for rows in parts:
         found = function(codes[rows], *(values[rows] for values in others))
-        if rows == slice(0, len(codes)):
-            return found
         if result is None:
             result = np.empty((len(codes), *found.shape[1:]), dtype=found.dtype)
         result[rows] = found
@@ -272,3 +274,13 @@ def _is_same(codes: Array, points: Array) -> bool:
     theirs = points.__array_interface__
     same = all(ours[key] == theirs[key] for key in ("data", "typestr", "shape"))
     return same and codes.strides == points.strides
+
+
+def as_rows(X: Any) -> Any:
+    """Return samples as a data frame, a sparse matrix in rows, or an array, of which :func:`take_rows` takes some."""
+    return indexable(X)[0] if hasattr(X, "iloc") or sparse.issparse(X) else np.atleast_1d(unmasked(X))
+
+
+def take_rows(X: Any, rows: Array) -> Any:
+    """Return some rows of what :func:`as_rows` returned."""
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]

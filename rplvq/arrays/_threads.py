@@ -77,13 +77,9 @@ class single_blas_thread:  # noqa: N801 - called like a function
 
     The limit holds for the whole process, except in libraries with one setting per thread. If several blocks overlap,
     nested or in threads, the first one sets the limit, and the last one restores what the user had set. Larger matrices
-    keep their threads. Entering and leaving a block takes about ten microseconds in all. NumPy's underflows are ignored
-    inside, also after ``np.seterr(all="raise")``: they only say that a small probability is 0.
-
-    Parameters
-    ----------
-    n : int, default=0
-        Size of the matrices, see :func:`matrix_size`.
+    keep their threads; ``n`` is their size, see :func:`matrix_size`. Entering and leaving a block takes about ten
+    microseconds in all. NumPy's underflows are ignored inside, also after ``np.seterr(all="raise")``: they only say
+    that a small probability is 0.
 
     Examples
     --------

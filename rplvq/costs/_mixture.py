@@ -82,8 +82,10 @@ def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
 
 def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Array | None = None) -> Array:
     """Return the class log-posterior (B, C), ``log sum_{c_k = c} p_k`` with the softmax p of the logits (B, K)."""
-    logits = mixture_logits(sqdist, sigma2, log_priors)
-    by_class = class_log_sum_exp(logits, class_groups(labels))
+    groups = class_groups(labels)
+    by_class = class_log_sum_exp(mixture_logits(sqdist, sigma2, log_priors), groups)
+    if log_priors is None and len(groups.starts) == len(labels):  # the largest logit is 0
+        return np.asarray(by_class - np.log(np.add.reduce(np.exp(by_class), axis=1, keepdims=True)))
     return np.asarray(by_class - log_sum_exp(by_class))
 
 
@@ -144,11 +146,8 @@ def as_soft(targets: Array, n_classes: int) -> Array:
 
 
 def smoothed(targets: Array, n_classes: int, total: float) -> Array:
-    """Return class probabilities (M, C) as if one more sample of unknown class were added to samples of weight M.
-
-    The share ``1 / (M + 1)`` of each label (M,) or (M, C) is spread over all classes. Without it a few held-out samples
-    that happen to be right would be recalibrated to probabilities of 1.
-    """
+    """Return class probabilities (M, C) as if one more sample of unknown class were added to samples of weight M."""
+    # Without it a few held-out samples that happen to be right would be recalibrated to probabilities of 1.
     return (as_soft(targets, n_classes) * total + 1 / n_classes) / (total + 1)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import attrs
 import numpy as np
@@ -97,9 +97,28 @@ def mixture_terms(priors: tuple[float, ...] | None, labels: Array, sigma2: float
     return term(MIXTURE, 1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
 
 
+@attrs.frozen(repr=False)
+class MixtureCost(Combinable):
+    """What costs of the mixture share: the priors of the classes, and what follows from the posterior."""
+
+    priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
+
+    def restrict_to_classes(self, classes: Array) -> Self:
+        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
+        return self if self.priors is None else attrs.evolve(self, priors=some_priors(self.priors, classes))
+
+    def largest_slope(self, sigma2: float) -> float:
+        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
+        return 0.5 / sigma2
+
+    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
+        """Return the class log-posterior, shape (B, C)."""
+        return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))
+
+
 @library_part
 @attrs.frozen
-class RSLVQ(Combinable):
+class RSLVQ(MixtureCost):
     """Likelihood-ratio cost of robust soft learning vector quantization.
 
     With ``p = softmax(-d / (2 sigma2))`` over all prototypes and P the same over those of the sample's
@@ -122,8 +141,6 @@ class RSLVQ(Combinable):
     (array([0.3133]), array([[ 0.1345, -0.1345]]))
     """
 
-    priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
-
     @described_by(lambda cost, labels, sigma2, soft: None if soft else mixture_terms(cost.priors, labels, sigma2))
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,); raise ValueError at class probabilities."""
@@ -140,22 +157,10 @@ class RSLVQ(Combinable):
         loss, difference = likelihood_ratio(logits, labels == targets[:, None])
         return Evaluation(loss, difference * scale)
 
-    def restrict_to_classes(self, classes: Array) -> RSLVQ:
-        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
-        return self if self.priors is None else RSLVQ(some_priors(self.priors, classes))
-
-    def largest_slope(self, sigma2: float) -> float:
-        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
-        return 0.5 / sigma2
-
-    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Return the class log-posterior, shape (B, C)."""
-        return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))
-
 
 @library_part
 @attrs.frozen
-class PLVQ(Combinable):
+class PLVQ(MixtureCost):
     """Cross-entropy between soft labels t and the class posterior of the mixture.
 
     ``loss = -sum_c t_c log p(c | X)`` and ``slope_k = p_k (t_{c_k} / p(c_k) - 1) / (2 sigma2)`` (Tang et al.,
@@ -176,8 +181,6 @@ class PLVQ(Combinable):
     (array([0.8133]), array([[-0.1155,  0.1155]]))
     """
 
-    priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
-
     @described_by(lambda cost, labels, sigma2, _: mixture_terms(cost.priors, labels, sigma2))
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at class indices (B,) or class probabilities (B, C)."""
@@ -187,15 +190,3 @@ class PLVQ(Combinable):
         logits = mixture_logits(sqdist, sigma2, log_prior(self.priors, labels))
         loss, difference = cross_entropy(logits, soft, labels)
         return Evaluation(loss, difference * (0.5 / sigma2))
-
-    def restrict_to_classes(self, classes: Array) -> PLVQ:
-        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
-        return self if self.priors is None else PLVQ(some_priors(self.priors, classes))
-
-    def largest_slope(self, sigma2: float) -> float:
-        """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""
-        return 0.5 / sigma2
-
-    def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
-        """Return the class log-posterior, shape (B, C)."""
-        return class_log_proba(sqdist, labels, sigma2, log_prior(self.priors, labels))

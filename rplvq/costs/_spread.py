@@ -84,7 +84,8 @@ class SpreadRSLVQ(Combinable):
     ) -> Self:
         """Estimate the variance of each class from the distances of its samples to its nearest prototype.
 
-        The variances have the largest likelihood, see :func:`rplvq.costs.likeliest_variance`.
+        The variances have the largest likelihood, see :func:`rplvq.costs.likeliest_variance`. ValueError is raised if a
+        target is not a class index, a class has no sample, or all of its samples are prototypes.
 
         Parameters
         ----------
@@ -98,11 +99,6 @@ class SpreadRSLVQ(Combinable):
             The normaliser of the manifold.
         sample_weight : ndarray of shape (N,), optional
             Multiplicity of each sample.
-
-        Raises
-        ------
-        ValueError
-            If a target is not a class index, a class has no sample, or all of its samples are prototypes.
 
         Examples
         --------

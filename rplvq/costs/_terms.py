@@ -20,26 +20,20 @@ class Terms(NamedTuple):
     A term of the kind ``MIXTURE`` has the logits ``offset_k - scale_k d_k``. With ``s_c`` the logarithm of their summed
     exponentials within class c, and ``s`` over all classes, its loss is ``sum_c t_c (parameter s - s_c)`` for class
     probabilities t. A term of the kind ``MARGIN`` is that of :class:`rplvq.costs.GLVQ`, and ``parameter`` its
-    steepness.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (T, 3)
-        Kind, factor and parameter of each term. Losses and slopes are multiplied by the factor.
-    scales, offsets : ndarray of shape (T, K)
-        Scales and offsets of the logits; those of a margin are not used.
+    steepness. Losses and slopes are multiplied by the factor of their term.
     """
 
-    numbers: Array
-    scales: Array
-    offsets: Array
+    numbers: Array  # (T, 3), the kind, factor and parameter of each term
+    scales: Array  # (T, K), of the logits; those of a margin are not used
+    offsets: Array  # (T, K), likewise
 
 
 def term(kind: float, parameter: float, scale: Array | float, offset: Array | float, count: int) -> Terms:
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
     scales = np.empty((1, count))
     offsets = np.empty((1, count))
-    scales[:], offsets[:] = scale, offset
+    scales[:] = scale
+    offsets[:] = offset
     return Terms(np.array([[kind, 1.0, parameter]]), scales, offsets)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from rplvq.arrays import Samples, subset, visits
 from rplvq.distributed._partitions import Partitions
-from rplvq.initializers import prototype_counts
+from rplvq.initializers import places_means, prototype_counts
 from rplvq.manifolds import is_stateful, riemannian_mean
 from rplvq.parts import fields_of
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
@@ -142,7 +142,7 @@ def first_prototypes(
 ) -> tuple[Prototypes, Array]:
     """Choose prototypes (K, ...) and labels (K,) from ``some`` samples; class means are means of those of all parts."""
     counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
-    if is_all or not (getattr(trainer.initializer, "takes_means", False) and (counts == 1).all()):
+    if is_all or not (places_means(trainer.initializer) and (counts == 1).all()):
         return trainer.first_prototypes(some, n_classes, rng)
     means, by_class = zip(*partitions.map(means_of, trainer.manifold, n_classes), strict=True)
     labels = np.arange(n_classes)

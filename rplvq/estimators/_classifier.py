@@ -24,6 +24,7 @@ from rplvq.arrays import (
     stacked,
     weigh_classes,
 )
+from rplvq.capabilities import Referenced, provides
 from rplvq.costs import CostName
 from rplvq.estimators._fitting import (
     ambient_of,
@@ -344,7 +345,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 samples, validation = self._hold_out(samples, classes, stopping.fraction, rng)
             initializer = self._initializer(classes, samples)
             manifold, samples = referenced(manifold, samples)
-            if validation is not None and hasattr(manifold, "referenced"):
+            has_reference = provides(manifold, Referenced)
+            if validation is not None and has_reference:
                 validation = attrs.evolve(validation, codes=by_block(manifold.encode, validation.codes))
             trainer = make_trainer(self, manifold, initializer)
             trainer, interrupted = planned(self, trainer, samples.n_visits), False

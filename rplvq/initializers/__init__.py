@@ -2,11 +2,11 @@
 
 from rplvq.initializers._discriminant import Discriminant, DiscriminantMeans, discriminant_beside, discriminant_points
 from rplvq.initializers._given import GivenPrototypes
-from rplvq.initializers._in_classes import ClassKMeans, ClassMeans, perturbed, prototype_counts
+from rplvq.initializers._in_classes import ClassKMeans, ClassMeans, perturbed, places_means, prototype_counts
 
 __all__ = [
     "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "discriminant_beside",
-    "discriminant_points", "perturbed", "prototype_counts",
+    "discriminant_points", "perturbed", "places_means", "prototype_counts",
 ]  # fmt: skip
 
 

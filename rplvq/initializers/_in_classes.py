@@ -62,6 +62,11 @@ class Members:
         return self.codes[[int(row)]]
 
 
+def places_means(initializer: Any) -> bool:
+    """Whether an initializer places the single prototype of a class at its mean."""
+    return provides(initializer, PlacesMeans) and initializer.takes_means
+
+
 @reads_parts
 def _choose_in_each_class(
     self: Any,
@@ -78,7 +83,7 @@ def _choose_in_each_class(
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
     known: Any = [None] * n_classes
-    if provides(self, PlacesMeans) and self.takes_means and all(map(len, rows)):
+    if places_means(self) and all(map(len, rows)):
         known = means_of_groups(manifold, codes, rows, weights)
     counts = prototype_counts(self.per_class, n_classes)
     chosen = []

@@ -8,18 +8,20 @@ still. Nothing here knows a metric or a cost.
 
 from rplvq.lanes._compile import (
     PLAIN_LANES,
+    Kind,
     LaneKernels,
     compiled_rotations,
     compiler,
     lane_kernels,
     load_kernels,
+    pays,
     source_hash,
+    verbosity,
 )
 from rplvq.lanes._layout import aligned, from_lanes, into_lanes
 from rplvq.lanes._logs import cholesky_lanes
 from rplvq.lanes._rotations import TINY, Parts, batch_spectra, orthogonalise
 from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, raw, root, store
-from rplvq.lanes._stored import Kind, pays, verbosity
 
 __all__ = [
     "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",

@@ -12,7 +12,7 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
-from rplvq.manifolds._coordinates import coordinates, from_coordinates, n_coordinates
+from rplvq.manifolds._coordinates import LowRankCovariance, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -29,7 +29,6 @@ from rplvq.manifolds._flat import (
 from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._group_means import means_of_folds, means_of_groups
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
-from rplvq.manifolds._low_rank import LowRankCovariance
 from rplvq.manifolds._means import Mean, is_additive, is_stateful, riemannian_mean
 from rplvq.manifolds._missing import MissingChannels, chosen_rows, filler_of, variation_of
 from rplvq.manifolds._product import Product

@@ -7,10 +7,11 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
-from rplvq.capabilities import Bounds, Components, Spectrum
+from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
+from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import ascending_eigenvalues, kernels_for, kernels_for_many, whitened_spectra
-from rplvq.manifolds._lower_bound import common_frame, lengths, lower_bounds, nearest_by_bound, slack_of
+from rplvq.manifolds._lower_bound import common_frame, lower_bounds, nearest_by_bound
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
 
@@ -116,36 +117,15 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
     return logs, eigenvectors
 
 
-def squared_distances(factors: Array, samples: Array, kernels: LaneKernels | None) -> Array:
-    """Return the squared distances (B, K) of samples (B, n, n) to the prototypes of K factors."""
-    result = np.empty((len(samples), len(factors)))
-    for rows in row_slices(len(samples), 2 * factors.nbytes):
-        whitened = whiten(factors, samples[rows])
-        if kernels is None:
-            spectra = np.linalg.eigvalsh(whitened)
-        else:
-            spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
-        logs = log_spectrum(spectra.reshape(whitened.shape[:3]))
-        sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
-        result[rows] = np.vecdot(logs, logs)
-    return result
-
-
 def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
     """Return the indices, rows and columns, of the pairs whose spectra (B, K, n) the rounding of ``G X G^H`` spoils."""
     # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. Real covariances are rarely so ill-conditioned.
     with np.errstate(over="ignore"):
-        squares = _squares(factors)
-        norms = np.sqrt(_squares(samples))
+        squares, norms = (np.vecdot(flat, flat) for flat in map(as_vectors, (factors, samples)))
+        norms = np.sqrt(norms)
         if (low := norms < SMALLEST).any():
             norms[low] = np.trace(samples[low], axis1=1, axis2=2).real
         return np.nonzero(np.log(squares / ILL_CONDITIONED * norms[:, None]) > logs[..., 0])
-
-
-def _squares(matrices: Array) -> Array:
-    """Return the squared Frobenius norms (N,) of matrices (N, n, n)."""
-    flat = np.ascontiguousarray(matrices).view(float).reshape(len(matrices), -1)
-    return np.asarray(np.vecdot(flat, flat))
 
 
 def sharpen(
@@ -236,7 +216,22 @@ class AffineInvariant:
         condition numbers up to 1e8 is the same to a relative error of 1e-8 whichever of them is the prototype.
         """
         factors = inverse_factors(prototypes)
-        return squared_distances(factors, samples, self._eigenvalues(factors, samples))
+        kernels = None
+        # The choice does not depend on the number of samples, so that the bits of a distance do not depend on the
+        # samples beside it. From single prototypes mostly one or two distances are asked, in the search for a mean.
+        if self.compiled is not False and samples.shape[-1] >= SMALLEST_IN_LANES and len(factors) > 1:
+            kernels = kernels_for("batch_eigenvalues", samples, len(samples), at_once=self.compiled is True)
+        result = np.empty((len(samples), len(factors)))
+        for rows in row_slices(len(samples), 2 * factors.nbytes):
+            whitened = whiten(factors, samples[rows])
+            if kernels is None:
+                spectra = np.linalg.eigvalsh(whitened)
+            else:
+                spectra = ascending_eigenvalues(whitened.reshape(-1, *whitened.shape[2:]), kernels)
+            logs = log_spectrum(spectra.reshape(whitened.shape[:3]))
+            sharpen(imprecise(logs, factors, samples[rows]), logs, factors, samples[rows])
+            result[rows] = np.vecdot(logs, logs)
+        return result
 
     def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
         """Return the index (B,) of the nearest prototype, or of one of the same group, with few of the K distances.
@@ -246,40 +241,22 @@ class AffineInvariant:
         of ``sqdist(prototypes, samples).argmin(axis=1)``, or its group, if ``groups`` (K,) are given.
         """
         factors = inverse_factors(prototypes)
-        few = len(factors) < FEWEST_BOUNDED
-        names = ("batch_eigenvalues", "batch_inverses")
-        kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
-        if len(factors) * len(samples) < FEW_DISTANCES or (few and kernels is None):
+        if len(factors) < FEWEST_BOUNDED or len(factors) * len(samples) < FEW_DISTANCES:
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
         groups = np.arange(len(factors)) if groups is None else groups
         result = np.empty(len(samples), dtype=np.intp)
+        names = ("batch_eigenvalues", "batch_inverses")
+        kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
         spectra = partial(pair_spectra, kernels=kernels)
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
-            part = samples[rows]  # bounds of 0 rule out no prototype
-            bounds = np.zeros((len(part), len(factors))) if few else lower_bounds(frame, part, inverses)
+            part = samples[rows]
+            bounds = lower_bounds(frame, part, inverses)
             winner, tied = nearest_by_bound(frame, bounds, factors, part, groups, spectra)
             if tied.any():
                 winner[tied] = self.sqdist(InverseFactors(factors), part[tied]).argmin(axis=1)
             result[rows] = winner
         return result
-
-    def bounds(self, prototypes: Prototypes, samples: Array) -> Bounds:
-        """Return lower bounds (B, K) of the distances; :class:`Product` adds them up to find its nearest prototype."""
-        factors = inverse_factors(prototypes)
-        frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
-        lower = lower_bounds(frame, samples)
-        logs = pair_spectra(factors[lower.argmin(axis=1)], samples)
-        slack = slack_of(frame, samples, logs[:, 0])
-        return Bounds(lower, slack, lambda rows, columns: lengths(pair_spectra(factors[columns], samples[rows])))
-
-    def _eigenvalues(self, factors: Array, samples: Array) -> LaneKernels | None:
-        """Return compiled kernels if they are faster at computing distances of samples (B, n, n) to K prototypes."""
-        # The choice does not depend on the number of samples, so that the bits of a distance do not depend on the
-        # samples beside it. From single prototypes mostly one or two distances are asked, in the search for a mean.
-        if self.compiled is False or samples.shape[-1] < SMALLEST_IN_LANES or len(factors) < 2:
-            return None
-        return kernels_for("batch_eigenvalues", samples, len(samples), at_once=self.compiled is True)
 
     @has_kernel("affine_invariant")
     def connect(self, prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:

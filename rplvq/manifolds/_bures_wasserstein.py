@@ -9,8 +9,8 @@ from rplvq.arrays import (
     adjoint,
     by_block,
     check_positive_definite,
+    from_spectrum,
     hermitian_part,
-    invsqrtm,
     reads_parts,
     row_slices,
     squared_roots,
@@ -21,7 +21,7 @@ from rplvq.protocols import Array
 NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
 LARGE = 48
-"""Size of matrices from which on a Hermitian decomposition saves more than the test of whether it is exact enough."""
+"""Size of matrices from which on a Hermitian decomposition takes less time than singular values."""
 EVEN = 2e-7
 """Share of the trace of ``A^H A`` above which its eigenvalues are known to 1e-9 of themselves."""
 LOWEST_SHARE = 1e-10
@@ -47,8 +47,12 @@ def turn(roots: Array, samples: Array) -> Array:
         return np.asarray(samples @ _polar_by_singular(mixed))
     polar = np.empty_like(mixed)
     for place in np.ndindex(mixed.shape[:-2]):
-        square = _even_square(mixed[place])
-        polar[place] = _polar_by_singular(mixed[place]) if square is None else mixed[place] @ invsqrtm(square)
+        one = mixed[place]
+        eigenvalues, basis = np.linalg.eigh(adjoint(one) @ one)
+        if _is_even(eigenvalues):
+            polar[place] = one @ from_spectrum(1.0 / np.sqrt(eigenvalues), basis)
+        else:
+            polar[place] = _polar_by_singular(one)
     return np.asarray(samples @ polar)
 
 
@@ -58,20 +62,9 @@ def _polar_by_singular(matrices: Array) -> Array:
     return np.asarray(left @ right)
 
 
-def _even_square(matrix: Array) -> Array | None:
-    """Return ``A^H A`` of a matrix (n, n), or None if its small eigenvalues are too inexact for square roots."""
-    square = adjoint(matrix) @ matrix
-    return square if _are_above(square, EVEN * np.trace(square).real) else None
-
-
-def _are_above(matrices: Array, bounds: float | Array) -> bool:
-    """Whether all eigenvalues of Hermitian matrices (..., n, n) exceed bounds (...), which needs none of them."""
-    shifted = matrices - np.asarray(bounds)[..., None, None] * np.eye(matrices.shape[-1])
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
+def _is_even(eigenvalues: Array) -> bool:
+    """Whether the ascending eigenvalues (n,) of a matrix ``A^H A`` are exact enough for square roots."""
+    return bool(eigenvalues[0] > EVEN * eigenvalues.sum())
 
 
 def squares(matrices: Array) -> Array:
@@ -86,11 +79,10 @@ def _singular_sums(mixed: Array) -> Array:
         return np.asarray(np.linalg.svd(mixed, compute_uv=False).sum(axis=-1))
     sums = np.empty(mixed.shape[:-2])
     for place in np.ndindex(sums.shape):
-        square = _even_square(mixed[place])
-        if square is None:
-            sums[place] = np.linalg.svd(mixed[place], compute_uv=False).sum()
-        else:
-            sums[place] = np.sqrt(np.linalg.eigvalsh(square)).sum()
+        one = mixed[place]
+        eigenvalues = np.linalg.eigvalsh(adjoint(one) @ one)
+        singular = np.sqrt(eigenvalues) if _is_even(eigenvalues) else np.linalg.svd(one, compute_uv=False)
+        sums[place] = singular.sum()
     return sums
 
 
@@ -201,6 +193,16 @@ class BuresWasserstein:
             return np.ones(len(maps))
         least = np.linalg.eigvalsh(maps)[:, 0]
         return np.asarray(np.where(least < -room, room / np.maximum(-least, room), 1.0))
+
+
+def _are_above(matrices: Array, bounds: float | Array) -> bool:
+    """Whether all eigenvalues of Hermitian matrices (..., n, n) exceed bounds (...), which needs none of them."""
+    shifted = matrices - np.asarray(bounds)[..., None, None] * np.eye(matrices.shape[-1])
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _lifted(roots: Array) -> Array:

@@ -24,6 +24,7 @@ from rplvq.arrays import (
     unmasked,
 )
 from rplvq.capabilities import Components
+from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import logarithms
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
@@ -38,12 +39,6 @@ class FlatGeodesics(NamedTuple):
     sqdist: Array  # (B, K)
     prototypes: Array  # (K, ...)
     samples: Array  # (B, ...)
-
-
-def as_vectors(codes: Array) -> Array:
-    """Return codes (N, ...) as real vectors (N, m) of the same Euclidean length."""
-    vectors = codes.reshape(len(codes), -1)
-    return np.ascontiguousarray(vectors).view(float) if np.iscomplexobj(vectors) else vectors
 
 
 def flat_sqdist(prototypes: Array, samples: Array) -> Array:

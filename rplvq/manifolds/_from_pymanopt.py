@@ -41,12 +41,7 @@ class FromPymanopt:
     Parameters
     ----------
     manifold : pymanopt.manifolds.manifold.Manifold
-        A manifold with ``exp`` and ``log`` whose points are single arrays.
-
-    Raises
-    ------
-    TypeError
-        If ``manifold`` lacks a method.
+        A manifold with ``exp`` and ``log`` whose points are single arrays; TypeError is raised if it lacks a method.
 
     Notes
     -----

@@ -106,15 +106,13 @@ def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | 
     """
     n = matrices.shape[-1]
     result = np.empty_like(matrices)
-    part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
     # The kernel wants contiguous columns; real matrices are symmetric, so that their rows will do.
     by_columns = matrices.swapaxes(1, 2)
     by_rows = result.swapaxes(1, 2)
     if not np.iscomplexobj(matrices):
         by_columns = matrices
         by_rows = result
-    for start in range(0, len(matrices), part):
-        rows = slice(start, start + part)
+    for rows in cached_parts(matrices):
         lanes = into_lanes(by_columns[rows], WIDTH)
         squares = aligned(len(lanes[0]) // n)
         spare = tuple(aligned(n * n * WIDTH) for _ in lanes)
@@ -147,14 +145,12 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
         return np.linalg.eigvalsh(matrices)
     count, n = matrices.shape[:2]
     result = np.empty((count, n))
-    part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
-    for start in range(0, count, part):
-        rows = slice(start, start + part)
+    for rows in cached_parts(matrices):
         lanes = into_lanes(matrices[rows].swapaxes(1, 2), WIDTH)
         values = aligned(len(lanes[0]) // n)
         work = tuple(aligned(2 * n * WIDTH) for _ in lanes)
         kernels.batch_eigenvalues(lanes, values, 0, len(values) // (n * WIDTH), n, work, (0.0,) * WIDTH)
-        result[rows] = by_matrix(values, n, count - start)
+        result[rows] = by_matrix(values, n, count - rows.start)
     if not np.isfinite(result).all():
         return np.linalg.eigvalsh(matrices)
     result.sort(axis=1)
@@ -188,6 +184,12 @@ def rotated(kernels: LaneKernels, matrices: Array) -> tuple[Array, Parts]:
     squares = aligned(len(lanes[0]) // n)
     kernels.batch_spectra(lanes, squares, 0, len(squares) // (n * WIDTH), n, aligned(5 * n * WIDTH), (0.0,) * WIDTH)
     return by_matrix(squares, n, len(matrices)), lanes
+
+
+def cached_parts(matrices: Array) -> list[slice]:
+    """Cut matrices (N, n, n) into parts of whole blocks that fit into the processor's cache."""
+    part = max(1, CACHE_BYTES // (matrices[0].nbytes * WIDTH)) * WIDTH
+    return [slice(start, start + part) for start in range(0, len(matrices), part)]
 
 
 def by_matrix(values: Array, n: int, count: int) -> Array:

@@ -11,23 +11,20 @@ A congruence of all matrices changes no affine-invariant distance. In coordinate
 is the identity the bound is tight. Three inverses per sample and one matrix product then rank all prototypes.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
-from rplvq.capabilities import Lengths, LowerBounded, provides
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._flat import as_vectors
+from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import summed_inverses
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array
 
 UNRELIABLE = 1e-2
 """Relative error above which a bound of first order in the rounding is not valid."""
-SUM_ROUNDING = 1e-12
-"""Relative rounding of a sum of squared distances."""
 FEW_OPEN = 256
 """With at most this many open samples, one more round costs more time than the distances that it rules out."""
 CACHE_BYTES = 1 << 20
@@ -54,7 +51,8 @@ def common_frame(factors: Array) -> Frame:
     # bounds; they are the tighter the closer the prototypes are to the identity.
     n_prototypes, n = factors.shape[:2]
     whitener: Array = np.asarray(np.linalg.qr((factors / np.sqrt(n_prototypes)).reshape(-1, n), mode="r"))
-    seen = _seen_from(factors, whitener)
+    rows = solve_triangular(whitener.T, factors.reshape(-1, n).T, lower=True)
+    seen: Array = rows.T.reshape(n_prototypes, n, n)  # G_k R^-1
     _, singular, basis = np.linalg.svd(seen)
     inverse = np.abs(lower_inverse(adjoint(whitener)).T)
     amplified = np.linalg.norm(np.abs(seen) @ (np.abs(whitener) @ inverse), axis=(1, 2))
@@ -71,12 +69,9 @@ def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = Non
     The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
     they are several times faster, and equal up to rounding.
     """
-    bounds = np.empty((len(samples), len(frame.images)))
     block = max(16, CACHE_BYTES // samples[0].nbytes)
-    for start in range(0, len(samples), block):
-        rows = slice(start, start + block)
-        bounds[rows] = _block_of_bounds(frame, samples[rows], kernels)
-    return bounds
+    starts = range(0, len(samples), block)
+    return np.concatenate([_block_of_bounds(frame, samples[start : start + block], kernels) for start in starts])
 
 
 def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) -> Array:
@@ -106,30 +101,18 @@ def nearest_by_bound(
 ) -> tuple[Array, Array]:
     """Find the nearest of K prototypes, or another prototype of its group, for samples (B, n, n).
 
-    ``bounds`` (B, K) are lower bounds of the distances, and may be changed. ``spectra`` returns the ascending
+    ``bounds`` (B, K) are lower bounds of the distances, and are changed. ``spectra`` returns the ascending
     log-eigenvalues (M, n) of M pairs of an inverse factor and a sample. Return the index (B,) of the winner, and
     whether (B,) a prototype of another group may be as near up to rounding.
-    """
-    candidate = bounds.argmin(axis=1)
-    logs = spectra(factors[candidate], samples)
-    slack = slack_of(frame, samples, logs[:, 0])
-    lengths_of: Lengths = lambda rows, columns: lengths(spectra(factors[columns], samples[rows]))  # noqa: E731
-    return search(bounds, candidate, lengths(logs), slack, groups, lengths_of)
-
-
-def search(
-    bounds: Array, winner: Array, best: Array, slack: Array, groups: Array, lengths_of: Lengths
-) -> tuple[Array, Array]:
-    """Find the smallest distance of each row with few distances; arguments (B, K) and (B,) may be changed.
-
-    ``bounds`` (B, K) are lower bounds of distances, ``winner`` (B,) the columns of the first candidates and ``best``
-    (B,) their distances, which rounding changes by at most ``slack`` (B,). ``lengths_of(rows, columns)`` returns the
-    distances (M,) of M pairs. Return as :func:`nearest_by_bound`.
     """
     # A sample is open while a prototype of another group may be as near as its best one. Each round evaluates the
     # prototype with the smallest bound of every open sample. When few samples are open, a last round evaluates all
     # prototypes that their bounds leave.
     rows = np.arange(len(bounds))
+    winner = bounds.argmin(axis=1)
+    logs = spectra(factors[winner], samples)
+    slack = slack_of(frame, samples, logs[:, 0])
+    best = lengths(logs)
     known = np.full(bounds.shape, np.inf)
     known[rows, winner] = best
     bounds[rows, winner] = np.inf
@@ -140,50 +123,18 @@ def search(
         if len(rows) <= FEW_OPEN:
             break
         candidate = bounds[rows].argmin(axis=1)
-        found = lengths_of(rows, candidate)
-        known[rows, candidate], bounds[rows, candidate] = found, np.inf
-        better = found < best[rows]
-        winner[rows[better]], best[rows[better]] = candidate[better], found[better]
+        reached = lengths(spectra(factors[candidate], samples[rows]))
+        known[rows, candidate] = reached
+        bounds[rows, candidate] = np.inf
+        better = reached < best[rows]
+        winner[rows[better]] = candidate[better]
+        best[rows[better]] = reached[better]
     if len(rows):
         left, columns = np.nonzero(bounds[rows] <= np.minimum(best + slack, np.finfo(float).max)[rows, None])
-        known[rows[left], columns] = lengths_of(rows[left], columns)
+        known[rows[left], columns] = lengths(spectra(factors[columns], samples[rows[left]]))
         winner[rows] = known[rows].argmin(axis=1)
         best[rows] = known[rows, winner[rows]]
     return winner, ~(_of_other_groups(known, groups, winner) > best + slack)
-
-
-def nearest_of_sum(
-    weighted: Array, ends: Sequence[tuple[Any, Prototypes, Array]], groups: Array
-) -> tuple[Array, Array]:
-    """Find the prototype with the smallest sum of squared distances, or another one of its group.
-
-    ``ends`` are F manifolds, each with its K prototypes and B samples, and ``weighted``, (F,) or (K, F), the weights of
-    their squared distances. Those without a method ``bounds`` contribute their distances. Return as
-    :func:`nearest_by_bound`.
-    """
-    shape = len(ends[0][2]), len(ends[0][1])
-    known = np.zeros(shape)
-    lower = np.zeros(shape)
-    slack = np.zeros(shape[0])
-    bounded = []
-    columns = np.broadcast_to(weighted, (shape[1], len(ends))).T
-    for r, (manifold, prototypes, samples) in zip(columns, ends, strict=True):
-        if provides(manifold, LowerBounded):
-            found = manifold.bounds(prototypes, samples)
-            lower += r * np.square(np.maximum(found.lower, 0.0))
-            slack += r.max() * np.square(found.slack)
-            bounded.append((r, found.lengths_of))
-        else:
-            known += r * manifold.sqdist(prototypes, samples)
-
-    def lengths_of(rows: Array, columns: Array) -> Array:
-        squares = [r[columns] * np.square(exact(rows, columns)) for r, exact in bounded]
-        return np.asarray(np.sqrt(known[rows, columns] + sum(squares)))
-
-    lower += known
-    first = lower.argmin(axis=1)
-    best = lengths_of(np.arange(shape[0]), first)
-    return search(np.sqrt(lower), first, best, np.sqrt(slack) + SUM_ROUNDING * best, groups, lengths_of)
 
 
 def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
@@ -206,13 +157,6 @@ def rounding(n: int) -> float:
 def lengths(logs: Array) -> Array:
     """Return the distances (M,) of pairs whose log-eigenvalues are (M, n)."""
     return np.asarray(np.sqrt(np.vecdot(logs, logs)))
-
-
-def _seen_from(factors: Array, whitener: Array) -> Array:
-    """Return ``G_k R^-1`` for factors (K, n, n) and upper triangular R (n, n)."""
-    n_prototypes, n = factors.shape[:2]
-    rows = solve_triangular(whitener.T, factors.reshape(-1, n).T, lower=True)
-    return np.asarray(rows.T.reshape(n_prototypes, n, n))
 
 
 def _size(factor: Array, samples: Array) -> Array:

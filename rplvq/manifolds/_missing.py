@@ -21,9 +21,15 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.manifolds._affine_invariant import log_spectrum
-from rplvq.manifolds._coordinates import LARGEST, coordinates, from_coordinates, n_coordinates
-from rplvq.manifolds._flat import as_vectors
-from rplvq.manifolds._low_rank import LowRankCovariance
+from rplvq.manifolds._coordinates import (
+    LARGEST,
+    SAME,
+    LowRankCovariance,
+    as_vectors,
+    coordinates,
+    from_coordinates,
+    n_coordinates,
+)
 from rplvq.manifolds._shrinkage import COINCIDENT
 from rplvq.parts import library_part
 from rplvq.protocols import Array
@@ -32,7 +38,6 @@ MOST_SAMPLES = 200
 """Number of training samples from which the variation is learned; they are taken at equal intervals."""
 MOST_DIRECTIONS = 40
 """Number of directions in which the variation is stored. On BCI 2a, 20 and 80 were no better."""
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
 
 
 @library_part
@@ -56,11 +61,6 @@ class MissingChannels:
         Mean of the tangent vectors, in the coordinates of :func:`rplvq.manifolds.coordinates`.
     covariance : LowRankCovariance, optional
         Their covariance. Without it, T is the reference.
-
-    Raises
-    ------
-    ValueError
-        If the reference is not positive definite, or if the others do not fit it.
 
     Examples
     --------
@@ -107,11 +107,8 @@ class MissingChannels:
     def fill(self, points: Any) -> Array:
         """Return matrices (N, n, n) in which rows and columns of NaN are filled; the others stay as they are.
 
-        Raises
-        ------
-        PointError
-            At the first matrix in which NaN is not a set of whole rows with the same columns, that has no observed
-            channel, holds infinity, or whose observed block is not positive definite.
+        PointError is raised at the first matrix in which NaN is not a set of whole rows with the same columns, that has
+        no observed channel, holds infinity, or whose observed block is not positive definite.
         """
         matrices = as_number_array(points, 3, "(n_matrices, n, n)")
         matrices = matrices.astype(np.result_type(matrices, self.reference, float))
@@ -186,14 +183,7 @@ def variation_of(points: Array, weights: Array) -> MissingChannels | None:
     """Return what a fit remembers for missing channels; None if the points are no positive definite matrices.
 
     The reference is the arithmetic mean of the samples: near it tangent vectors are small, and under a congruence of
-    the samples it changes as they do.
-
-    Parameters
-    ----------
-    points : ndarray of shape (N, ...)
-        Training samples.
-    weights : ndarray of shape (N,)
-        Weights of the samples, which are positive.
+    the samples it changes as they do. The training samples are points (N, ...), with positive weights (N,).
     """
     filler = filler_of(points, weights)
     if filler is None or len(filler.reference) < 2:

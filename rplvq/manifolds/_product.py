@@ -10,18 +10,25 @@ import attrs
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from rplvq.arrays import LazyRows, reads_parts, row_slices, unmasked
-from rplvq.capabilities import Bounded, Components, LowerBounded, Referenced, Scaled, Supervised, provides
+from rplvq.arrays import LazyRows, reads_parts, unmasked
+from rplvq.capabilities import Bounded, Components, Referenced, Scaled, Supervised, provides
 from rplvq.exceptions import PointError
-from rplvq.manifolds._lower_bound import nearest_of_sum
 from rplvq.manifolds._means import is_additive, is_stateful
-from rplvq.manifolds._packed import ProductPrototypes, RelevancePrototypes, Shapes, join, split
-from rplvq.manifolds._relevances import LEARNED, as_relevances, log_step, require_relevances, shortened, weighted_sum
+from rplvq.manifolds._packed import (
+    LEARNED,
+    ProductPrototypes,
+    RelevancePrototypes,
+    Shapes,
+    as_relevances,
+    join,
+    log_step,
+    require_relevances,
+    shortened,
+    split,
+    weighted_sum,
+)
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
 from rplvq.protocols import Array, Prototypes
-
-FEWEST_BOUNDED = 6
-"""With fewer prototypes than this, lower bounds cost as much time as the distances that they save."""
 
 
 class ProductGeodesics(NamedTuple):
@@ -283,21 +290,6 @@ class Product:
         pairs = zip(self.factors, self._split(codes[:]), strict=True)
         units = [factor.unit(part, weights) if provides(factor, Scaled) else 1.0 for factor, part in pairs]
         return float(np.mean(self.relevances_of() * units))
-
-    def nearest(self, prototypes: Prototypes, samples: Array, groups: Array | None = None) -> Array:
-        """Return ``sqdist(prototypes, samples).argmin(axis=1)``, shape (B,), or an index of the same group."""
-        count = len(prototypes)
-        if count < FEWEST_BOUNDED or not _any_provides(LowerBounded)(self):
-            return np.asarray(self.sqdist(prototypes, samples).argmin(axis=1))
-        groups = np.arange(count) if groups is None else groups
-        result = np.empty(len(samples), dtype=np.intp)
-        weighted = self._weights_of(prototypes)
-        for rows in row_slices(len(samples), 4 * samples[0].nbytes + 64 * count):
-            part, tied = nearest_of_sum(weighted, list(self._ends(prototypes, samples[rows])), groups)
-            if tied.any():
-                part[tied] = self.sqdist(prototypes, samples[rows][tied]).argmin(axis=1)
-            result[rows] = part
-        return result
 
     def _weights_of(self, prototypes: Prototypes) -> Array:
         """Return the weights, (F,) or local ones (K, F): the relevances, times the scale if they are learned."""

@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import best_factor, block_slices, distinct, evenly_spaced_rows
-from rplvq.manifolds._coordinates import coordinates
-from rplvq.manifolds._low_rank import LowRankCovariance
+from rplvq.manifolds._coordinates import LowRankCovariance, coordinates
 from rplvq.protocols import Array
 
 CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -197,7 +196,8 @@ def leave_one_out_energies(
         mixed = inner @ (centers * inverse).T
         cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
         sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
-        cross[own], sqdist[own] = length * ratio, length * ratio**2
+        cross[own] = length * ratio
+        sqdist[own] = length * ratio**2
         c = (1.0 - shrinkage) * weights * ratio
         sqdist += (c / (1.0 - c * length))[:, None] * cross**2
         yield 0.5 * (totals.sum() - weights)[:, None] * sqdist

@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, distances
-from rplvq.capabilities import Supervised
-from rplvq.initializers import Discriminant
+from rplvq.capabilities import Capped, Supervised, WithAmount, provides
+from rplvq.initializers import Discriminant, places_means
 from rplvq.manifolds import means_of_folds
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import InitialEvidence, Share, resolve_sigma2
@@ -51,7 +51,8 @@ class Candidate(NamedTuple):
         """Amount of training: 0 without training, and NaN for a step size of the user."""
         if not self.trains:
             return 0.0
-        return float(getattr(getattr(self.step_size, "schedule", None), "amount", np.nan))
+        share = self.step_size.schedule if provides(self.step_size, Capped) else None
+        return float(share.amount) if provides(share, WithAmount) else np.nan
 
     def trainer(self, trainer: Trainer) -> Trainer:
         """Return the trainer of a fit with this candidate."""
@@ -143,9 +144,9 @@ def make_folds(
     initializer of the user's own gives other labels for them.
     """
     n_classes = int(labels.max()) + 1
-    learns = hasattr(trainer.manifold, "relearned")
+    learns = provides(trainer.manifold, Supervised)
     means: Iterator[Any] = repeat(None, len(dealt))
-    if not learns and len(labels) == n_classes and getattr(trainer.initializer, "takes_means", False):
+    if not learns and len(labels) == n_classes and places_means(trainer.initializer):
         means = _class_means(trainer, samples, prototypes, [kept for kept, _ in dealt])
     for (rows, held_out), found in zip(dealt, means, strict=True):
         if not len(held_out):

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, materialise
-from rplvq.initializers import Discriminant, discriminant_beside
+from rplvq.initializers import Discriminant, discriminant_beside, places_means
 from rplvq.parts import library_part
 from rplvq.protocols import Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
@@ -139,9 +139,9 @@ def choose(
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
     found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
     if found is not None:
-        won = candidates[found.winner]
+        won = found.scores[found.winner].candidate
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
-        return Plan(fit, prototypes if won.start is None else discriminant, _record(found, trainer))
+        return Plan(fit, prototypes if won.start is None else discriminant, _record(found, trainer, sigma2))
     if any(one.is_initial for one in candidates):
         # Without training, the value that makes the labels likeliest also gives the best probabilities.
         sigma2 = Constant(likeliest_sigma2(evidence)) if candidates[0].is_rule else sigma2
@@ -168,7 +168,7 @@ def _discriminant(
     each class.
     """
     is_one_each = len(evidence.labels) == evidence.labels.max() + 1
-    if not (is_one_each and getattr(trainer.initializer, "takes_means", False)):
+    if not (is_one_each and places_means(trainer.initializer)):
         return None, means
     codes = materialise(discriminant_beside, samples.codes)
     found = discriminant_beside(trainer.manifold, codes, samples.targets, samples.weights, np.asarray(means))
@@ -195,7 +195,7 @@ def _trial_epochs(trainer: Trainer) -> int:
     return min(trainer.max_epochs, TRIAL_EPOCHS) if trainer.leaves_step else max(trainer.max_epochs // 2, 1)
 
 
-def _record(found: Race, trainer: Trainer) -> Choice:
+def _record(found: Race, trainer: Trainer, default: Schedule) -> Choice:
     """Return the printable record of a race."""
     won, n_epochs = found.scores[found.winner], _trial_epochs(trainer)
     tried = []
@@ -205,7 +205,6 @@ def _record(found: Race, trainer: Trainer) -> Choice:
         _, error = difference(one.losses, won.losses, found.held)
         losses = one.n_folds, found.mean(one.losses), beside, error, found.mean(one.wrong)
         tried.append(Tried(one.candidate.name, sigma2, one.candidate.amount, *losses))
-    default = cast(Schedule, found.scores[0].candidate.sigma2)
     reached = (won.candidate.sigma2 or default)(n_epochs, n_epochs)
     calibration = found.calibration(trainer.cost, reached)
     return Choice(won.candidate.name, won.candidate.trains, tuple(tried), found.winner, calibration)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -122,9 +123,21 @@ def race(
     ``sigma2`` has the first value of each candidate, ``n_folds`` is the number of folds if all are needed, and
     ``n_epochs`` that of a trial. ``is_part`` says that the fit has many more samples than the folds.
     """
+    initial = next((one for one in candidates if one.is_initial), None)
+    remaining = iter(folds)
+    ahead: list[Fold] = []
+    errs = initial is None
+    while not errs and (fold := next(remaining, None)) is not None:
+        ahead.append(fold)
+        errs = _errs(fold, cast(Candidate, initial))
+    if not errs:
+        # To win, another candidate must make fewer errors, so that no trial of training is needed.
+        kept = [i for i, one in enumerate(candidates) if not one.trains]
+        candidates = [candidates[i] for i in kept]
+        sigma2 = [sigma2[i] for i in kept]
     scores: dict[int, Score] = {}
     running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
-    for fold in folds:
+    for fold in chain(ahead, remaining):
         labels, seen = fold.first[1], seen + 1
         part = Samples(np.empty(len(fold.held)), fold.held.targets, fold.held.weights, fold.held.groups)
         held = part if held is None else _joined(held, part)
@@ -138,6 +151,12 @@ def race(
         return None
     winner = winner_of(scores, running, held, is_part=is_part)
     return Race(tuple(scores[i] for i in range(len(candidates))), winner, held, labels)
+
+
+def _errs(fold: Fold, candidate: Candidate) -> bool:
+    """Whether a candidate without training errs at a held-out sample of a fold, or is not possible there."""
+    sqdist = fold.sqdist(candidate, 0)
+    return sqdist is None or bool((fold.first[1][sqdist.argmin(axis=1)] != fold.held.classes).any())
 
 
 def judged(

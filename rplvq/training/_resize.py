@@ -12,7 +12,7 @@ from rplvq.costs import evaluate
 from rplvq.manifolds import riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import State
-from rplvq.training._step import step_lengths
+from rplvq.training._step import longest_step, step_lengths
 
 SHORTEST = 2.0**-10
 """Share of a full step below which :meth:`Window.tuned` stops searching."""
@@ -214,7 +214,7 @@ class Window:
         norms = np.abs(slope).sum(axis=0)
         share = slope / np.where(norms > 0, norms, 1.0)
         reach = step_lengths(share, self.sqdist[:, chosen])
-        share /= np.maximum(reach / getattr(self.manifold, "max_step_length", np.inf), 1.0)
+        share /= np.maximum(reach / longest_step(self.manifold), 1.0)
         start = new_codes(self.state.prototypes, np.asarray(self.state.prototypes)[chosen])
         geodesics = self.manifold.connect(start, self.codes)
         return lambda step: np.asarray(self.manifold.move(geodesics, step * share))

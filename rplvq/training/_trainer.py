@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, single_blas_thread, subset, visits
+from rplvq.capabilities import Capped, StepOfShare, provides
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
@@ -33,7 +34,7 @@ from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, hooks_of, run_epochs
 from rplvq.training._resize import Window, new_codes
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
-from rplvq.training._step import Step, Stepper
+from rplvq.training._step import Step, Stepper, longest_step
 from rplvq.training.compiled import Decision, one_decision
 
 
@@ -190,7 +191,7 @@ class Trainer:
     @property
     def step_schedule(self) -> Any:
         """What the user gave as step size: a step rule, or the ``schedule`` of a :class:`rplvq.schedules.StepSize`."""
-        return getattr(self.step_size, "schedule", self.step_size)
+        return self.step_size.schedule if provides(self.step_size, Capped) else self.step_size
 
     def max_weight(self, state: State) -> float | None:
         """Return the cap on weights in a state: the share if the step is a share, else that of the step size.
@@ -205,11 +206,9 @@ class Trainer:
         float or None
             None does not cap weights.
         """
-        of_share = getattr(state.step_schedule, "largest_weight", None)
-        if of_share is not None:
-            return float(of_share(state.step_size, state.sigma2))
-        found = getattr(self.step_size, "max_weight", 1.0)
-        return None if found is None else float(found)
+        if provides(state.step_schedule, StepOfShare):
+            return float(state.step_schedule.largest_weight(state.step_size, state.sigma2))
+        return self.step_size.max_weight if provides(self.step_size, Capped) else 1.0
 
     @property
     def leaves_step(self) -> bool:
@@ -219,7 +218,7 @@ class Trainer:
     @property
     def max_length(self) -> float:
         """The field ``max_step_length`` of the manifold; infinite if it has none."""
-        return float(getattr(self.manifold, "max_step_length", np.inf))
+        return longest_step(self.manifold)
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
         """Visit all samples in random order; if the step size is 0, only measure cost and error.

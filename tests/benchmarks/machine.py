@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rplvq.lanes import _stored
+from rplvq.lanes import _compile
 
 
 def machine(*packages: str) -> dict[str, Any]:
@@ -28,4 +28,4 @@ def machine(*packages: str) -> dict[str, Any]:
 
 def compile_at_once() -> None:
     """Compile every kernel when it could first be used: a benchmark is about later calls of an installation."""
-    _stored.COMPILING = 0.0
+    _compile.COMPILING = 0.0

@@ -33,12 +33,11 @@ from rplvq import (
 )
 from rplvq.arrays import LazyRows, sqrtm
 from rplvq.datasets import load_digits_covariances, make_syn2
-from rplvq.manifolds import _affine_invariant, is_additive
-from rplvq.manifolds._packed import RelevancePrototypes
-from rplvq.manifolds._relevances import log_step
+from rplvq.manifolds import is_additive
+from rplvq.manifolds._packed import RelevancePrototypes, log_step
 from rplvq.testing import check_manifold
 from tests.covering import covering
-from tests.problems import FEW, spd, spd_classes, vector_classes, wrapped_normal
+from tests.problems import spd, spd_classes, vector_classes, wrapped_normal
 
 AI, LE = AffineInvariant(compiled=False), LogEuclidean()
 X, Y = spd_classes(per_class=12)
@@ -407,42 +406,6 @@ def test_explanations_are_shares_of_the_factors(relevances):
         assert found.shares.sum() == pytest.approx(found.margin, rel=1e-9)
         distances = model.transform(sample[None])[0] ** 2
         assert found.margin == pytest.approx(distances[found.other] - distances[found.own], rel=1e-9)
-
-
-# --- the search for the nearest
-
-
-@FEW
-@given(st.integers(0, 2**32 - 1), st.integers(8, 14), st.sampled_from(["AI, AI", "AI, LE", "AI, BW", "complex"]))
-def test_the_nearest_is_that_of_all_distances(seed, count, kind):
-    rng = np.random.default_rng(seed)
-    dtype = complex if kind == "complex" else float
-    second = {"AI, LE": LE, "AI, BW": BuresWasserstein()}.get(kind, AI)
-    product = Product([AI, second], relevances=rng.uniform(0.01, 1, 2))
-    points = np.stack([spd(rng, 60, 3, rng.uniform(0.1, 3), dtype), spd(rng, 60, 3, 1.0, dtype)], axis=1)
-    codes = product.encode(points)
-    prototypes = product.move(product.connect(codes[:count], codes[-5:]), rng.uniform(-0.1, 0.2, (5, count)))
-    local = RelevancePrototypes(prototypes.parts, None, rng.uniform(0.01, 1, (count, 2)))
-    for case, found in ((product, prototypes), (Product([AI, second], relevances="local"), local)):
-        groups, wanted = rng.integers(3, size=count), case.sqdist(found, codes).argmin(axis=1)
-        assert_array_equal(case.nearest(found, codes), wanted)
-        assert_array_equal(groups[case.nearest(found, codes, groups)], groups[wanted])
-
-
-def test_the_search_computes_few_distances(monkeypatch):
-    rng = np.random.default_rng(5)
-    centers = np.stack([spd(rng, 40, 4, 1.5), spd(rng, 40, 4, 1.5)], axis=1)
-    product, near = (
-        Product([AI, AI]),
-        centers[rng.integers(40, size=400)] + 0.05 * spd(rng, 800, 4).reshape(400, 2, 4, 4),
-    )
-    seen, spectra = [], _affine_invariant.pair_spectra
-    monkeypatch.setattr(_affine_invariant, "pair_spectra", lambda *pairs: seen.append(len(pairs[0])) or spectra(*pairs))
-    monkeypatch.setattr(AffineInvariant, "sqdist", None)
-    found = product.nearest(centers, near)
-    assert 2 * 400 <= sum(seen) < 0.2 * 2 * 40 * 400  # one distance per sample and factor bounds the rounding
-    monkeypatch.undo()
-    assert_array_equal(found, product.sqdist(centers, near).argmin(axis=1))
 
 
 # --- messages

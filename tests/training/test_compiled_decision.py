@@ -14,7 +14,7 @@ import pytest
 from rplvq import AffineInvariant, LogEuclidean, RiemannianLVQ, Trainer
 from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
-from rplvq.lanes import PLAIN_LANES, LaneKernels, _stored
+from rplvq.lanes import PLAIN_LANES, LaneKernels, _compile
 from rplvq.training.compiled import PLAIN, Decision, Kernels, one_decision, runs_compiled
 from rplvq.training.compiled._decision import saved_seconds
 
@@ -39,13 +39,13 @@ def called(monkeypatch):
     lanes = LaneKernels(*(noted(PLAIN_LANES, name) for name in LaneKernels._fields))
     monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: kernels)
     monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: lanes)
-    monkeypatch.setattr(_stored, "can_run_at_once", lambda kind: False)
+    monkeypatch.setattr(_compile, "can_run_at_once", lambda kind: False)
     saved = 2 * len(X) * saved_seconds(3, 4, False)
     assert saved > 0
-    monkeypatch.setattr(_stored, "COMPILING", 2.5 * saved)
-    _stored.forget()
+    monkeypatch.setattr(_compile, "COMPILING", 2.5 * saved)
+    _compile.forget()
     yield found
-    _stored.forget()
+    _compile.forget()
 
 
 def fit(**settings):
@@ -67,7 +67,7 @@ def test_plain_fits_give_the_bits_of_compiled_false(called):
 
 def test_what_is_stored_is_used_at_once(called, monkeypatch):
     asked = []
-    monkeypatch.setattr(_stored, "can_run_at_once", lambda kind: asked.append(kind) or True)
+    monkeypatch.setattr(_compile, "can_run_at_once", lambda kind: asked.append(kind) or True)
     fit()
     assert called.count("run_steps") == 2
     assert set(called) == {"run_steps", "batch_eigenvalues"}
@@ -76,7 +76,7 @@ def test_what_is_stored_is_used_at_once(called, monkeypatch):
 
 def test_what_another_process_stores_later_does_not_change_a_process(called, monkeypatch):
     fit()
-    monkeypatch.setattr(_stored, "can_run_at_once", lambda kind: True)
+    monkeypatch.setattr(_compile, "can_run_at_once", lambda kind: True)
     fit()
     assert not called
 
@@ -104,8 +104,8 @@ def test_batches_decide_for_their_own_kernel(called, monkeypatch):
     monkeypatch.setattr("rplvq.manifolds._affine_invariant.FEW_PAIRS", 2)  # at least 20 / n pairs
     fit(batch_size=5)
     assert not called
-    monkeypatch.setattr(_stored, "COMPILING", -1.0)
-    _stored.forget()
+    monkeypatch.setattr(_compile, "COMPILING", -1.0)
+    _compile.forget()
     fit(batch_size=5)
     assert set(called) == {"batch_spectra", "batch_eigenvalues"}
 
@@ -142,33 +142,33 @@ def known(monkeypatch, called):
     """The real memory of which kernels can run, as in a new process."""
     monkeypatch.undo()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_stored, "_called", set())
-        patch.setattr(_stored, "_places", {})
+        patch.setattr(_compile, "_called", set())
+        patch.setattr(_compile, "_places", {})
         yield patch
 
 
 def test_a_kernel_that_ran_is_known_to_this_process_and_to_later_ones(known, tmp_path):
     pytest.importorskip("numba")
-    assert not _stored.can_run_at_once(KIND)
-    _stored.note_place(("run_steps",), tmp_path, "a")
-    assert not _stored.can_run_at_once(KIND)
-    _stored.note_call(KIND)
-    assert _stored.can_run_at_once(KIND)
-    _stored._called.clear()
-    assert _stored.can_run_at_once(KIND)
-    assert not _stored.can_run_at_once(("run_steps", 2, 4))
-    _stored.note_place(("run_steps",), tmp_path, "b")
-    assert not _stored.can_run_at_once(KIND)
-    _stored.note_place(("run_steps",), tmp_path, "a")
-    known.setattr(_stored, "version", lambda name: "another")
-    assert not _stored.can_run_at_once(KIND)
+    assert not _compile.can_run_at_once(KIND)
+    _compile.note_place(("run_steps",), tmp_path, "a")
+    assert not _compile.can_run_at_once(KIND)
+    _compile.note_call(KIND)
+    assert _compile.can_run_at_once(KIND)
+    _compile._called.clear()
+    assert _compile.can_run_at_once(KIND)
+    assert not _compile.can_run_at_once(("run_steps", 2, 4))
+    _compile.note_place(("run_steps",), tmp_path, "b")
+    assert not _compile.can_run_at_once(KIND)
+    _compile.note_place(("run_steps",), tmp_path, "a")
+    known.setattr(_compile, "version", lambda name: "another")
+    assert not _compile.can_run_at_once(KIND)
 
 
 def test_a_folder_that_is_not_writable_is_no_error(known):
     pytest.importorskip("numba")
-    _stored.note_place(("run_steps",), Path(os.devnull), "a")
-    _stored.note_call(KIND)
-    assert KIND in _stored._called
+    _compile.note_place(("run_steps",), Path(os.devnull), "a")
+    _compile.note_call(KIND)
+    assert KIND in _compile._called
 
 
 @pytest.mark.parametrize("call", ["encode", "nearest"])
@@ -181,8 +181,8 @@ def test_encoding_and_prediction_compile_once_that_pays(called, monkeypatch, cal
 
     first = work()
     assert not called
-    monkeypatch.setattr(_stored, "COMPILING", -1.0)
-    _stored.forget()
+    monkeypatch.setattr(_compile, "COMPILING", -1.0)
+    _compile.forget()
     np.testing.assert_allclose(work(), first, atol=1e-12)
     assert set(called) == ({"batch_logs"} if call == "encode" else {"batch_eigenvalues", "batch_inverses"})
 

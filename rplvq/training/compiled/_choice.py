@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples
+from rplvq.capabilities import Compilable, provides
 from rplvq.parts import kernel_of
 from rplvq.protocols import Cost
 from rplvq.training._state import Meter, State
@@ -97,8 +98,7 @@ def compiled_steps(
 
 def wanted(manifold: Any) -> bool | str:
     """Return the field ``compiled`` of a manifold: True, False or "auto"; "auto" if it has none."""
-    found: bool | str = getattr(manifold, "compiled", "auto")
-    return found
+    return manifold.compiled if provides(manifold, Compilable) else "auto"
 
 
 def _rules(
