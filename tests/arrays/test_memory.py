@@ -128,7 +128,7 @@ def test_doubt_takes_the_distances(small, many, mapped):
 
 
 PROBLEMS = {
-    name: spd_classes(n_classes=3, per_class=40, n=4, dtype=dtype) for name, dtype in {"C": complex, "R": float}.items()
+    name: spd_classes(n_classes=3, per_class=24, n=4, dtype=dtype) for name, dtype in {"C": complex, "R": float}.items()
 }
 METRICS = ["affine_invariant", "log_euclidean", "euclidean", "log_cholesky", "bures_wasserstein", "tangent"]
 IN_GROUPS = {"init": "kmeans", "prototypes_per_class": 2, "batch_size": 16}
