@@ -32,10 +32,10 @@ def name_of(part):
     return type(part).__name__
 
 
-SMALL = 1 << 18
-"""Budget and block of these tests: a quarter of a megabyte, so that what grows with the data stands out."""
-N, K, N_CLASSES = 30_000, 4, 4
-DATA = N * 9 * 8  # 2.2 MB
+SMALL = 1 << 19
+"""Budget and block of these tests: half a megabyte, so that what grows with the data stands out."""
+N, K, N_CLASSES = 60_000, 4, 4
+DATA = N * 9 * 8  # 4.3 MB
 
 
 @pytest.fixture
