@@ -200,6 +200,7 @@ def test_a_large_batch_takes_the_same_step_by_parts(monkeypatch, manifold, kind,
 
 
 def test_a_batch_of_all_is_not_decomposed_at_once(small, mapped, many):
+    fitted(mapped[:1000], many[1][:1000], batch_size=None)  # loads the compiled code
     peak, model = peak_of(lambda: fitted(mapped, many[1], batch_size=None))
     assert peak < (96 + 8 * (K + 1)) * N + 3 * SMALL < 5 * DATA
     assert model.history_["cost"][0] > 0
