@@ -13,9 +13,9 @@ its members. Of a manifold:
 - whether steps are compiled: :class:`Compilable`.
 
 Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
-or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare` and :class:`Capped`. Of
-an initializer: :class:`PlacesMeans` and :class:`PerClass`. Of other parts: :class:`Windowed` (rules of growth) and
-:class:`BeforeFit` (callbacks).
+or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare`, :class:`WithSchedule`
+and :class:`Capped`. Of an initializer: :class:`PlacesMeans` and :class:`PerClass`. Of other parts: :class:`Windowed`
+(rules of growth) and :class:`BeforeFit` (callbacks).
 """
 
 from functools import cache
@@ -262,12 +262,16 @@ class WithStart(Schedule, Protocol):
         """Value before training, None for the default."""
 
 
-class Capped(Protocol):
-    """A step size with a cap on weights, such as :class:`rplvq.schedules.StepSize`; other step rules have the cap 1."""
+class WithSchedule(Protocol):
+    """A step size that holds another one, such as :class:`rplvq.schedules.StepSize`."""
 
     @property
     def schedule(self) -> Any:
         """The step size itself, as a user gives it."""
+
+
+class Capped(Protocol):
+    """A step size with a cap on weights; others have the cap 1."""
 
     @property
     def max_weight(self) -> float | None:

@@ -35,6 +35,7 @@ EXPERIMENTS = Experiments(
         "steps": (("steps",), ()),
         "batches": (("batches",), ()),
         "votes": (("votes",), (ETH,)),
+        "more": (("more",), ()),
         "costs": (("costs",), ()),
         "geometries": (("geometries",), ()),
         "products": (("products",), ()),

@@ -10,6 +10,7 @@ import numpy as np
 from examples.beyond import recentering as recentering_
 from examples.beyond import (
     report_default,
+    report_more,
     report_parts,
     report_products,
     report_soft,
@@ -41,6 +42,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "compositions": report_steps.compositions(folder),
         "few_compositions": report_steps.few_compositions(folder),
         "votes": votes(folder),
+        "more": report_more.summary(folder),
+        "more_by_split": report_more.by_split(folder),
         "costs": report_parts.costs(folder),
         "geometries": report_parts.geometries(folder),
         "reduction": report_parts.reduction(folder),

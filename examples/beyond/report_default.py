@@ -17,7 +17,8 @@ from examples.paper.report import table
 from examples.paper.runner import Record, load
 
 __all__ = [
-    "alternatives", "at_the_mean", "beside", "by_groups", "discriminant", "draw_home", "gains", "home",
+    "METRICS", "TITLES", "alternatives", "at_the_mean", "beside", "by_groups", "discriminant", "draw_home", "gains",
+    "home", "split_title",
 ]  # fmt: skip
 
 TITLES = {
@@ -68,10 +69,11 @@ def _cells(folder: pathlib.Path) -> Iterator[tuple[str, str, str, list[Record]]]
             for metric in default_runs.METRICS:
                 found = [record["result"] for record in records if record["method"] == metric]
                 if found:
-                    yield TITLES[data], _split(data, size), metric, found
+                    yield TITLES[data], split_title(data, size), metric, found
 
 
-def _split(data: str, size: Any) -> str:
+def split_title(data: str, size: Any) -> str:
+    """Return how the tables describe the splits of a data set."""
     if data == "digits":
         return f"{size} in all"
     if data == "bci2a" and size != "folds":
@@ -123,7 +125,7 @@ def at_the_mean(folder: pathlib.Path) -> str:
             if common:
                 own = {metric: [runs[metric][i] for i in common] for metric in runs}
                 cells = [f"{_mean(results, 'default', 'accuracy'):.3f}" for results in own.values()]
-                rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(common)}]", *cells])
+                rows.append([f"{TITLES[data]}, {split_title(data, size)} [{len(common)}]", *cells])
     return table(["data, training samples", *METRICS.values()], rows)
 
 
@@ -157,7 +159,7 @@ def alternatives(folder: pathlib.Path) -> str:
             n_runs = min(map(len, scores.values()))
             rows.append(
                 [
-                    f"{TITLES[data]}, {_split(data, size)} [{n_runs}]",
+                    f"{TITLES[data]}, {split_title(data, size)} [{n_runs}]",
                     *(f"{np.mean(own):.3f}" for own in scores.values()),
                 ]
             )
@@ -172,7 +174,7 @@ def discriminant(folder: pathlib.Path) -> str:
         results = [record["result"] for record in records if record["method"] == default_runs.BASELINE]
         if results:
             cells = [f"{_mean(results, name, 'accuracy'):.3f}" for name in discriminant_runs.METHODS]
-            rows.append([f"{TITLES[data]}, {_split(data, size)} [{len(results)}]", *cells])
+            rows.append([f"{TITLES[data]}, {split_title(data, size)} [{len(results)}]", *cells])
     head = ["data, training samples", "default without it", "default", "the discriminant alone"]
     return table([*head, "LDA of scikit-learn"], rows)
 

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import Samples, distances
-from rplvq.capabilities import Capped, Supervised, WithAmount, provides
+from rplvq.capabilities import Supervised, WithAmount, WithSchedule, provides
 from rplvq.initializers import Discriminant, places_means
 from rplvq.manifolds import means_of_folds
 from rplvq.protocols import Array, Prototypes, Schedule
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
         """Amount of training: 0 without training, and NaN for a step size of the user."""
         if not self.trains:
             return 0.0
-        share = self.step_size.schedule if provides(self.step_size, Capped) else None
+        share = self.step_size.schedule if provides(self.step_size, WithSchedule) else None
         return float(share.amount) if provides(share, WithAmount) else np.nan
 
     def trainer(self, trainer: Trainer) -> Trainer:

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, single_blas_thread, subset, visits
-from rplvq.capabilities import Capped, StepOfShare, provides
+from rplvq.capabilities import Capped, StepOfShare, WithSchedule, provides
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
@@ -191,7 +191,7 @@ class Trainer:
     @property
     def step_schedule(self) -> Any:
         """What the user gave as step size: a step rule, or the ``schedule`` of a :class:`rplvq.schedules.StepSize`."""
-        return self.step_size.schedule if provides(self.step_size, Capped) else self.step_size
+        return self.step_size.schedule if provides(self.step_size, WithSchedule) else self.step_size
 
     def max_weight(self, state: State) -> float | None:
         """Return the cap on weights in a state: the share if the step is a share, else that of the step size.

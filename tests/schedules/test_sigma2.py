@@ -210,7 +210,7 @@ def test_a_scaled_cost_is_tried_on_held_out_samples_as_the_cost_itself():
 # --- the start of the step size, which follows sigma2
 
 
-@pytest.mark.parametrize("sigma2", [1e-3, 1e3, "auto", Constant(1e3)])
+@pytest.mark.parametrize("sigma2", [1e-3, 1.0, "auto", Constant(1.0)])
 def test_the_papers_step_does_not_follow_sigma2_and_the_default_does(sigma2):
     X, y = spd_classes()
     for step, wanted in (("paper", 0.03), ("auto", None), (None, None), ("adaptive", None)):

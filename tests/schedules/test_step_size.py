@@ -139,6 +139,22 @@ def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
         assert (model.history_["n_capped"] == 0).all()
 
 
+def test_a_sigma2_above_the_median_counts_as_the_median():
+    means = RiemannianLVQ("euclidean_vectors", max_epochs=0).fit(V, W)
+    median = float(np.median(means.transform(V) ** 2))
+    for sigma2 in (0.9 * median, 50 * median, GeometricDecay(50 * median)):
+        model = RiemannianLVQ("euclidean_vectors", sigma2=sigma2, step_size=Share(0.2), max_epochs=5, random_state=0)
+        history = model.fit(V, W).history_
+        shares = 0.2 * 0.01 ** (history["epoch"] / 5)
+        assert_allclose(history["step_size"], shares * np.minimum(history["sigma2"], median), rtol=1e-9)
+
+
+def test_a_schedule_that_does_not_fall_ends_at_half_of_the_samples_of_a_prototype():
+    for max_epochs in (2, 3):
+        model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, step_size=Constant(), max_epochs=max_epochs)
+        assert_allclose(model.fit(V, W).history_["step_size"], 0.5 * 3 / len(V))
+
+
 def test_a_sample_of_no_doubt_moves_a_prototype_by_the_share():
     """A sample on the far side of the other class's prototype has the slope 1 / (2 sigma2) for both."""
     samples = Samples(np.array([[0.0], [1.0]]), np.array([0, 1]))
