@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rplvq.cli import main
 
-FAST = ["--epochs", "1", "--splits", "3", "--repeats", "1", "--jobs", "1"]
+FAST = ["--epochs", "1", "--sigma2", "0.5", "--splits", "3", "--repeats", "1", "--jobs", "1"]
 
 
 def fails(capsys, arguments, status=2):

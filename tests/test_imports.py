@@ -1,5 +1,6 @@
 """The import of the package is short: it loads little beyond what every user of scikit-learn loads anyway."""
 
+import functools
 import importlib
 import json
 import pkgutil
@@ -24,6 +25,7 @@ print(json.dumps(sorted(after)))
 """
 
 
+@functools.cache
 def loaded(more=""):
     command = [sys.executable, "-c", LOADED.format(more=more)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

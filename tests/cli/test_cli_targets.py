@@ -27,7 +27,7 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 def folder(tmp_path):
     X, y = make_syn1(n_per_class=9, n=4, random_state=0)
     np.savez(tmp_path / "data.npz", X=X, y=y)
-    RiemannianLVQ("log_euclidean", max_epochs=1, random_state=0).fit(X, y).save(tmp_path / "old.npz")
+    RiemannianLVQ("log_euclidean", sigma2=1.0, max_epochs=1, random_state=0).fit(X, y).save(tmp_path / "old.npz")
     return tmp_path
 
 

@@ -427,7 +427,8 @@ def test_missing_channels_are_filled_as_by_the_estimator():
     X, y = data()
     gaps = X.copy()
     gaps[::2, 1] = gaps[::2, :, 1] = np.nan
-    local = RiemannianLVQ(random_state=0).fit(X, y)
-    model = DistributedLVQ(RiemannianLVQ(random_state=0)).fit(cut(X, 30), y)
+    settings = {"sigma2": 1.0, "max_epochs": 2, "random_state": 0}
+    local = RiemannianLVQ(**settings).fit(X, y)
+    model = DistributedLVQ(RiemannianLVQ(**settings)).fit(cut(X, 30), y)
     assert model.estimator_.missing_channels_ == local.missing_channels_
     np.testing.assert_array_equal(model.predict_proba(cut(gaps, 30)).compute(), local.predict_proba(gaps))

@@ -258,7 +258,13 @@ def test_entries_of_parameters_that_differ_are_found():
     assert list(untrue_groups(part)) == ["a, b : int", "a, b, c : int and float"]
 
 
-@pytest.mark.parametrize("page", PAGES)
+SLOW_PAGES = {"index.md", "compare.md"}
+"""The home page fits the model of the README, whose block test_documents.py runs; the other compares on all digits."""
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.slow) if page in SLOW_PAGES else page for page in PAGES]
+)
 def test_python_blocks_run_in_order(page, monkeypatch, capsys):
     blocks = re.findall(
         r"^```python\n(.*?)^```$", load("included").expand((DOCS / page).read_text()), flags=re.M | re.S

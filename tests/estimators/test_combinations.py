@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from rplvq import (
     TangentSpace,
     load_model,
 )
+from tests.covering import covering, pairs_of
 from tests.problems import spd_classes
 
 N_CLASSES = 3
@@ -96,35 +97,7 @@ FACTORS = {
 }
 
 
-def pairs_of(case):
-    """All pairs of settings that occur in a case, which is one setting per factor."""
-    return set(combinations(enumerate(case), 2))
-
-
-def covering_cases():
-    """Few cases in which every pair of settings of two factors occurs, found by a greedy search without chance."""
-    levels = [tuple(settings) for settings in FACTORS.values()]
-    missing = {
-        ((i, a), (j, b)) for i, j in combinations(range(len(levels)), 2) for a, b in product(levels[i], levels[j])
-    }
-    cases = []
-    while missing:
-        (i, a), (j, b) = min(missing)
-        case: list[str | None] = [None] * len(levels)
-        case[i], case[j] = a, b
-        for k, settings in enumerate(levels):
-            if case[k] is None:
-                known = [(index, value) for index, value in enumerate(case) if value is not None]
-                covered = [len({tuple(sorted([(k, s), pair])) for pair in known} & missing) for s in settings]
-                # Ties take turns, so that no setting is left with the first one of the others only.
-                best = [s for s, count in zip(settings, covered, strict=True) if count == max(covered)]
-                case[k] = best[len(cases) % len(best)]
-        cases.append(tuple(case))
-        missing -= pairs_of(case)
-    return cases
-
-
-CASES = covering_cases()
+CASES = covering(*FACTORS.values())
 EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=[", ".join(case) for case in CASES])
 
 

@@ -16,7 +16,7 @@ PREDICTING = ["predict", "predict_proba", "predict_log_proba", "decision_functio
 
 
 def fitted(**params):
-    return RiemannianLVQ(max_epochs=1, random_state=0, **params).fit(X, Y)
+    return RiemannianLVQ(sigma2=1.0, max_epochs=1, random_state=0, **params).fit(X, Y)
 
 
 def test_the_snapshot_sees_changes():

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from rplvq import Checkpoint, EarlyStopping, RejectOption, RiemannianLVQ, compare
+from tests.covering import covering
 from tests.problems import spd_classes
 
 N_DIMENSIONS = 10
@@ -58,9 +59,10 @@ def test_groups_refuse_training_that_learns_the_objects_and_not_the_classes():
     assert np.mean(trained, axis=0)[2] < np.mean(trained, axis=0)[1]
 
 
-@pytest.mark.parametrize("early_stopping", [False, EarlyStopping(0.25, patience=3)], ids=["whole", "stopped"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(
+    ("dtype", "weighted", "early_stopping"),
+    covering([float, complex], [False, True], [False, EarlyStopping(0.25, patience=3)]),
+)
 def test_the_order_of_samples_and_the_kind_of_names_change_nothing(dtype, weighted, early_stopping):
     X, y = spd_classes(per_class=60, n_classes=2, spread=0.6, shift=0.3, dtype=dtype)
     rng = np.random.default_rng(1)

@@ -35,7 +35,7 @@ X, Y = spd_classes(n_classes=3, per_class=6)
 
 
 def fitted(**params):
-    return RiemannianLVQ(max_epochs=1, random_state=0, **params).fit(X, Y)
+    return RiemannianLVQ(**{"sigma2": 1.0, "max_epochs": 1, "random_state": 0} | params).fit(X, Y)
 
 
 BAD_PARAMETERS: list[tuple[str, Any, str]] = [

@@ -18,6 +18,7 @@ from rplvq import (
     TangentSpace,
 )
 from tests import cases
+from tests.covering import covering
 from tests.problems import refuse, spd_classes
 
 REFERENCE = cases.reference_of(3)  # real, for real and for complex samples
@@ -37,8 +38,7 @@ METRICS = {
     "bures_wasserstein": (BuresWasserstein(), cases.bures_wasserstein_distance),
     "euclidean": (ProjectedEuclidean(relative=True), cases.norm_of_difference),
 }
-EVERY_METRIC = pytest.mark.parametrize(("manifold", "distance"), METRICS.values(), ids=METRICS)
-BOTH_WAYS = pytest.mark.parametrize(("first", "second"), [(float, complex), (complex, float)], ids=["real", "complex"])
+OTHER = {float: complex, complex: float}
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 
 
@@ -48,12 +48,12 @@ def mixed(first, second, n_classes):
     return X, y, *spd_classes(seed=1, n_classes=n_classes, dtype=second)
 
 
-@EVERY_METRIC
-@BOTH_WAYS
-@CLASSES
-@pytest.mark.parametrize("decision", ["nearest", "posterior"])
-def test_every_prediction_follows_from_the_distances(manifold, distance, first, second, n_classes, decision):
-    X, y, Z, _ = mixed(first, second, n_classes)
+@pytest.mark.parametrize(
+    ("metric", "first", "n_classes", "decision"), covering(METRICS, OTHER, [2, 3], ["nearest", "posterior"])
+)
+def test_every_prediction_follows_from_the_distances(metric, first, n_classes, decision):
+    manifold, distance = METRICS[metric]
+    X, y, Z, _ = mixed(first, OTHER[first], n_classes)
     model = RiemannianLVQ(manifold, sigma2=1.0, max_epochs=1, decision=decision, random_state=0).fit(X, y)
     d = np.array([[distance(z, w) for w in model.prototypes_] for z in Z])
     assert_allclose(model.transform(Z), d, rtol=1e-6)
@@ -69,13 +69,11 @@ def test_every_prediction_follows_from_the_distances(manifold, distance, first, 
     assert_allclose(model.transform(both), np.concatenate([model.transform(X), model.transform(Z)]), atol=1e-7)
 
 
-@EVERY_METRIC
-@BOTH_WAYS
-@CLASSES
-@pytest.mark.parametrize("batch_size", [1, None])
-def test_a_stream_may_change_between_real_and_complex(manifold, distance, first, second, n_classes, batch_size):
+@pytest.mark.parametrize(("metric", "first", "n_classes", "batch_size"), covering(METRICS, OTHER, [2, 3], [1, None]))
+def test_a_stream_may_change_between_real_and_complex(metric, first, n_classes, batch_size):
     """Conjugate samples give conjugate prototypes, which have imaginary parts."""
-    X, y, Z, z = mixed(first, second, n_classes)
+    manifold, _ = METRICS[metric]
+    X, y, Z, z = mixed(first, OTHER[first], n_classes)
     found = []
     for conjugate in (np.asarray, np.conj):
         settings = {"sigma2": 1.0, "step_size": 0.5, "max_epochs": 0, "batch_size": batch_size, "random_state": 0}

@@ -34,6 +34,7 @@ from rplvq.manifolds import flat_connect, flat_move, flat_sqdist
 from rplvq.protocols import Manifold
 from rplvq.testing import check_manifold
 from tests.cases import real_coordinates
+from tests.covering import covering
 from tests.problems import spd_classes, vector_classes
 
 BOTH = pytest.mark.parametrize("whiten", [False, True], ids=["plain", "whitened"])
@@ -229,12 +230,12 @@ def test_volts_and_microvolts_predict_alike(whiten):
     assert_allclose(other.prototypes_, 1e-12 * one.prototypes_, rtol=1e-3, atol=1e-15)
 
 
-@BOTH
-@pytest.mark.parametrize("weighted", [False, True], ids=["ones", "weights"])
-@pytest.mark.parametrize("stopping", [False, True], ids=["all epochs", "stopping"])
-@pytest.mark.parametrize("dtype", [float, complex])
-@pytest.mark.parametrize("growth", [(), (Grow(every=1, at_most=2), Prune(every=2))], ids=["fixed", "growth"])
-def test_everything_together(tmp_path, whiten, weighted, stopping, dtype, growth):
+@pytest.mark.parametrize(
+    ("whiten", "weighted", "stopping", "dtype", "grows"),
+    covering([False, True], [False, True], [False, True], [float, complex], [False, True]),
+)
+def test_everything_together(tmp_path, whiten, weighted, stopping, dtype, grows):
+    growth = (Grow(every=1, at_most=2), Prune(every=2)) if grows else ()
     X, y = points(dtype)
     weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float) if weighted else None
     settings = {"max_epochs": 4, "early_stopping": stopping, "growth": growth, "random_state": 0}

@@ -25,6 +25,7 @@ from rplvq import (
 )
 from rplvq.arrays import Samples, visits
 from rplvq.training import EpochScore
+from tests.covering import covering
 from tests.problems import refuse, spd_classes, sphere_classes, vector_classes
 
 PROBLEMS = {
@@ -316,12 +317,19 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("weights", HUGE.values(), ids=HUGE.keys())
-@pytest.mark.parametrize("ends", [None, (0, 30, 60)], ids=["fit", "stream"])
-@pytest.mark.parametrize("settings", [{}, {"batch_size": 5}, {"early_stopping": True}, {"step_size": "adaptive"}])
-def test_huge_weights_are_few_visits(weights, ends, settings):
+@pytest.mark.parametrize(
+    ("kind", "ends", "setting"),
+    covering(
+        HUGE,
+        [None, (0, 30, 60)],
+        [("batch_size", 1), ("batch_size", 5), ("early_stopping", True), ("step_size", "adaptive")],
+    ),
+)
+def test_huge_weights_are_few_visits(kind, ends, setting):
     X, y = vector_classes(per_class=30, shift=0.8)
-    model = learned("euclidean_vectors", X, y, weights(len(X)), {"sigma2": 1.0, "max_epochs": 2} | settings, ends)
+    weights = HUGE[kind]
+    settings = {"sigma2": 1.0, "max_epochs": 2} | dict([setting])
+    model = learned("euclidean_vectors", X, y, weights(len(X)), settings, ends)
     assert np.isfinite(model.prototypes_).all()
     assert np.isfinite(model.history_["cost"]).all()
     rows, each = visits(len(X), weights(len(X)))

@@ -48,6 +48,7 @@ def test_the_metric_on_matrices_is_a_metric_of_ones_own():
     assert all(model.fit(X, y).score(X, y) > 0.9 for model in models)
 
 
+@pytest.mark.slow  # trains experiments
 def test_each_metric_is_scored_and_has_a_row(tmp_path):
     records = run(leml.smoke(), folder=tmp_path, verbose=0)
     assert {job.method for job in leml.jobs(quick=True)} == {

@@ -148,7 +148,8 @@ def test_selected_settings_of_eth80_are_compared_over_the_splits(tmp_path):
     assert report_overview.repetitions(tmp_path)["eth80-selection"] == "1 of 20"
 
 
-@pytest.mark.parametrize("folder", [None, "empty"])
+# An empty folder of records fills the same pages, in a sixth of the time.
+@pytest.mark.parametrize("folder", [pytest.param(None, marks=pytest.mark.slow), "empty"])
 def test_the_pages_are_written_whole(tmp_path, folder):
     source = command.RESULTS / "full" if folder is None else tmp_path / folder
     pages.write(source, tmp_path)

@@ -76,7 +76,7 @@ def test_artefacts_are_refused_in_a_later_session_of_a_recording(metric, real_da
 def test_a_trained_model_refuses_them_too():
     X, y, X_test = digits()
     require_refused(
-        RejectOption(RiemannianLVQ(sigma2=0.03, max_epochs=5, random_state=0), coverage=0.9).fit(X, y), X_test
+        RejectOption(RiemannianLVQ(sigma2=0.03, max_epochs=2, random_state=0), coverage=0.9).fit(X, y), X_test
     )
 
 

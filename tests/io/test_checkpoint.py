@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import importlib.util
 import os
 import pathlib
@@ -116,18 +117,29 @@ RUNS = {
 }
 
 
-def broken_off(path, settings, data, epoch, every=None):
-    """Fit until lightning strikes after an epoch, or to the end if that comes before; and the same without it."""
+def seeded(settings):
+    """All settings of a fit; two calls give generators in one state."""
     settings = SETTINGS | settings
     if not isinstance(settings["random_state"], int):
         settings["random_state"] = np.random.RandomState(3)
-    whole = RiemannianLVQ(**settings).fit(*data)
-    if not isinstance(settings["random_state"], int):
-        settings["random_state"] = np.random.RandomState(3)
+    return settings
+
+
+def undisturbed(settings, data):
+    return RiemannianLVQ(**seeded(settings)).fit(*data)
+
+
+def break_off(path, settings, data, epoch, every=None):
+    """Fit until lightning strikes after an epoch, or to the end if that comes before."""
+    callbacks = [*settings.get("callbacks", ()), Checkpoint(path, every=every), strike(epoch)]
     with contextlib.suppress(LightningError):
-        callbacks = [*settings.get("callbacks", ()), Checkpoint(path, every=every), strike(epoch)]
-        RiemannianLVQ(**settings | {"callbacks": callbacks}).fit(*data)
-    return whole
+        RiemannianLVQ(**seeded(settings) | {"callbacks": callbacks}).fit(*data)
+
+
+def broken_off(path, settings, data, epoch, every=None):
+    """Fit until lightning strikes after an epoch; and the same without it."""
+    break_off(path, settings, data, epoch, every)
+    return undisturbed(settings, data)
 
 
 def assert_same(model, whole, data):
@@ -142,15 +154,16 @@ def assert_same(model, whole, data):
     assert_array_equal(model.partial_fit(*data[:2]).prototypes_, whole.partial_fit(*data[:2]).prototypes_)
 
 
-@pytest.mark.parametrize("epoch", [1, 4])
 @pytest.mark.parametrize("name", RUNS)
-def test_a_resumed_fit_ends_at_the_same_bits(name, epoch, tmp_path):
+def test_a_resumed_fit_ends_at_the_same_bits(name, tmp_path):
     settings, data = RUNS[name]
     path = tmp_path / "fit.npz"
-    whole = broken_off(path, settings, data, epoch)
-    assert load_checkpoint(path).progress.state.epoch == min(epoch, whole.history_["epoch"][-1])
-    model = RiemannianLVQ(**SETTINGS | settings).fit(*data, resume=path)
-    assert_same(model, whole, data)
+    whole = undisturbed(settings, data)
+    for epoch in (1, 4):
+        break_off(path, settings, data, epoch)
+        assert load_checkpoint(path).progress.state.epoch == min(epoch, whole.history_["epoch"][-1])
+        model = RiemannianLVQ(**SETTINGS | settings).fit(*data, resume=path)
+        assert_same(model, copy.deepcopy(whole), data)
 
 
 def test_resuming_again_and_again_ends_at_the_same_bits(tmp_path):
@@ -399,8 +412,8 @@ def test_killed_fits_are_recovered():
     spec = importlib.util.spec_from_file_location("kill_resume", place)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    kills = script.kill_many(3, every=3, compiled=False, seed=1)
-    assert [kill.recovered for kill in kills] == [True] * 3
+    kills = script.kill_many(2, every=3, compiled=False, seed=1)
+    assert [kill.recovered for kill in kills] == [True] * 2
     assert all(kill.told < script.N_EPOCHS for kill in kills)
 
 

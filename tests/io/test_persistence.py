@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -263,18 +261,6 @@ def test_names_of_features_output_and_requests_survive(path: pathlib.Path) -> No
     assert again.get_metadata_routing().fit.requests == {"sample_weight": "trust", "groups": True, "resume": None}
     with pytest.raises(ValueError, match="feature names"):
         again.predict(frame.rename(columns={"a": "z"}))
-
-
-def test_another_process_loads_and_predicts_the_same(path: pathlib.Path) -> None:
-    save_model(fitted(), path)
-    np.savez(path.with_name("data.npz"), X=SPD)
-    program = (
-        "import sys, numpy as np; from rplvq.io import load_model; "
-        "X = np.load(sys.argv[2])['X']; np.save(sys.argv[3], load_model(sys.argv[1]).predict_proba(X))"
-    )
-    names = [str(path.with_name(name)) for name in ("model.npz", "data.npz", "proba.npy")]
-    subprocess.run([sys.executable, "-c", program, *names], check=True, timeout=120)
-    assert_array_equal(np.load(names[2]), load_model(path).predict_proba(SPD))
 
 
 @pytest.mark.parametrize("wrap", [lambda sphere: sphere, FromPymanopt], ids=["bare", "wrapped"])

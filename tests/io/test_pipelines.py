@@ -125,14 +125,23 @@ def test_requests_of_nested_estimators_and_the_folder_of_a_cache(tmp_path: pathl
 
 
 def test_another_process_predicts_the_same(tmp_path: pathlib.Path) -> None:
-    model = fitted("option at the end")
-    save_model(model, tmp_path / "m.npz")
+    models = {"plain": lvq().fit(X, Y), "whole": fitted("option at the end")}
+    for name, model in models.items():
+        save_model(model, tmp_path / f"{name}.npz")
     np.save(tmp_path / "X.npy", X)
-    code = "import sys, numpy as np, rplvq; "
-    code += "print(rplvq.load_model('m.npz').predict(np.load('X.npy')).tolist(), 'sklearn.pipeline' in sys.modules)"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == f"{model.predict(X).tolist()} True"
+    code = (
+        "import sys, numpy as np, rplvq; X = np.load('X.npy')\n"
+        "for name in ('plain', 'whole'):\n"
+        "    model = rplvq.load_model(f'{name}.npz')\n"
+        "    np.savez(f'{name} answers.npz', labels=model.predict(X), proba=model.predict_proba(X))\n"
+        "    print('sklearn.pipeline' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+    for name, model in models.items():
+        found = np.load(tmp_path / f"{name} answers.npz")
+        assert_array_equal(found["labels"], model.predict(X))
+        assert_array_equal(found["proba"], model.predict_proba(X))
 
 
 class Halve(TransformerMixin, BaseEstimator):

@@ -4,8 +4,11 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+
+from rplvq.lanes import _compile
 
 FIT = """
 import warnings
@@ -55,12 +58,25 @@ def test_a_numba_that_is_told_not_to_compile_leaves_the_plain_steps() -> None:
     assert lines[-1] == "[]"
 
 
-@pytest.mark.parametrize("error", ["ImportError", "RuntimeError", "OSError"])
-def test_a_numba_that_cannot_be_imported_leaves_the_plain_steps_and_one_warning(tmp_path, error) -> None:
-    (tmp_path / "numba.py").write_text(f"raise {error}('it needs an older NumPy')")
-    lines = run(FIT, PYTHONPATH=str(tmp_path))
-    words = f"numba is installed but cannot be used, so steps are not compiled: {error}: it needs an older NumPy"
-    assert lines[-1] == str([words])
+WORDS = "numba is installed but cannot be used, so steps are not compiled: {}: it needs an older NumPy"
+
+
+def broken_numba(folder: Path, error: str) -> None:
+    (folder / "numba.py").write_text(f"raise {error}('it needs an older NumPy')")
+
+
+def test_a_numba_that_cannot_be_imported_leaves_the_plain_steps_and_one_warning(tmp_path) -> None:
+    broken_numba(tmp_path, "ImportError")
+    assert run(FIT, PYTHONPATH=str(tmp_path))[-1] == str([WORDS.format("ImportError")])
+
+
+@pytest.mark.parametrize("error", ["RuntimeError", "OSError"])
+def test_a_numba_that_fails_in_another_way_is_not_used_either(tmp_path, monkeypatch, error) -> None:
+    broken_numba(tmp_path, error)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    with pytest.warns(RuntimeWarning, match=WORDS.format(error)):
+        assert not _compile.can_compile.__wrapped__()
 
 
 @needs_numba

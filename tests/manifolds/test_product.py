@@ -36,6 +36,7 @@ from rplvq.datasets import load_digits_covariances, make_syn2
 from rplvq.manifolds import is_additive
 from rplvq.manifolds._packed import RelevancePrototypes, log_step
 from rplvq.testing import check_manifold
+from tests.covering import covering
 from tests.problems import spd, spd_classes, vector_classes, wrapped_normal
 
 AI, LE = AffineInvariant(compiled=False), LogEuclidean()
@@ -49,15 +50,20 @@ def useful_and_noise(seed=0, per_class=40, n_classes=3):
     return np.stack([useful, spd(np.random.default_rng(seed), len(y), 3, 0.7)], axis=1), y
 
 
+ALONE = [AI, LE, LogCholesky(), BuresWasserstein(), ProjectedEuclidean(relative=True), LearnedLogEuclidean(rate=0.1)]
+
+
 @pytest.mark.parametrize(
-    "factor",
-    [AI, LE, LogCholesky(), BuresWasserstein(), ProjectedEuclidean(relative=True), LearnedLogEuclidean(rate=0.1)],
-    ids=lambda factor: type(factor).__name__,
+    ("factor", "setting", "relevances"),
+    covering(
+        ALONE,
+        [("batch_size", 1), ("batch_size", 5), ("batch_size", None), ("early_stopping", True)],
+        [None, (3.0,), "learned", "local"],
+    ),
+    ids=str,
 )
-@pytest.mark.parametrize("settings", [{}, {"batch_size": 5}, {"batch_size": None}, {"early_stopping": True}], ids=str)
-@pytest.mark.parametrize("relevances", [None, [3.0], "learned", "local"])
-def test_a_product_of_one_factor_trains_as_this_factor(factor, settings, relevances):
-    common = {"max_epochs": 5, "sigma2": 1.0, "random_state": 0} | settings
+def test_a_product_of_one_factor_trains_as_this_factor(factor, setting, relevances):
+    common = {"max_epochs": 5, "sigma2": 1.0, "random_state": 0} | dict([setting])
     if relevances in ("learned", "local"):
         common["step_size"] = 0.05  # training with a learned metric is not ended early
     weights = np.random.default_rng(0).uniform(0, 2, len(Y))

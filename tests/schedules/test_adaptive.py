@@ -100,7 +100,7 @@ def test_every_geometry_descends(case, batch_size):
     y = (manifold.sqdist(manifold.encode(points)[:1], manifold.encode(points))[:, 0] > 0.8).astype(int)
     y[:2] = 0, 1
     model = trained(
-        points, y, max_epochs=15, sigma2=0.5, metric=manifold, batch_size=batch_size, callbacks=[EpochScore()]
+        points, y, max_epochs=8, sigma2=0.5, metric=manifold, batch_size=batch_size, callbacks=[EpochScore()]
     )
     means = RiemannianLVQ(manifold, sigma2=0.5, max_epochs=0).fit(points, y)
     began = -means.predict_log_proba(points)[np.arange(len(y)), y].sum()

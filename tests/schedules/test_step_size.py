@@ -30,6 +30,7 @@ from rplvq import (
 from rplvq.arrays import Samples
 from rplvq.costs import FlatGaussian, SpreadRSLVQ
 from rplvq.schedules import as_step_rule
+from tests.covering import covering
 from tests.problems import refuse, spd_classes, vector_classes
 
 X, Y = spd_classes(per_class=10)
@@ -167,9 +168,10 @@ def test_a_sample_of_no_doubt_moves_a_prototype_by_the_share():
 
 
 @ERRORS_RISE
-@pytest.mark.parametrize("step_size", ["auto", Share(0.2), StepDecay(every=2)], ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(
+    ("dtype", "weighted", "step_size"),
+    covering([float, complex], [False, True], ["auto", Share(0.2), StepDecay(every=2)]),
+)
 def test_the_law_holds_with_weights_groups_complex_matrices_growth_and_costs_together(dtype, weighted, step_size):
     """A weight counts visits, and the number of prototypes changes; the step stays the share of sigma2."""
     S, y = spd_classes(per_class=20, n_classes=3, dtype=dtype)
