@@ -127,7 +127,7 @@ def begin_training(
         trainer, prototypes, choice = plan
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice}\n")
-    state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples)
+    state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples, in_stream=in_stream)
     # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
     trainer = attrs.evolve(trainer, step_size=given)
     stopped = choice is not None and not choice.trains

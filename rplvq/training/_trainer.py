@@ -133,7 +133,14 @@ class Trainer:
         return by_class(prototypes, labels)
 
     def start(
-        self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int, *, n_samples: float | None = None
+        self,
+        prototypes: Prototypes,
+        labels: Array,
+        samples: Samples,
+        n_classes: int,
+        *,
+        n_samples: float | None = None,
+        in_stream: bool = False,
     ) -> State:
         """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
 
@@ -145,6 +152,8 @@ class Trainer:
             As for :meth:`init`.
         n_samples : float, optional
             Number of samples N that will train, if ``samples`` are only a part of them.
+        in_stream : bool, default=False
+            Whether ``samples`` are the first of a stream, which do not tell how far later ones are.
 
         Returns
         -------
@@ -165,8 +174,9 @@ class Trainer:
         batch = max(n_total if self.batch_size is None else min(self.batch_size, n_total), 1.0)
 
         def of_share(share: Schedule) -> ShareStep:
-            found = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
-            return attrs.evolve(found, batch=batch, limit=min(len(labels) / batch, 1.0))
+            steps = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
+            largest = np.inf if in_stream else steps.largest_sigma2
+            return attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0), largest_sigma2=largest)
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(self.step_schedule, self.max_epochs, n_total / len(labels), of_share, paper)
