@@ -127,10 +127,11 @@ def begin_training(
         trainer, prototypes, choice = plan
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice}\n")
-    state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples, in_stream=in_stream)
+    stopped = choice is not None and not choice.trains
+    is_bounded = not (in_stream or stopped)
+    state = trainer.start(prototypes, labels, samples, n_classes, n_samples=n_samples, is_bounded=is_bounded)
     # The state has the chosen steps. A later stream asks the trainer whether the user gave any.
     trainer = attrs.evolve(trainer, step_size=given)
-    stopped = choice is not None and not choice.trains
     if choice is not None and stopped and not trainer.leaves_step and trainer.max_epochs > 0:
         warnings.warn(
             f"step_size={trainer.step_schedule!r} is not used, because held-out samples chose {choice.chosen!r} "

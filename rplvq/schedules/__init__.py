@@ -22,6 +22,7 @@ from rplvq.schedules._sigma2 import (
     half_median,
     initial_evidence,
     likeliest_sigma2,
+    median_sqdist,
     resolve_sigma2,
 )
 from rplvq.schedules._steps import (
@@ -35,8 +36,30 @@ from rplvq.schedules._steps import (
 )
 
 __all__ = [
-    "AdaptiveStep", "Annealed", "Constant", "DoGState", "GeometricDecay", "InitialEvidence", "InverseTime",
-    "Share", "ShareStep", "StepDecay", "StepSize", "as_step_rule", "blended_sigma2", "evenly_spaced",
-    "free_numbers", "half_median", "initial_evidence", "is_auto", "likeliest_sigma2", "paper_start", "resolve",
-    "resolve_sigma2", "resolve_step_size", "step_of_share", "wants_default",
+    "AdaptiveStep",
+    "Annealed",
+    "Constant",
+    "DoGState",
+    "GeometricDecay",
+    "InitialEvidence",
+    "InverseTime",
+    "Share",
+    "ShareStep",
+    "StepDecay",
+    "StepSize",
+    "as_step_rule",
+    "blended_sigma2",
+    "evenly_spaced",
+    "free_numbers",
+    "half_median",
+    "initial_evidence",
+    "is_auto",
+    "likeliest_sigma2",
+    "median_sqdist",
+    "paper_start",
+    "resolve",
+    "resolve_sigma2",
+    "resolve_step_size",
+    "step_of_share",
+    "wants_default",
 ]  # fmt: skip

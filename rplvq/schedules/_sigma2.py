@@ -220,6 +220,12 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
     return resolve(value, default, "sigma2")
 
 
+def median_sqdist(manifold: Manifold[Any], prototypes: Prototypes, samples: Samples) -> float:
+    """Return the median squared distance of about a hundred samples to the prototypes; infinite if it is 0."""
+    few = samples.codes[evenly_spaced_rows(len(samples), 100)]
+    return float(np.median(distances(manifold, prototypes, few))) or np.inf
+
+
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
     """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
     if not provides(manifold, Scaled):

@@ -47,10 +47,10 @@ class Share:
     A step with the share s moves a prototype at most the fraction s of the way to the sample. In epoch t of T the share
     is ``start * ratio^(t / T)``, and for the mixture costs the step size is ``share(t) * sigma2(t)``, because their
     slope is at most ``1 / (2 sigma2)``. It uses the sigma2 of the same epoch, so that no schedule of sigma2 can make
-    steps too long. A sigma2 above half the median squared distance to the initial prototypes counts as this half: the
-    cost then pushes prototypes apart, and longer steps would push them further. For other costs the largest slope takes
-    the place of ``1 / (2 sigma2)``: a cost states it by a method ``largest_slope(sigma2)``, or it is measured at the
-    initial prototypes.
+    steps too long. If sigma2 is above the median squared distance to the initial prototypes, the cost itself pushes
+    prototypes apart, so that ``median^2 / sigma2`` takes its place. For other costs the largest slope takes the place
+    of ``1 / (2 sigma2)``: a cost states it by a method ``largest_slope(sigma2)``, or it is measured at the initial
+    prototypes.
 
     Parameters
     ----------
@@ -111,11 +111,14 @@ class ShareStep:
     power: float = 1.0  # with which the slope rises while sigma2 falls
     batch: float = 1.0  # number of samples per step
     limit: float = 1.0  # largest share, K / batch: the samples of a batch move a prototype at most to their mean
-    largest_sigma2: float = math.inf  # sigma2 above which steps do not become longer
+    median: float = math.inf  # median squared distance; above it steps become shorter again
 
     def __call__(self, epoch: int, n_epochs: int) -> float:
         """Step size in ``epoch`` 0..n_epochs."""
-        return self.of_share(self.share(epoch, n_epochs), min(self.sigma2(epoch, n_epochs), self.largest_sigma2))
+        sigma2 = self.sigma2(epoch, n_epochs)
+        if sigma2 > self.median:
+            sigma2 = self.median**2 / sigma2
+        return self.of_share(self.share(epoch, n_epochs), sigma2)
 
     def of_share(self, share: float, sigma2: float) -> float:
         """Return the step size of one share at one sigma2."""
@@ -244,9 +247,7 @@ def step_of_share(
     at = sigma2(0, max(n_epochs, 1))
     if not 0 < at < math.inf:
         raise ValueError(f"sigma2 must be positive and finite, got {at} in epoch 0 from {sigma2!r}")
-    half = 0.5 * float(np.median(evidence().sqdist)) if n_epochs > 0 else 0.0
-    largest = half if 0 < half < at else math.inf
     first, later = (stated_or_measured_slope(cost, value, evidence) for value in (at, at / 2))
     if not (0 < first < math.inf and 0 < later < math.inf):  # no sample would move any prototype
-        return ShareStep(share, sigma2, 0.5 / at, at, largest_sigma2=largest)
-    return ShareStep(share, sigma2, first, at, max(math.log2(later / first), 0.0), largest_sigma2=largest)
+        return ShareStep(share, sigma2, 0.5 / at, at)
+    return ShareStep(share, sigma2, first, at, max(math.log2(later / first), 0.0))

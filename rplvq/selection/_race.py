@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -124,12 +124,12 @@ def race(
     ``n_epochs`` that of a trial. ``is_part`` says that the fit has many more samples than the folds.
     """
     initial = next((one for one in candidates if one.is_initial), None)
-    remaining = iter(folds)
-    ahead: list[Fold] = []
+    remaining = ((fold, None if initial is None else fold.sqdist(initial, 0)) for fold in folds)
+    ahead: list[tuple[Fold, Array | None]] = []
     errs = initial is None
-    while not errs and (fold := next(remaining, None)) is not None:
-        ahead.append(fold)
-        errs = _errs(fold, cast(Candidate, initial))
+    while not errs and (judge := next(remaining, None)) is not None:
+        ahead.append(judge)
+        errs = _errs(*judge)
     if not errs:
         # To win, another candidate must make fewer errors, so that no trial of training is needed.
         kept = [i for i, one in enumerate(candidates) if not one.trains]
@@ -137,12 +137,13 @@ def race(
         sigma2 = [sigma2[i] for i in kept]
     scores: dict[int, Score] = {}
     running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
-    for fold in chain(ahead, remaining):
+    for fold, of_initial in chain(ahead, remaining):
         labels, seen = fold.first[1], seen + 1
         part = Samples(np.empty(len(fold.held)), fold.held.targets, fold.held.weights, fold.held.groups)
         held = part if held is None else _joined(held, part)
         for i in running:
-            scores[i] = judged(cost, fold, candidates[i], sigma2[i], n_epochs, held, labels, scores.get(i))
+            sqdist = of_initial if candidates[i].is_initial else fold.sqdist(candidates[i], n_epochs)
+            scores[i] = judged(cost, sqdist, candidates[i], sigma2[i], held, labels, scores.get(i))
         if len(held) >= MIN_HELD_OUT and len(np.unique(held.classes)) > 1:
             running = still_running(scores, running, held, seen / n_folds)
         if len(running) == 1 and candidates[running[0]].trains:
@@ -153,18 +154,17 @@ def race(
     return Race(tuple(scores[i] for i in range(len(candidates))), winner, held, labels)
 
 
-def _errs(fold: Fold, candidate: Candidate) -> bool:
-    """Whether a candidate without training errs at a held-out sample of a fold, or is not possible there."""
-    sqdist = fold.sqdist(candidate, 0)
+def _errs(fold: Fold, sqdist: Array | None) -> bool:
+    """Whether prototypes at these distances (M, K) err at a held-out sample of a fold, or are not possible there."""
     return sqdist is None or bool((fold.first[1][sqdist.argmin(axis=1)] != fold.held.classes).any())
 
 
 def judged(
-    cost: Cost, fold: Fold, candidate: Candidate, sigma2: float, n_epochs: int, held: Samples, labels: Array,
+    cost: Cost, sqdist: Array | None, candidate: Candidate, sigma2: float, held: Samples, labels: Array,
     before: Score | None,
 ) -> Score:  # fmt: skip
-    """Return the score of a candidate on all held-out samples, given that on the folds before."""
-    sqdist, n_folds, search = fold.sqdist(candidate, n_epochs), 1, {"sigma2": sigma2}
+    """Return the score of a candidate on all held-out samples, from its distances on a fold and its score before."""
+    n_folds, search = 1, {"sigma2": sigma2}
     if before is not None:
         lost = sqdist is None or before.sqdist is None
         sqdist = None if lost else np.concatenate([before.sqdist, sqdist])

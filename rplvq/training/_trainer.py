@@ -24,6 +24,7 @@ from rplvq.schedules import (
     as_step_rule,
     initial_evidence,
     is_auto,
+    median_sqdist,
     paper_start,
     resolve_sigma2,
     resolve_step_size,
@@ -140,7 +141,7 @@ class Trainer:
         n_classes: int,
         *,
         n_samples: float | None = None,
-        in_stream: bool = False,
+        is_bounded: bool = True,
     ) -> State:
         """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
 
@@ -152,8 +153,9 @@ class Trainer:
             As for :meth:`init`.
         n_samples : float, optional
             Number of samples N that will train, if ``samples`` are only a part of them.
-        in_stream : bool, default=False
-            Whether ``samples`` are the first of a stream, which do not tell how far later ones are.
+        is_bounded : bool, default=True
+            Whether steps become shorter where sigma2 is above the median squared distance of these samples. The first
+            samples of a stream do not tell how far later ones are.
 
         Returns
         -------
@@ -175,8 +177,10 @@ class Trainer:
 
         def of_share(share: Schedule) -> ShareStep:
             steps = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
-            largest = np.inf if in_stream else steps.largest_sigma2
-            return attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0), largest_sigma2=largest)
+            steps = attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0))
+            if is_bounded and self.max_epochs > 0:
+                steps = attrs.evolve(steps, median=median_sqdist(self.manifold, prototypes, samples))
+            return steps
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(self.step_schedule, self.max_epochs, n_total / len(labels), of_share, paper)

@@ -139,14 +139,15 @@ def test_no_weight_is_larger_than_the_share(cost, batch_size, sigma2):
         assert (model.history_["n_capped"] == 0).all()
 
 
-def test_a_sigma2_above_half_the_median_counts_as_this_half():
+def test_steps_become_shorter_where_sigma2_is_above_the_median():
     means = RiemannianLVQ("euclidean_vectors", max_epochs=0).fit(V, W)
-    half = 0.5 * float(np.median(means.transform(V) ** 2))
-    for sigma2 in (0.9 * half, 50 * half, GeometricDecay(50 * half)):
+    median = float(np.median(means.transform(V) ** 2))
+    for sigma2 in (0.9 * median, 50 * median, GeometricDecay(50 * median)):
         model = RiemannianLVQ("euclidean_vectors", sigma2=sigma2, step_size=Share(0.2), max_epochs=5, random_state=0)
         history = model.fit(V, W).history_
         shares = 0.2 * 0.01 ** (history["epoch"] / 5)
-        assert_allclose(history["step_size"], shares * np.minimum(history["sigma2"], half), rtol=1e-9)
+        counted = np.minimum(history["sigma2"], median**2 / history["sigma2"])
+        assert_allclose(history["step_size"], shares * counted, rtol=1e-9)
 
 
 def test_a_schedule_that_does_not_fall_ends_at_half_of_the_samples_of_a_prototype():

@@ -254,29 +254,29 @@ def run(*rights, names=("value", "untrained"), n_folds=None, **settings):
 
 def test_a_race_ends_when_one_is_left_that_trains():
     found, asked = run((19, 18), (20, 10), (20, 10), (20, 10))
-    assert asked == [["untrained", "value", "untrained"], ["value", "untrained"], [], []]
+    assert asked == [["untrained", "value"], ["untrained", "value"], [], []]
     assert (found.winner, [score.n_folds for score in found.scores]) == (0, [2, 2])
     found, asked = run((10, 19), (10, 19), (10, 19), (10, 19))  # the one that does not train is asked on all folds
-    assert asked == [["untrained", "value", "untrained"]] + [["untrained"]] * 3
+    assert asked == [["untrained", "value"]] + [["untrained"]] * 3
     assert (found.winner, [score.n_folds for score in found.scores]) == (1, [1, 4])
 
 
 def test_nothing_trains_in_trials_if_the_initial_prototypes_make_no_error():
     found, asked = run((20, 20), (20, 20), (20, 20), (20, 20))
-    assert asked == [["untrained", "untrained"]] * 4
+    assert asked == [["untrained"]] * 4
     assert [score.candidate.name for score in found.scores] == ["untrained"]
-    assert run((20, 20), (20, 20), (20, 20), (20, 19))[1][0] == ["untrained", "value", "untrained"]
+    assert run((20, 20), (20, 20), (20, 20), (20, 19))[1][0] == ["untrained", "value"]
 
 
 def test_a_tie_of_one_fold_goes_on_to_the_next_ones():
     found, asked = run((16, 16), (20, 10), (20, 10), (20, 10))
-    assert asked[1] == ["value", "untrained"]
+    assert asked[1] == ["untrained", "value"]
     assert found.winner == 0
 
 
 def test_a_candidate_that_is_not_possible_drops_out():
     found, asked = run((None, 10), (20, 10))
-    assert asked == [["untrained", "value", "untrained"], ["untrained"]]
+    assert asked == [["untrained", "value"], ["untrained"]]
     assert found.winner == 1
     assert np.isinf(found.scores[0].losses).all()
     found, _ = run((20, 18), (None, 18))  # as it fails in a later fold
