@@ -210,7 +210,6 @@ def calibrated_loss(
     (0.412, 0.5)
     """
     weights = np.ones(len(sqdist)) if sample_weight is None else sample_weight
-    total = weights.sum()
     if _is_mixture(cost, sqdist, labels, sigma2):
         priors = log_prior(priors_of(cost), labels)
         start = 0.5 / sigma2
@@ -218,6 +217,7 @@ def calibrated_loss(
         offsets = 0.0 if priors is None else priors
         precision, losses = best_factor(sqdist[None], targets, weights, start, bounds, offsets)
         return float(losses[0]), float(0.5 / precision[0])
+    total = weights.sum()
 
     def loss(log_sigma2: float) -> float:
         return float(weights @ sample_losses(cost, sqdist, targets, labels, float(np.exp(log_sigma2))) / total)

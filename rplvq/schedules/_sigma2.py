@@ -220,10 +220,10 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
     return resolve(value, default, "sigma2")
 
 
-def median_sqdist(manifold: Manifold[Any], prototypes: Prototypes, samples: Samples) -> float:
-    """Return the median squared distance of about a hundred samples to the prototypes; infinite if it is 0."""
-    few = samples.codes[evenly_spaced_rows(len(samples), 100)]
-    return float(np.median(distances(manifold, prototypes, few))) or np.inf
+def median_sqdist(manifold: Manifold[Any], prototypes: Prototypes, samples: Samples, at_most: int) -> float:
+    """Return the median squared distance of at most so many evenly spaced samples to all prototypes."""
+    few = samples.codes[evenly_spaced_rows(len(samples), at_most)]
+    return float(np.median(distances(manifold, prototypes, few)))
 
 
 def unit_of(manifold: Manifold[Any], samples: Samples) -> float:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.arrays import Samples, by_block, distances
+from rplvq.arrays import Samples, by_block
 from rplvq.capabilities import NearestSearch, StepOfShare, provides
 from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.protocols import Array, Prototypes
+from rplvq.schedules import median_sqdist
 from rplvq.training._resize import new_codes
 from rplvq.training._state import State
 
@@ -24,7 +25,7 @@ TOGETHER = 64
 """Number of prototypes whose distances to each other are the scale for what rounding moves."""
 
 FEW_SAMPLES = 1000
-"""About this many samples suffice for the median distance in a message."""
+"""So many samples suffice for the median squared distance in a message."""
 
 
 def require_finite(state: State, cost: float) -> None:
@@ -128,8 +129,7 @@ def worse_trouble(manifold: Any, first: State, last: State, samples: Samples) ->
     chance = float(np.linalg.norm(shares * (after - before)))  # a few samples of a small data set are no reason to warn
     if not increase > max(WORSE, chance):
         return None
-    few = samples.codes[:: max(len(samples) // FEW_SAMPLES, 1)]
-    half = 0.5 * float(np.median(distances(manifold, first.prototypes, few)))
+    half = 0.5 * median_sqdist(manifold, first.prototypes, samples, FEW_SAMPLES)
     return (
         f"training raised the training error from {shares @ before:.3g}, that of the initial prototypes, to "
         f"{shares @ after:.3g}. sigma2 was {first.sigma2:.3g} at first and {last.sigma2:.3g} at last; half the median "

@@ -38,6 +38,9 @@ from rplvq.training._state import Meter, Origin, Progress, Result, Score, State,
 from rplvq.training._step import Step, Stepper, longest_step
 from rplvq.training.compiled import Decision, one_decision
 
+FEW_SAMPLES = 100
+"""So many samples suffice for the median squared distance, above which sigma2 makes steps shorter."""
+
 
 @library_part
 @attrs.frozen
@@ -179,7 +182,8 @@ class Trainer:
             steps = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
             steps = attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0))
             if is_bounded and self.max_epochs > 0:
-                steps = attrs.evolve(steps, median=median_sqdist(self.manifold, prototypes, samples))
+                median = median_sqdist(self.manifold, prototypes, samples, FEW_SAMPLES)
+                steps = attrs.evolve(steps, median=median or np.inf)  # 0 if most samples are at their prototypes
             return steps
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
