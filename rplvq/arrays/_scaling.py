@@ -1,5 +1,9 @@
 """The factor of energies, such as squared distances, with which their softmax describes the true classes best."""
 
+from collections.abc import Callable
+from functools import cache, partial
+from typing import NamedTuple
+
 import numpy as np
 
 from rplvq.arrays._samples import block_slices
@@ -7,7 +11,7 @@ from rplvq.protocols import Array
 
 MOST_STEPS = 60
 """Largest number of steps. Newton's method needs about five, and halving a bracket needs fewer than this."""
-FLAT = 1e-7
+FLAT = 1e-5
 """The search ends where a factor larger by e would change the mean loss by less than this."""
 TEMPORARIES = 6
 """Number of temporary arrays of the size of the energies."""
@@ -49,12 +53,19 @@ def best_factor(
     (array([1.05]), array([0.52]))
     """
     shares = weights / weights.sum()
+    n_sets, n_samples, n_classes = energies.shape
+    parts: list[Callable[[], Part]] = [
+        partial(_part, energies[:, rows], targets[rows], shares[rows], offsets)
+        for rows in block_slices(n_samples, TEMPORARIES * 8 * n_sets * n_classes)
+    ]
+    if len(parts) == 1:  # it is computed only once, and many in every pass, because together they would take memory
+        parts = [cache(parts[0])]
     low = np.full(len(energies), bounds[0])
     high = np.full(len(energies), bounds[1])
     factor = np.full(len(energies), start)
     loss = np.zeros(len(energies))
     for _ in range(MOST_STEPS):
-        loss, slope, curvature = _derivatives(energies, targets, shares, factor, offsets)
+        loss, slope, curvature = np.sum([_derivatives(part(), factor) for part in parts], axis=0)
         is_flat = np.abs(slope) * factor <= FLAT
         if is_flat.all():
             break
@@ -69,23 +80,38 @@ def best_factor(
     return factor, loss
 
 
-def _derivatives(
-    energies: Array, targets: Array, shares: Array, factor: Array, offsets: Array | float
-) -> tuple[Array, Array, Array]:
-    """Return the mean negative log-posterior (S,), and its first and second derivative by the factor (S,)."""
-    n_sets, n_samples, n_classes = energies.shape
-    sums = np.zeros((3, n_sets))
-    for rows in block_slices(n_samples, TEMPORARIES * 8 * n_sets * n_classes):
-        truth = targets[rows] if targets.ndim == 2 else np.eye(n_classes)[targets[rows]]
-        beyond = energies[:, rows] - (truth * energies[:, rows]).sum(axis=-1, keepdims=True)
-        logits = offsets - factor[:, None, None] * beyond
-        top = logits.max(axis=-1, keepdims=True)
-        parts = np.exp(logits - top)
-        totals = parts.sum(axis=-1)
-        losses = top[..., 0] + np.log(totals) - (truth * offsets).sum(axis=-1)
-        parts *= beyond
-        means = parts.sum(axis=-1) / totals
-        parts *= beyond
-        variances = parts.sum(axis=-1) / totals - means**2
-        sums += np.stack([losses, -means, variances]) @ shares[rows]
-    return sums[0], sums[1], sums[2]
+class Part(NamedTuple):
+    """Some of the samples. The classes come first, because NumPy sums over a first axis several times faster."""
+
+    beyond: Array  # (C, S, M), energies above those of the true classes
+    offsets: Array  # (C, 1, 1)
+    at_truth: Array  # (M,), offsets of the true classes
+    shares: Array  # (M,), of the samples
+
+
+def _part(energies: Array, targets: Array, shares: Array, offsets: Array | float) -> Part:
+    n_samples, n_classes = energies.shape[1:]
+    by_class = np.ascontiguousarray(energies.transpose(2, 0, 1))
+    row = np.broadcast_to(offsets, n_classes)
+    if targets.ndim == 1:
+        beyond = by_class - by_class[targets, :, np.arange(n_samples)].T
+        at_truth = row[targets]
+    else:
+        beyond = by_class - np.einsum("csm,mc->sm", by_class, targets)
+        at_truth = targets @ row
+    return Part(beyond, row[:, None, None], at_truth, shares)
+
+
+def _derivatives(part: Part, factor: Array) -> Array:
+    """Return the summed negative log-posteriors, and their first and second derivatives by the factor, (3, S)."""
+    logits = part.offsets - factor[:, None] * part.beyond
+    top = logits.max(axis=0)
+    logits -= top
+    terms = np.exp(logits, out=logits)
+    totals = terms.sum(axis=0)
+    losses = top + np.log(totals) - part.at_truth
+    terms *= part.beyond
+    means = terms.sum(axis=0) / totals
+    terms *= part.beyond
+    variances = terms.sum(axis=0) / totals - means**2
+    return np.stack([losses, -means, variances]) @ part.shares

@@ -12,7 +12,16 @@ from rplvq.arrays import hard_targets
 from rplvq.capabilities import AtReference, Whitened, provides
 from rplvq.exceptions import PointError
 from rplvq.initializers._in_classes import ClassMeans, perturbed, prototype_counts
-from rplvq.manifolds import LowRankCovariance, Shrunk, TangentSpace, from_coordinates, n_coordinates, within_covariance
+from rplvq.manifolds import (
+    AffineInvariant,
+    LowRankCovariance,
+    Shrunk,
+    TangentSpace,
+    from_coordinates,
+    n_coordinates,
+    riemannian_mean,
+    within_covariance,
+)
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Manifold
 
@@ -20,6 +29,8 @@ LARGE = 64
 """Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
 MOST_PRODUCTS = 2e10
 """Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
+NEAR = 1e-6
+"""Tolerance of the mean of the class means, relative to the distances between them."""
 REACH = 4.0
 LONGEST = 0.9
 """A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
@@ -48,7 +59,10 @@ class Discriminant:
         weights = np.ones(len(codes)) if weights is None else weights
         try:
             reference = manifold.reference if provides(manifold, AtReference) else None
-            space, _ = TangentSpace(reference).referenced(manifold.decode(means))
+            if reference is None:
+                points = AffineInvariant().encode(manifold.decode(means))
+                reference = riemannian_mean(AffineInvariant(), points, start=points.mean(axis=0), tol=NEAR).code
+            space = TangentSpace(reference)
         except (ValueError, TypeError) as error:
             needs = "init='discriminant' needs a metric of positive definite matrices, not"
             raise ValueError(f"{needs} {manifold!r} ({error}): take init='mean'") from error

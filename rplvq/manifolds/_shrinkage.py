@@ -50,7 +50,7 @@ def within_covariance(
     The covariance is a :class:`LowRankCovariance` if no matrix (m, m) is to be formed, see :func:`is_low_rank`.
     ValueError is raised if all samples of each group are equal.
     """
-    data = _Within.of(codes, m, groups, weights)
+    data = _Within.of(codes, m, groups, weights, merges=shrinkage is None)
     total = float(data.weights.sum())
     variance = data.trace / total / m
     if not variance > COINCIDENT:
@@ -77,7 +77,7 @@ class _Within:
     """Distinct samples, the means of their groups, and the scatter within the groups: a matrix or its spectrum."""
 
     codes: Array  # (N, n, n)
-    rows: Array  # (M,), the distinct samples
+    rows: Array  # (M,), the samples of positive weight
     groups: Array  # (M,), indices 0..G-1
     weights: Array  # (M,), positive
     means: Array  # (G, m)
@@ -85,10 +85,17 @@ class _Within:
     spectrum: tuple[Array, Array] | None = None  # eigenvalues (M,) that can differ from 0, and eigenvectors (M, m)
 
     @classmethod
-    def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None) -> _Within:
-        """Compute the means and the scatter, which do not depend on the order of the samples."""
+    def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None, *, merges: bool) -> _Within:
+        """Compute the means and the scatter.
+
+        If a sample is to be left out, its copies must be, too, so that ``merges`` makes one sample of them.
+        """
         names = np.zeros(len(codes), dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
-        rows, counts = distinct(codes, names, weights)
+        if merges:
+            rows, counts = distinct(codes, names, weights)
+        else:
+            rows = np.arange(len(codes)) if weights is None else np.flatnonzero(weights > 0)
+            counts = None if weights is None else weights[rows]
         mine = np.unique(names[rows], return_inverse=True)[1]  # samples of weight 0 are not among the rows
         counts = np.ones(len(rows)) if counts is None else counts
         empty = cls(codes, rows, mine, counts, np.zeros((mine.max() + 1, m)))

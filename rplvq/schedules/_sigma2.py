@@ -130,13 +130,15 @@ def likeliest_sigma2(start: InitialEvidence) -> float:
     high = start.half_median
     weights = start.weights
     cost = PLVQ(start.priors)
-    total = float(start.weights.sum())
+    total = float(weights.sum())
     n_classes = int(start.labels.max()) + 1
 
     def rise(log_sigma2: float) -> float:
         """Return the derivative of the summed loss with respect to log sigma2, up to a positive factor."""
 
         def of(sqdist: Array, targets: Array) -> Array:
+            # In this memory layout, sums over few prototypes are several times faster.
+            sqdist = np.asfortranarray(sqdist)
             slope = cost(sqdist, smoothed(targets, n_classes, total), start.labels, float(np.exp(log_sigma2))).slope
             return np.asarray(np.einsum("nk,nk->n", slope, sqdist))
 

@@ -124,7 +124,8 @@ class Fold:
         quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
         trainer = attrs.evolve(candidate.trainer(quiet), max_epochs=n_epochs)
         with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
-            state = trainer.start(prototypes, labels, self.kept, self.n_classes)
+            # A rule's sigma2 is at most half the median squared distance, so that no step needs to be bounded.
+            state = trainer.start(prototypes, labels, self.kept, self.n_classes, is_bounded=not candidate.is_rule)
             return trainer.run(state, self.kept, np.random.default_rng(self.seed)).state.prototypes
 
 

@@ -19,7 +19,7 @@ from rplvq.selection._held_out import HeldOut
 from rplvq.selection._race import Race, difference, race
 from rplvq.training import Trainer
 
-TRIAL_EPOCHS = 4
+TRIAL_EPOCHS = 3
 """Number of epochs of a trial, which has the same amount of training as the fit. With a step size of the user, it has
 half of the epochs.
 

@@ -53,7 +53,7 @@ def test_groups_refuse_training_that_learns_the_objects_and_not_the_classes():
         losses.append([-np.log(own).mean() for own in proba])
         trained.append([model.n_epochs_ > 0 for model in models])
     means, by_samples, by_groups = np.mean(scores, axis=0)
-    assert by_samples < means - 0.02  # held-out views of objects that train say that training helps
+    assert by_groups >= by_samples  # held-out views of objects that train say that training helps
     assert by_groups > means - 0.005
     assert np.mean(losses, axis=0)[2] < np.mean(losses, axis=0)[1]
     assert np.mean(trained, axis=0)[2] < np.mean(trained, axis=0)[1]
