@@ -189,8 +189,11 @@ class Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
         if self.targets.shape[1:] != later.targets.shape[1:]:
             return later
-        ours = (self.codes, self.targets, self.filled_weights)
-        theirs = (later.codes, later.targets, later.filled_weights)
+        ours = [self.codes, self.targets, self.filled_weights]
+        theirs = [later.codes, later.targets, later.filled_weights]
+        if self.groups is not None and later.groups is not None:
+            ours.append(self.groups)
+            theirs.append(later.groups)
         return Samples(*(np.concatenate(pair) for pair in zip(ours, theirs, strict=True)))
 
     def latest(self, at_most: int) -> Samples:

@@ -39,8 +39,8 @@ from rplvq.estimators._fitting import (
 from rplvq.estimators._names import (
     InitName,
     by_posterior,
+    first_counts,
     manifold_of,
-    resolve_counts,
     resolve_early_stopping,
     resolve_initializer,
     takes_vectors,
@@ -128,8 +128,10 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
           the data if distances carry units. Take it with a sigma2 of about that size or above.
         - "adaptive" (:class:`rplvq.AdaptiveStep`) adapts the step size during training.
         - :class:`rplvq.schedules.StepSize` also sets the cap on weights.
-    prototypes_per_class : int or dict, default=1
-        Number of prototypes per class, for all classes or by label.
+    prototypes_per_class : int, dict or "auto", default=1
+        Number of prototypes per class, for all classes or by label. With "auto" held-out samples choose between one and
+        two: ``fit`` takes two if their loss and their error are clearly lower than those of what it would choose
+        otherwise. ``partial_fit`` begins with one then.
     class_weight : dict, "balanced" or None, default=None
         Weight of each class by label, 1 for a label that is missing. The weights of samples are multiplied by it.
         "balanced" gives all classes the same sum of weights; ``partial_fit`` does not support it.
@@ -225,7 +227,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         *,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
         step_size: float | Schedule | Share | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
-        prototypes_per_class: int | Mapping[Any, int] = 1,
+        prototypes_per_class: int | Mapping[Any, int] | Literal["auto"] = 1,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         init: InitName | Initializer | tuple[Any, Any] = "mean",
         max_epochs: int = 20,
@@ -512,7 +514,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             trainer, progress = begin_training(self, trainer, *first, within, len(met), rng, in_stream=True)
             state, choice = progress.state, progress.choice
         if few:
-            counts = resolve_counts(self.prototypes_per_class, known)
+            counts = first_counts(self, known)
             stream = stream._replace(pending=short_of_samples(call(), known[met], np.take(counts, met)))
         return met, trainer, state, stream, choice
 
@@ -585,7 +587,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         If there may be ``few`` samples of a class, it gets at most as many prototypes as it has samples.
         """
-        counts = resolve_counts(self.prototypes_per_class, classes)
+        counts = first_counts(self, classes)
         if met is not None:
             counts, classes, samples = tuple(counts[i] for i in met), classes[met], _within(samples, met)
         if few:
@@ -598,7 +600,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         self, samples: Samples, classes: Array, fraction: float, rng: np.random.Generator
     ) -> tuple[Samples, Samples]:
         """Return the samples that train and the samples held out for early stopping, some of every class."""
-        counts = resolve_counts(self.prototypes_per_class, classes)
+        counts = first_counts(self, classes)
         kept, held = split_classes(samples, np.repeat(np.arange(len(counts)), counts), rng, fraction)
         if (lost := np.setdiff1d(samples.classes, samples.classes[held])).size:
             label, n_own = classes.tolist()[lost[0]], np.count_nonzero(samples.classes == lost[0])

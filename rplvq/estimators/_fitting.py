@@ -14,14 +14,21 @@ from sklearn.utils.validation import validate_data
 
 from rplvq.arrays import Samples, stacked
 from rplvq.capabilities import BeforeFit, Referenced, provides
-from rplvq.estimators._names import resolve_cost, resolve_early_stopping, resolve_sigma2_rule, resolve_step_size
+from rplvq.estimators._names import (
+    chooses_counts,
+    resolve_cost,
+    resolve_early_stopping,
+    resolve_sigma2_rule,
+    resolve_step_size,
+    with_two_per_class,
+)
 from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
 from rplvq.protocols import Array, Initializer, Manifold, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
-from rplvq.selection import choose, enough_epochs
+from rplvq.selection import HeldOut, More, choose, enough_epochs
 from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
@@ -119,12 +126,16 @@ def begin_training(
     rule = resolve_sigma2_rule(model.sigma2)
     choice = None
     given = trainer.step_size
+    more = None
+    if chooses_counts(model) and not in_stream and trainer.max_epochs > 0:
+        more = _two_per_class(trainer, samples, n_classes, rng)
+        rule = rule or HeldOut((model.sigma2,))
     # In a stream "auto" runs no trials, because the first batch may be small.
     if rule is not None and not (in_stream and is_auto(model.sigma2)):
         evidence = initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples)
         must_train = in_stream or bool(trainer.growth)
-        plan = choose(rule, trainer, prototypes, evidence, samples, rng, must_train=must_train)
-        trainer, prototypes, choice = plan
+        plan = choose(rule, trainer, prototypes, evidence, samples, rng, more=more, must_train=must_train)
+        trainer, prototypes, labels, choice = plan
         if model.verbose:
             sys.stderr.write(f"{type(model).__name__}: {choice}\n")
     stopped = choice is not None and not choice.trains
@@ -139,6 +150,19 @@ def begin_training(
             stacklevel=4,
         )
     return trainer, trainer.begin(state, rng, validation)._replace(stopped=stopped, choice=choice)
+
+
+def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.random.Generator) -> More | None:
+    """Return the start of a fit with two prototypes per class, None if a class has too few samples."""
+    if trainer.growth:
+        raise ValueError("prototypes_per_class='auto' with growth, which changes the number itself: give a number")
+    initializer = with_two_per_class(trainer.initializer, n_classes)
+    try:
+        other = attrs.evolve(trainer, initializer=initializer)
+        prototypes, labels = other.first_prototypes(samples, n_classes, copy.deepcopy(rng))
+    except ValueError:
+        return None
+    return More(initializer, prototypes, initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples))
 
 
 def store(

@@ -67,8 +67,30 @@ def resolve_counts(value: Any, classes: Array) -> tuple[int, ...]:
         counts = [value] * len(classes)
     for count, label in zip(counts, classes.tolist(), strict=True):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise ValueError(f"prototypes_per_class must be an integer above 0, got {count!r} for class {label!r}")
+            wanted = "must be an integer above 0 ('auto' is for RiemannianLVQ.fit only)"
+            raise ValueError(f"prototypes_per_class {wanted}, got {count!r} for class {label!r}")
     return tuple(int(count) for count in counts)
+
+
+def chooses_counts(model: Any) -> bool:
+    """Whether held-out samples choose the number of prototypes per class."""
+    value = model.prototypes_per_class
+    return isinstance(value, str) and value == "auto"
+
+
+def first_counts(model: Any, classes: Array) -> tuple[int, ...]:
+    """Return the number of prototypes of each class with which an estimator begins: 1 if it is to be chosen."""
+    return resolve_counts(1 if chooses_counts(model) else model.prototypes_per_class, classes)
+
+
+def with_two_per_class(initializer: Any, n_classes: int) -> Initializer:
+    """Return an initializer that places two prototypes in each class; ValueError if this one has no such number."""
+    if not attrs.has(type(initializer)) or getattr(initializer, "per_class", None) != (1,) * n_classes:
+        raise ValueError(
+            f"prototypes_per_class='auto' needs an initializer that leaves the number open, as init='mean' does, got "
+            f"{initializer!r}"
+        )
+    return attrs.evolve(initializer, per_class=(2,) * n_classes)  # type: ignore[no-any-return]
 
 
 def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:

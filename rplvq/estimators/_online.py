@@ -16,7 +16,7 @@ from rplvq.arrays import Samples, hard_targets, one_type, same_type
 from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
-from rplvq.estimators._names import resolve_counts, resolve_initializer
+from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
 from rplvq.protocols import Array, Initializer, Manifold
@@ -230,7 +230,7 @@ def initialize_new_classes(
     labels = new if pending is None else np.union1d(pending.labels, new)
     if not len(labels):
         return state, None
-    counts = resolve_counts(model.prototypes_per_class, known)
+    counts = first_counts(model, known)
     pool = call if pending is None else pending.samples.followed_by(call)
     unsettled = []
     sizes = {}

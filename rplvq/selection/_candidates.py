@@ -13,7 +13,7 @@ from rplvq.arrays import Samples, distances
 from rplvq.capabilities import Supervised, WithAmount, WithSchedule, provides
 from rplvq.initializers import Discriminant, places_means
 from rplvq.manifolds import means_of_folds
-from rplvq.protocols import Array, Prototypes, Schedule
+from rplvq.protocols import Array, Initializer, Prototypes, Schedule
 from rplvq.schedules import InitialEvidence, Share, resolve_sigma2
 from rplvq.selection._held_out import HeldOut, is_untrained
 from rplvq.training import Trainer
@@ -27,6 +27,14 @@ So many samples that the trials take a part of them need no more than the 1 of :
 of SynII 1 and 3 end at accuracies of 0.987 and 0.985, and in trials of 6000 samples at 0.982 and 0.975."""
 
 
+class More(NamedTuple):
+    """A start with more prototypes: their initializer, the prototypes (K, ...), and the distances to them."""
+
+    initializer: Initializer
+    prototypes: Prototypes
+    evidence: InitialEvidence
+
+
 class Candidate(NamedTuple):
     """One way to make prototypes, with the name that it has in :class:`rplvq.HeldOut`."""
 
@@ -35,6 +43,7 @@ class Candidate(NamedTuple):
     step_size: Any = None  # None takes that of the trainer
     is_rule: bool = True  # whether sigma2 comes from a rule, so that it may be recalibrated
     start: Discriminant | None = None  # whose prototypes take the place of the initial ones
+    more: More | None = None  # another start, with more prototypes than the initial ones
 
     @property
     def trains(self) -> bool:
@@ -61,27 +70,26 @@ class Candidate(NamedTuple):
 
 
 def candidates_of(
-    rule: HeldOut,
-    trainer: Trainer,
-    evidence: InitialEvidence,
-    start: Discriminant | None,
-    *,
-    must_train: bool,
-    is_part: bool,
-) -> list[Candidate]:
+    rule: HeldOut, trainer: Trainer, evidence: InitialEvidence, start: Discriminant | None, more: More | None = None,
+    *, must_train: bool, is_part: bool,
+) -> list[Candidate]:  # fmt: skip
     """Return what the candidates of a rule stand for, those without training last.
 
-    If the step size is left to the library, candidates train by :data:`AMOUNT`, or if the trials take a part of the
-    samples only (``is_part``), by the amount of :class:`rplvq.Share`. ``start`` is the discriminant, which is left out
-    without it.
+    If the step size is left to the library, candidates train by :data:`AMOUNT`, or by the amount of
+    :class:`rplvq.Share` if the trials take a part of the samples (``is_part``). There may be no discriminant ``start``.
+    With ``more``, whatever trains is also tried with more prototypes.
     """
     share = Share() if is_part else Share(amount=AMOUNT)
     step = attrs.evolve(trainer.step_size, schedule=share) if trainer.leaves_step else None
-    found, still = [], []
+    found: list[Candidate] = []
+    still: list[Candidate] = []
     for value in rule.candidates:
         if not is_untrained(value):
             sigma2 = resolve_sigma2(value, lambda: evidence)
             found.append(Candidate(str(value), sigma2, step, isinstance(value, str)))
+            if more is not None:
+                other = resolve_sigma2(value, lambda: more.evidence)
+                found.append(found[-1]._replace(name=f"{value}, two per class", sigma2=other, more=more))
         elif value == "discriminant" and start is not None:
             still.append(Candidate(value, start=start))
         elif value == "untrained" and not must_train:
@@ -89,40 +97,45 @@ def candidates_of(
     return found + still
 
 
+class Judged(NamedTuple):
+    """Squared distances of held-out samples to the prototypes of a candidate, and the labels of these."""
+
+    sqdist: Array | None  # (M, K); None if the candidate is not possible with these samples, or if training diverges
+    labels: Array  # (K,)
+
+
 @attrs.frozen(eq=False)
 class Fold:
-    """The samples that train in a trial and those that are held out.
-
-    ``rows`` are the places of those that train among the samples of the fit.
-    """
+    """The samples that train in a trial and those that are held out."""
 
     trainer: Trainer  # its sigma2 is not used
     kept: Samples
     held: Samples
     n_classes: int
     seed: int
-    rows: Array
+    rows: Array  # places of those that train among the samples of the fit
     first: tuple[Prototypes, Array]  # the initial prototypes, with their labels (K,)
 
-    def sqdist(self, candidate: Candidate, n_epochs: int) -> Array | None:
-        """Return squared distances (M, K) of the held-out samples to the prototypes of a candidate.
-
-        The result is None if the candidate is not possible with these samples, or if training diverges.
-        """
+    def judge(self, candidate: Candidate, n_epochs: int) -> Judged:
+        """Return the squared distances of the held-out samples to the prototypes of a candidate."""
         prototypes, labels = self.first
         try:
+            if candidate.more is not None:
+                other = attrs.evolve(self.trainer, initializer=candidate.more.initializer)
+                rng = np.random.default_rng(self.seed)
+                prototypes, labels = other.first_prototypes(self.kept, self.n_classes, rng)
             if candidate.start is not None:
                 prototypes = candidate.start.prototypes(self.rows)
             if candidate.trains:
                 prototypes = self._trained(candidate, prototypes, labels, n_epochs)
             found = distances(self.trainer.manifold, prototypes, self.held.codes)
         except (ValueError, FloatingPointError):
-            return None
-        return found if np.isfinite(found).all() else None
+            return Judged(None, labels)
+        return Judged(found if np.isfinite(found).all() else None, labels)
 
     def _trained(self, candidate: Candidate, prototypes: Prototypes, labels: Array, n_epochs: int) -> Prototypes:
-        quiet = attrs.evolve(self.trainer, callbacks=(), growth=(), early_stopping=None, verbose=0)
-        trainer = attrs.evolve(candidate.trainer(quiet), max_epochs=n_epochs)
+        quiet: dict[str, Any] = {"callbacks": (), "growth": (), "early_stopping": None, "verbose": 0}
+        trainer = attrs.evolve(candidate.trainer(self.trainer), max_epochs=n_epochs, **quiet)
         with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
             # A rule's sigma2 is at most half the median squared distance, so that no step needs to be bounded.
             state = trainer.start(prototypes, labels, self.kept, self.n_classes, is_bounded=not candidate.is_rule)
@@ -130,13 +143,9 @@ class Fold:
 
 
 def make_folds(
-    trainer: Trainer,
-    samples: Samples,
-    prototypes: Prototypes,
-    labels: Array,
-    dealt: list[tuple[Array, Array]],
+    trainer: Trainer, samples: Samples, prototypes: Prototypes, labels: Array, dealt: list[tuple[Array, Array]],
     seed: int,
-) -> Iterator[Fold]:
+) -> Iterator[Fold]:  # fmt: skip
     """Yield the folds that were ``dealt``, as pairs of the rows that train and those that are held out.
 
     ``prototypes`` and ``labels`` (K,) are the initial prototypes of all samples. A manifold that was learned with the

@@ -11,9 +11,9 @@ import numpy as np
 from rplvq.arrays import Samples, materialise
 from rplvq.initializers import Discriminant, discriminant_beside, places_means
 from rplvq.parts import library_part
-from rplvq.protocols import Prototypes, Schedule
+from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
-from rplvq.selection._candidates import Candidate, candidates_of, make_folds
+from rplvq.selection._candidates import Candidate, More, candidates_of, make_folds
 from rplvq.selection._folds import FOLDS, deal_folds
 from rplvq.selection._held_out import HeldOut
 from rplvq.selection._race import Race, difference, race
@@ -106,47 +106,49 @@ class Choice(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """The trainer and the first prototypes (K, ...) of a fit, and the choice that led to them."""
+    """The trainer and the first prototypes of a fit, and the choice that led to them."""
 
     trainer: Trainer
-    prototypes: Prototypes
+    prototypes: Prototypes  # (K, ...)
+    labels: Array  # (K,), classes of the prototypes
     choice: Choice
 
 
 def choose(
-    rule: HeldOut,
-    trainer: Trainer,
-    prototypes: Prototypes,
-    evidence: InitialEvidence,
-    samples: Samples,
-    rng: np.random.Generator,
-    *,
-    must_train: bool = False,
-) -> Plan:
+    rule: HeldOut, trainer: Trainer, prototypes: Prototypes, evidence: InitialEvidence, samples: Samples,
+    rng: np.random.Generator, *, more: More | None = None, must_train: bool = False,
+) -> Plan:  # fmt: skip
     """Choose by held-out samples what a fit does, as :class:`rplvq.HeldOut` describes.
 
     ``prototypes`` (K, ...) are the initial prototypes of the fit, and ``evidence`` has the distances of all samples to
-    them. The sigma2 of the ``trainer`` is not used. ``rng`` is not changed, because numbers are drawn from a copy. With
-    ``must_train`` the candidates without training are ignored.
+    them. The sigma2 of the ``trainer`` is not used. ``rng`` is not changed, because numbers are drawn from a copy.
+    ``more`` is a start with more prototypes, which is then tried, too. With ``must_train`` the candidates without
+    training are ignored.
     """
     rows, seed = _tried_rows(samples, rng)
     is_part = rows is not None
     part = samples if rows is None else samples.subset(rows)
     is_asked = "discriminant" in rule.candidates and trainer.max_epochs > 0 and not must_train
     start, discriminant = _discriminant(trainer, prototypes, part, evidence) if is_asked else (None, prototypes)
-    candidates = candidates_of(rule, trainer, evidence, start, must_train=must_train, is_part=is_part)
+    candidates = candidates_of(rule, trainer, evidence, start, more, must_train=must_train, is_part=is_part)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
     is_open = len(candidates) > 1 and trainer.max_epochs > 0
     found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
+    first = prototypes, evidence.labels
     if found is not None:
         won = found.scores[found.winner].candidate
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
-        return Plan(fit, prototypes if won.start is None else discriminant, _record(found, trainer, sigma2))
+        if won.start is not None:
+            first = discriminant, evidence.labels
+        elif won.more is not None:
+            first = won.more.prototypes, won.more.evidence.labels
+        return Plan(fit, *first, _record(found, trainer, sigma2))
+    choice = Choice(candidates[0].name)
     if any(one.is_initial for one in candidates):
-        # Without training, the value that makes the labels likeliest also gives the best probabilities.
-        sigma2 = Constant(likeliest_sigma2(evidence)) if candidates[0].is_rule else sigma2
-        return Plan(attrs.evolve(trainer, sigma2=sigma2), prototypes, Choice("untrained", False))
-    return Plan(attrs.evolve(trainer, sigma2=sigma2), prototypes, Choice(candidates[0].name))
+        choice = Choice("untrained", trains=False)
+        if candidates[0].is_rule:  # the value that makes the labels likeliest also gives the best probabilities
+            sigma2 = Constant(likeliest_sigma2(evidence))
+    return Plan(attrs.evolve(trainer, sigma2=sigma2), *first, choice)
 
 
 def _tried_rows(samples: Samples, rng: np.random.Generator) -> tuple[Any, int]:

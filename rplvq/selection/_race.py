@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import NamedTuple
 
+import attrs
 import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import calibrated_loss, sample_losses, smoothed
 from rplvq.protocols import Array, Cost
-from rplvq.selection._candidates import Candidate, Fold
+from rplvq.selection._candidates import Candidate, Fold, Judged
 
 CLEAR = 2.0
 """Number of standard errors, z, by which the loss of one candidate must be below that of another.
@@ -37,6 +38,7 @@ class Score(NamedTuple):
 
     candidate: Candidate
     sqdist: Array | None  # (M, K); None if the candidate was not possible, and its losses are infinite then
+    labels: Array  # (K,), of its prototypes
     losses: Array
     wrong: Array  # 1 for a sample whose nearest prototype has another class, else 0
     sigma2: float  # recalibrated
@@ -49,7 +51,6 @@ class Race(NamedTuple):
     scores: tuple[Score, ...]
     winner: int
     held: Samples
-    labels: Array  # (K,), of the prototypes
 
     def mean(self, values: Array) -> float:
         """Return the weighted mean of values (m,) of the first m held-out samples."""
@@ -65,8 +66,8 @@ class Race(NamedTuple):
         if won.sqdist is None or not won.candidate.is_rule:
             return 1.0
         weights = self.held.filled_weights[: len(won.sqdist)]
-        unsure = smoothed(self.held.targets[: len(weights)], int(self.labels.max()) + 1, float(weights.sum()))
-        return calibrated_loss(cost, won.sqdist, unsure, self.labels, won.sigma2, weights)[1] / reached
+        unsure = smoothed(self.held.targets[: len(weights)], int(won.labels.max()) + 1, float(weights.sum()))
+        return calibrated_loss(cost, won.sqdist, unsure, won.labels, won.sigma2, weights)[1] / reached
 
 
 def difference(losses: Array, others: Array, held: Samples) -> tuple[float, float]:
@@ -109,79 +110,64 @@ def improves(one: Score, initial: Score, strictness: float, held: Samples) -> bo
 
 
 def race(
-    cost: Cost,
-    folds: Iterable[Fold],
-    candidates: Sequence[Candidate],
-    sigma2: Sequence[float],
-    n_folds: int,
-    n_epochs: int,
-    *,
-    is_part: bool = False,
-) -> Race | None:
+    cost: Cost, folds: Iterable[Fold], candidates: Sequence[Candidate], sigma2: Sequence[float], n_folds: int,
+    n_epochs: int, *, is_part: bool = False,
+) -> Race | None:  # fmt: skip
     """Judge the candidates on one fold after the other, until one is left; None if too few samples are held out.
 
     ``sigma2`` has the first value of each candidate, ``n_folds`` is the number of folds if all are needed, and
     ``n_epochs`` that of a trial. ``is_part`` says that the fit has many more samples than the folds.
     """
     initial = next((one for one in candidates if one.is_initial), None)
-    remaining = ((fold, None if initial is None else fold.sqdist(initial, 0)) for fold in folds)
-    ahead: list[tuple[Fold, Array | None]] = []
+    remaining = iter(folds)
+    ahead: list[tuple[Fold, Judged | None]] = []  # folds on which the initial prototypes are judged already
     errs = initial is None
-    while not errs and (judge := next(remaining, None)) is not None:
-        ahead.append(judge)
-        errs = _errs(*judge)
+    while initial is not None and not errs and (fold := next(remaining, None)) is not None:
+        own = fold.judge(initial, 0)
+        ahead.append((fold, own))
+        errs = own.sqdist is None or not np.array_equal(own.labels[own.sqdist.argmin(axis=1)], fold.held.classes)
     if not errs:
         # To win, another candidate must make fewer errors, so that no trial of training is needed.
         kept = [i for i, one in enumerate(candidates) if not one.trains]
         candidates = [candidates[i] for i in kept]
         sigma2 = [sigma2[i] for i in kept]
     scores: dict[int, Score] = {}
-    running, seen, held, labels = list(range(len(candidates))), 0, None, np.empty(0, int)
-    for fold, of_initial in chain(ahead, remaining):
-        labels, seen = fold.first[1], seen + 1
-        part = Samples(np.empty(len(fold.held)), fold.held.targets, fold.held.weights, fold.held.groups)
-        held = part if held is None else _joined(held, part)
+    running = list(range(len(candidates)))
+    held: Samples | None = None
+    is_enough = False
+    for seen, (fold, known) in enumerate(chain(ahead, zip(remaining, repeat(None))), start=1):
+        part = attrs.evolve(fold.held, codes=np.empty(len(fold.held)))
+        held = part if held is None else held.followed_by(part)
         for i in running:
-            sqdist = of_initial if candidates[i].is_initial else fold.sqdist(candidates[i], n_epochs)
-            scores[i] = judged(cost, sqdist, candidates[i], sigma2[i], held, labels, scores.get(i))
-        if len(held) >= MIN_HELD_OUT and len(np.unique(held.classes)) > 1:
+            own = known if candidates[i].is_initial and known else fold.judge(candidates[i], n_epochs)
+            scores[i] = score_of(cost, own, candidates[i], sigma2[i], held, scores.get(i))
+        is_enough = len(held) >= MIN_HELD_OUT and len(np.unique(held.classes)) > 1
+        if is_enough:
             running = still_running(scores, running, held, seen / n_folds)
         if len(running) == 1 and candidates[running[0]].trains:
             break  # one that does not train is judged by all folds, which is fast and calibrates it better
-    if held is None or len(held) < MIN_HELD_OUT or len(np.unique(held.classes)) < 2:
+    if held is None or not is_enough:
         return None
     winner = winner_of(scores, running, held, is_part=is_part)
-    return Race(tuple(scores[i] for i in range(len(candidates))), winner, held, labels)
+    return Race(tuple(scores[i] for i in range(len(candidates))), winner, held)
 
 
-def _errs(fold: Fold, sqdist: Array | None) -> bool:
-    """Whether prototypes at these distances (M, K) err at a held-out sample of a fold, or are not possible there."""
-    return sqdist is None or bool((fold.first[1][sqdist.argmin(axis=1)] != fold.held.classes).any())
-
-
-def judged(
-    cost: Cost, sqdist: Array | None, candidate: Candidate, sigma2: float, held: Samples, labels: Array,
-    before: Score | None,
-) -> Score:  # fmt: skip
+def score_of(
+    cost: Cost, found: Judged, candidate: Candidate, sigma2: float, held: Samples, before: Score | None
+) -> Score:
     """Return the score of a candidate on all held-out samples, from its distances on a fold and its score before."""
+    sqdist, labels = found
     n_folds, search = 1, {"sigma2": sigma2}
     if before is not None:
         lost = sqdist is None or before.sqdist is None
         sqdist = None if lost else np.concatenate([before.sqdist, sqdist])
         n_folds, search = before.n_folds + 1, {"sigma2": before.sigma2, "factor": 10.0}
     if sqdist is None:
-        return Score(candidate, None, np.full(len(held), np.inf), np.ones(len(held)), sigma2, n_folds)
+        return Score(candidate, None, labels, np.full(len(held), np.inf), np.ones(len(held)), sigma2, n_folds)
     _, best = calibrated_loss(cost, sqdist, held.targets, labels, sample_weight=held.weights, **search)
     losses = sample_losses(cost, sqdist, held.targets, labels, best)
     wrong = (labels[sqdist.argmin(axis=1)] != held.classes).astype(float)
-    return Score(candidate, sqdist, losses, wrong, best, n_folds)
-
-
-def _joined(held: Samples, part: Samples) -> Samples:
-    weights = None if part.weights is None else np.concatenate([held.filled_weights, part.weights])
-    groups = None if part.groups is None else np.concatenate([held.groups, part.groups])
-    targets = np.concatenate([held.targets, part.targets])
-    return Samples(np.empty(len(targets)), targets, weights, groups)
+    return Score(candidate, sqdist, labels, losses, wrong, best, n_folds)
 
 
 def leader_of(scores: dict[int, Score], running: Sequence[int], held: Samples) -> int:
@@ -196,10 +182,13 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
       errors better than the initial prototypes: even with a gain by chance of z standard deviations on the other folds.
     - One without training costs little, so that it falls out only if it would do so on all folds if the difference
       stayed as it is: its number of standard errors grows as the root of the number of folds.
+    - One with more prototypes is no leader. To it, the leader is what the initial prototypes are to the others.
     """
-    leader, strictness = leader_of(scores, running, held), 1 / math.sqrt(share)
+    fewer = [i for i in running if scores[i].candidate.more is None]
+    leader = leader_of(scores, fewer, held)
+    strictness = 1 / math.sqrt(share)
     first = scores[leader]
-    initial = next((scores[i] for i in running if scores[i].candidate.is_initial), None)
+    initial = next((scores[i] for i in fewer if scores[i].candidate.is_initial), None)
     needed = CLEAR * (1 - math.sqrt(1 - share)) / math.sqrt(share)
 
     def is_behind(one: Score, other: Score, times: float) -> bool:
@@ -214,7 +203,8 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
             return improves(first, one, strictness, held)
         if not one.candidate.trains:
             return is_ahead(first, one, CLEAR * strictness, held)
-        is_hopeless = initial is not None and share < 1 and is_behind(one, initial, needed)
+        to_beat = first if one.candidate.more else initial
+        is_hopeless = to_beat is not None and share < 1 and is_behind(one, to_beat, needed)
         return is_hopeless or is_ahead(first, one, CLEAR, held)
 
     return [i for i in running if not falls_out(i)]
@@ -226,7 +216,16 @@ def winner_of(scores: dict[int, Score], running: Sequence[int], held: Samples, *
     If the fit has many more samples than the folds, candidates that train and are still in the race take precedence:
     more samples improve them further, and prototypes without training hardly. (On 20,000 samples of SynII training ends
     at an accuracy of 0.987 and the discriminant at 0.982, but they are level on a part of them.)
+
+    A candidate with more prototypes wins if it improves on that one as clearly.
     """
+    fewer = [i for i in running if scores[i].candidate.more is None]
+    winner = _winner_among(scores, fewer, held, is_part=is_part)
+    better = [i for i in running if i not in fewer and improves(scores[i], scores[winner], 1.0, held)]
+    return leader_of(scores, better, held) if better else winner
+
+
+def _winner_among(scores: dict[int, Score], running: Sequence[int], held: Samples, *, is_part: bool) -> int:
     initial = next((i for i in running if scores[i].candidate.is_initial), None)
     if initial is None or len(running) == 1:
         return leader_of(scores, running, held)

@@ -14,13 +14,14 @@ from scipy.special import log_softmax
 from rplvq import PLVQ, RSLVQ, Constant
 from rplvq.arrays import Samples
 from rplvq.costs import calibrated_loss
-from rplvq.selection._candidates import Candidate
+from rplvq.selection._candidates import Candidate, Judged
 from rplvq.selection._race import CLEAR, MIN_HELD_OUT, Score, difference, improves, is_ahead, race, still_running
 from rplvq.selection._race import winner_of as winner_among
 
 BASE = np.linspace(0.2, 1.0, 100)
 NOISE = np.random.default_rng(0).permutation(np.repeat([1.0, -1.0], 50))  # the mean has the standard error 0.1
 TRAINS = {name: Candidate(name, Constant(1.0)) for name in ("value", "other")}
+MORE = {"two per class": Candidate("two per class", Constant(1.0), more=cast(Any, object()))}
 STILL = {"untrained": Candidate("untrained"), "discriminant": Candidate("discriminant", start=cast(Any, object()))}
 
 
@@ -32,7 +33,7 @@ def scored(name, losses, error=0.2):
     """The score of a candidate with these losses (M,), of which a share is classified wrongly."""
     losses = np.asarray(losses, float)
     wrong = (np.arange(len(losses)) < round(error * len(losses))).astype(float)
-    return Score((TRAINS | STILL)[name], np.empty((len(losses), 2)), losses, wrong, 1.0, 1)
+    return Score((TRAINS | STILL | MORE)[name], np.empty((len(losses), 2)), np.arange(2), losses, wrong, 1.0, 1)
 
 
 def names_left(*scores, share=0.5):
@@ -177,6 +178,26 @@ def test_of_many_samples_training_takes_precedence_if_it_improves():
     assert name_of_winner(still, scored("value", BASE - 0.4 + NOISE, 0.2), initial, is_part=True) == "discriminant"
 
 
+def test_more_prototypes_win_if_they_are_clearly_better_than_the_winner_without_them():
+    initial, one = scored("untrained", BASE, 0.3), scored("value", BASE - 0.4 + NOISE, 0.2)
+    for gain, error, wanted in ((0.21, 0.1, True), (0.19, 0.1, False), (0.21, 0.2, False), (0.9, 0.3, False)):
+        two = scored("two per class", one.losses - gain + NOISE[::-1], error)
+        standard_error = difference(one.losses, two.losses, held_out())[1]
+        assert standard_error == pytest.approx(0.1)
+        for order in ((initial, one, two), (two, initial, one)):
+            assert name_of_winner(*order) == ("two per class" if wanted else "value")
+        assert name_of_winner(one, two) == ("two per class" if wanted else "value")  # without the initial ones
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 1.0])
+def test_more_prototypes_must_still_be_able_to_beat_the_leader_and_remove_nobody(share):
+    initial, one = scored("untrained", BASE, 0.2), scored("value", BASE - 0.25 + NOISE, 0.1)
+    far = scored("two per class", one.losses - 1.0 + NOISE[::-1], 0.0)
+    assert {"two per class", "value"} <= set(names_left(initial, one, far, share=share))
+    behind = scored("two per class", one.losses + 0.21 + NOISE[::-1], 0.0)
+    assert "two per class" not in names_left(initial, one, behind, share=share)
+
+
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 1.0])
 def test_a_candidate_that_trains_must_still_be_able_to_win(share):
     """With a gain by chance of z standard deviations on the other folds, its sum must reach z on all of them.
@@ -229,17 +250,14 @@ class Planted(NamedTuple):
     def held(self):
         return held_out(self.n_held)
 
-    @property
-    def first(self):
-        return np.empty(2), np.arange(2)
-
-    def sqdist(self, candidate, n_epochs):
+    def judge(self, candidate, n_epochs):
         self.asked.append(candidate.name)
         right = self.rights[candidate.name]
         if right is None:
-            return None
+            return Judged(None, np.arange(2))
         own = np.where(np.arange(self.n_held) < right, 1.0, 4.0)
-        return np.where(np.eye(2, dtype=bool)[self.held.classes], own[:, None], 5.0 - own[:, None])
+        is_own = np.eye(2, dtype=bool)[self.held.classes]
+        return Judged(np.where(is_own, own[:, None], 5.0 - own[:, None]), np.arange(2))
 
 
 def run(*rights, names=("value", "untrained"), n_folds=None, **settings):
@@ -254,7 +272,7 @@ def run(*rights, names=("value", "untrained"), n_folds=None, **settings):
 
 def test_a_race_ends_when_one_is_left_that_trains():
     found, asked = run((19, 18), (20, 10), (20, 10), (20, 10))
-    assert asked == [["untrained", "value"], ["untrained", "value"], [], []]
+    assert asked == [["untrained", "value"], ["value", "untrained"], [], []]
     assert (found.winner, [score.n_folds for score in found.scores]) == (0, [2, 2])
     found, asked = run((10, 19), (10, 19), (10, 19), (10, 19))  # the one that does not train is asked on all folds
     assert asked == [["untrained", "value"]] + [["untrained"]] * 3
@@ -270,7 +288,7 @@ def test_nothing_trains_in_trials_if_the_initial_prototypes_make_no_error():
 
 def test_a_tie_of_one_fold_goes_on_to_the_next_ones():
     found, asked = run((16, 16), (20, 10), (20, 10), (20, 10))
-    assert asked[1] == ["untrained", "value"]
+    assert asked[1] == ["value", "untrained"]
     assert found.winner == 0
 
 
