@@ -19,11 +19,11 @@ from rplvq.selection._held_out import HeldOut
 from rplvq.selection._race import Race, difference, race
 from rplvq.training import Trainer
 
-TRIAL_EPOCHS = 3
+TRIAL_EPOCHS = 5
 """Number of epochs of a trial, which has the same amount of training as the fit. With a step size of the user, it has
 half of the epochs.
 
-With 3, 5 and 10 epochs the choices were equally good: mean accuracies of 0.783 on 46 problems (Log-Euclidean). In fits
+With 3 epochs, 500 digits train too rarely, and their log-loss is 0.72 instead of 0.65; with 10 it is 0.65, too. In fits
 that train, 20 epochs are better than 10 of the same amount: by 0.002 to 0.016 on seven data sets."""
 MOST_VISITS = 100_000
 """Number of visits of samples after which a fit needs no further epochs, as long as it has :data:`FEWEST_EPOCHS`.

@@ -178,18 +178,18 @@ def leader_of(scores: dict[int, Score], running: Sequence[int], held: Samples) -
 def still_running(scores: dict[int, Score], running: list[int], held: Samples, share: float) -> list[int]:
     """Return the candidates that stay in the race after a share of the folds.
 
-    - One that trains falls out if the leader is ahead by z standard errors, or if it can hardly become z standard
-      errors better than the initial prototypes: even with a gain by chance of z standard deviations on the other folds.
+    - One that trains falls out if the leader is ahead by z standard errors, or if even a gain by chance of z standard
+      deviations on the other folds would not let it catch up with the leader, or beat the initial prototypes.
     - One without training costs little, so that it falls out only if it would do so on all folds if the difference
       stayed as it is: its number of standard errors grows as the root of the number of folds.
     - One with more prototypes is no leader. To it, the leader is what the initial prototypes are to the others.
     """
     fewer = [i for i in running if scores[i].candidate.more is None]
-    leader = leader_of(scores, fewer, held)
-    strictness = 1 / math.sqrt(share)
+    leader, strictness = leader_of(scores, fewer, held), 1 / math.sqrt(share)
     first = scores[leader]
     initial = next((scores[i] for i in fewer if scores[i].candidate.is_initial), None)
     needed = CLEAR * (1 - math.sqrt(1 - share)) / math.sqrt(share)
+    too_far = CLEAR if share == 1 else CLEAR * min(math.sqrt(1 / share - 1), 1.0)
 
     def is_behind(one: Score, other: Score, times: float) -> bool:
         mean, error = difference(other.losses, one.losses, held)
@@ -204,8 +204,8 @@ def still_running(scores: dict[int, Score], running: list[int], held: Samples, s
         if not one.candidate.trains:
             return is_ahead(first, one, CLEAR * strictness, held)
         to_beat = first if one.candidate.more else initial
-        is_hopeless = to_beat is not None and share < 1 and is_behind(one, to_beat, needed)
-        return is_hopeless or is_ahead(first, one, CLEAR, held)
+        is_hopeless = to_beat and share < 1 and is_behind(one, to_beat, needed)
+        return is_hopeless or is_ahead(first, one, too_far, held)
 
     return [i for i in running if not falls_out(i)]
 

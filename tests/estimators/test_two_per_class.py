@@ -88,6 +88,7 @@ def test_it_composes_with_other_costs_and_with_what_wraps_an_estimator():
     X, y = crossed()
     assert len(automatic(cost=GLVQ(), sigma2=0.5).fit(X, y).prototypes_) == 4
     assert RejectOption(automatic(), coverage=0.9).fit(X, y).score(X, y) > 0.9
+    X, y = crossed(60)
     domains = np.where(np.arange(len(y)) % 2, "a", "b")
     model = TransferClassifier(automatic(), target="a").fit(X, y, groups=domains)
     assert (model.predict(X) == y).mean() > 0.9

@@ -225,6 +225,16 @@ def test_those_that_do_not_train_fall_out_late(share):
         assert names_left(same, scored("untrained", BASE, 0.2), share=share) == ["value", "untrained"]
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
+def test_a_candidate_that_trains_must_still_be_able_to_catch_up(share):
+    """With a gain by chance of z standard deviations on the other folds, its sum must reach that of the leader."""
+    far = min(CLEAR * math.sqrt((1 - share) / share), CLEAR)
+    leader = scored("discriminant", BASE, 0.1)
+    for times, stays in ((0.99, True), (1.01, False)):
+        one = scored("value", BASE + 0.1 * times * far + NOISE, 0.1)
+        assert ("value" in names_left(one, leader, share=share)) == stays
+
+
 def test_a_candidate_that_trains_falls_out_two_standard_errors_behind_the_leader():
     for gain, left in ((0.19, ["value", "other"]), (0.21, ["value"])):
         assert names_left(scored("value", BASE - gain + NOISE), scored("other", BASE)) == left
