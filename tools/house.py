@@ -117,7 +117,8 @@ def figures(root: Path) -> dict[str, object]:
     tenth = lengths[-len(lengths) // 10]
     known = stated_members(package) | set(FOREIGN.split())
     hidden = Counter(name for tree in trees for name in looked_up(tree) if name not in known)
-    words = sum(len(page.read_text().split()) for page in (root / "docs").rglob("*.md"))
+    tokens = [token for page in (root / "docs").rglob("*.md") for token in page.read_text().split()]
+    words = sum(any(map(str.isalpha, token)) for token in tokens)
     fit = [sys.executable, "-c", FIT]
     n_files, depth = json.loads(subprocess.check_output(fit, cwd=root, env={"PYTHONPATH": str(root)}))  # noqa: S603
     return {
@@ -127,7 +128,7 @@ def figures(root: Path) -> dict[str, object]:
         "tuple = tuple assignments per 1,000": f"{1000 * total['tuples'] / code:.1f} ({total['tuples']} in all)",
         "conditional expressions per 1,000": f"{1000 * total['conditional'] / code:.1f}",
         "function body median / p90 / max": f"{statistics.median(lengths):g} / {tenth} / {lengths[-1]}",
-        "words of documentation": f"{words:,}",
+        "words of documentation (and tokens)": f"{words:,} ({len(tokens):,})",
         "hidden members (look-ups)": f"{len(hidden)} ({hidden.total()}): {', '.join(sorted(hidden))}",
         "Any": total["Any"],
         "files / depth of a default fit": f"{n_files} / {depth}",

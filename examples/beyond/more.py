@@ -2,21 +2,12 @@
 
 The splits are nine of those of :mod:`examples.beyond.default`, two more of them, the composed problems of
 :mod:`examples.beyond.compositions`, 1000 images of CIFAR-10, and new objects of ETH-80. Under each metric "one" is the
-default, with one prototype per class. Two ways could take its place:
+default, with one prototype per class. These ways could take its place:
 
 - "two": the default with ``prototypes_per_class=2``;
+- "auto": the default with ``prototypes_per_class="auto"``, which takes two where held-out samples clearly prefer them;
+- "better on test": whichever of one and two has fewer errors on the test samples. No choice between them can do better;
 - "spread": the default with :class:`rplvq.costs.SpreadRSLVQ`, one variance per class, and the most probable class.
-
-They are forced, or chosen by held-out samples:
-
-- "two if recorded lower": if the fit of two records a lower loss of its own choice than that of one. The folds of the
-  two fits differ;
-- "if lower": if its loss is lower on four folds on which both are judged in pairs;
-- "if clear": if on these folds the loss is lower by two standard errors and the error is lower. These are the
-  conditions on which the default trains at all;
-- "doubled while clear": four if it is clearly better than two, which is clearly better than one, and so on;
-- "doubled or spread": that, or spread if it is clear and has a lower loss;
-- "better on test": whichever of one and two has fewer errors on the test samples. No choice between them can do better.
 
 A vote is the mean of the probabilities of its members.
 """
@@ -27,8 +18,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
@@ -38,8 +27,8 @@ from examples.beyond.compositions import DATA as COMPOSED
 from examples.paper import cifar10
 from examples.paper.data import Split, is_available
 from examples.paper.runner import Job, Record
-from rplvq import DiscriminantMeans, HeldOut, RiemannianLVQ, Share
-from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ, calibrated_loss, sample_losses
+from rplvq import RiemannianLVQ
+from rplvq.costs import FlatGaussian, RiemannianGaussian, SpreadRSLVQ
 from rplvq.protocols import Array
 
 __all__ = ["CHOICES", "METRICS", "NINE", "SIZES", "VOTES", "jobs", "score", "smoke"]
@@ -52,20 +41,10 @@ SIZES = (
     ("grouped", "full256"), ("grouped", "mask256"),
 )  # fmt: skip
 METRICS = ("affine_invariant", "log_euclidean", "tangent")
-CHOICES = (
-    "one", "two", "two if recorded lower", "two if lower", "two if clear", "better on test", "spread",
-    "spread if lower", "spread if clear", "doubled while clear", "doubled or spread",
-)  # fmt: skip
+CHOICES = ("one", "two", "auto", "better on test", "spread")
 VOTES = ("of the metrics", "of the metrics, one and two", "of one and two", "of one and TS + LR")
 FILES = default.FILES | {"cifar10": "cifar10_cov9.npz", "objects": "eth80_cov5.npz", "grouped": "eth80_cov5.npz"}
 REPETITIONS: dict[Any, int] = {72: 1, "folds": 1}
-N_FOLDS = 4
-TRIAL_EPOCHS = 4
-"""Folds and epochs of the trials, as in the library."""
-AMOUNT = 3.0
-"""Amount of training of the trials, as in the library."""
-CLEAR = 2.0
-"""Number of standard errors by which a loss is clearly lower, as in the library."""
 
 
 class Scored(NamedTuple):
@@ -83,26 +62,11 @@ class Scored(NamedTuple):
 
 
 class Trials(NamedTuple):
-    """A split, the seed of its folds, and the groups (N,) of its training samples if the folds are groups."""
+    """A split, the seed of its fits, and the groups (N,) of its training samples if whole groups are held out."""
 
     split: Split
     seed: int
     groups: Array | None = None
-
-    def folds(self) -> Iterator[tuple[Array, Array]]:
-        """Yield the indices that train and those that are held out."""
-        deal = StratifiedKFold if self.groups is None else StratifiedGroupKFold
-        dealt = deal(N_FOLDS, shuffle=True, random_state=self.seed)
-        yield from dealt.split(self.split.X_train, self.split.y_train, self.groups)
-
-    def standard_error(self, gain: Array) -> float:
-        """Return the standard error of the mean of values (N,), which is that over the groups if there are any."""
-        rest = gain - gain.mean()
-        error = float(np.linalg.norm(rest)) / len(gain)
-        if self.groups is None:
-            return error
-        sums = np.bincount(np.unique(self.groups, return_inverse=True)[1], rest)
-        return max(error, float(np.linalg.norm(sums)) * np.sqrt(len(sums) / (len(sums) - 1)) / len(gain))
 
 
 def splits(data: str, size: Any, repetition: int) -> Iterator[Trials]:
@@ -146,74 +110,6 @@ def vote(members: Sequence[Scored]) -> Scored:
     return Scored(model.classes_[proba.argmax(axis=1)], proba, model)
 
 
-def held_out(model: RiemannianLVQ, trials: Trials) -> tuple[Array, Array]:
-    """Return losses and errors (N,) of the training samples, from trials that leave out one of four folds.
-
-    The trials do what the fitted ``model`` chose: they train, or they take the class means or the discriminant. They
-    have its cost, so that variances per class are those of all training samples.
-    """
-    split = trials.split
-    trial = clone(model).set_params(sigma2=HeldOut(("auto",)), step_size=Share(amount=AMOUNT))
-    trial.set_params(max_epochs=min(TRIAL_EPOCHS, model.max_epochs) if model.choice_.trains else 0)
-    if model.choice_.chosen == "discriminant":
-        trial.set_params(init=DiscriminantMeans())
-    wrong = np.empty(len(split.y_train))
-    distances = np.empty((len(wrong), len(model.prototypes_)))
-    for kept, held in trials.folds():
-        trial.fit(split.X_train[kept], split.y_train[kept])
-        distances[held] = trial.transform(split.X_train[held]) ** 2
-        wrong[held] = trial.predict(split.X_train[held]) != split.y_train[held]
-    judge = trial.trainer_.cost, distances, np.searchsorted(trial.classes_, split.y_train), trial.state_.labels
-    _, sigma2 = calibrated_loss(*judge, trial.sigma2_)
-    return sample_losses(*judge, sigma2), wrong
-
-
-def is_clear(judged: tuple[Array, Array], other: tuple[Array, Array], trials: Trials) -> bool:
-    """Whether losses and errors (N,) are clearly lower than others of the same samples."""
-    gain = other[0] - judged[0]
-    has_fewer = judged[1].mean() < other[1].mean()
-    return bool(has_fewer and gain.mean() > CLEAR * trials.standard_error(gain))
-
-
-def chosen(ways: dict[str, Scored], trials: Trials) -> dict[str, Scored]:
-    """Return for each of :data:`CHOICES` the classifier that it takes, from the ``ways`` "one", "two" and "spread"."""
-    judged = {name: held_out(way.model, trials) for name, way in ways.items()}
-    losses = {name: float(own[0].mean()) for name, own in judged.items()}
-    recorded = {name: way.model.choice_.tried[way.model.choice_.winner].loss for name, way in ways.items()}
-    wrong = {name: np.mean(way.predicted != trials.split.y_test) for name, way in ways.items()}
-    one = ways["one"]
-    two = ways["two"]
-    spread = ways["spread"]
-    found = {
-        **ways,
-        "two if recorded lower": two if recorded["two"] < recorded["one"] else one,
-        "two if lower": two if losses["two"] < losses["one"] else one,
-        "two if clear": two if is_clear(judged["two"], judged["one"], trials) else one,
-        "better on test": two if wrong["two"] < wrong["one"] else one,
-        "spread if lower": spread if losses["spread"] < losses["one"] else one,
-        "spread if clear": spread if is_clear(judged["spread"], judged["one"], trials) else one,
-    }
-    doubled = one
-    loss = losses["one"]
-    if found["two if clear"] is two:
-        doubled, loss = doubled_from(two, judged["two"], trials)
-    takes_spread = found["spread if clear"] is spread and losses["spread"] < loss
-    return found | {"doubled while clear": doubled, "doubled or spread": spread if takes_spread else doubled}
-
-
-def doubled_from(before: Scored, judged: tuple[Array, Array], trials: Trials) -> tuple[Scored, float]:
-    """Return the classifier with so many prototypes that twice as many are not clearly better, and its held-out loss.
-
-    ``judged`` are losses and errors of the classifier to begin with. A class keeps one more sample than prototypes.
-    """
-    count = 2 * before.model.prototypes_per_class
-    if count >= (1 - 1 / N_FOLDS) * np.unique(trials.split.y_train, return_counts=True)[1].min():
-        return before, float(judged[0].mean())
-    after = fitted(clone(before.model).set_params(prototypes_per_class=count), trials.split, groups=trials.groups)
-    other = held_out(after.model, trials)
-    return doubled_from(after, other, trials) if is_clear(other, judged, trials) else (before, float(judged[0].mean()))
-
-
 def support_vectors() -> Any:
     """Return a support vector machine in the tangent space, with the defaults of pyRiemann and scikit-learn."""
     from pyriemann.tangentspace import TangentSpace
@@ -222,7 +118,7 @@ def support_vectors() -> Any:
 
 
 def scored(trials: Trials, max_epochs: int) -> Record:
-    """Return the scores of all ways on one split, the prototypes per class, and whether it is the way "spread"."""
+    """Return the scores of all ways on one split, and their prototypes per class."""
     by_metric: list[dict[str, Scored]] = []
     rows: Record = {}
     split = trials.split
@@ -231,13 +127,16 @@ def scored(trials: Trials, max_epochs: int) -> Record:
         ways = {
             "one": RiemannianLVQ(metric, **settings),
             "two": RiemannianLVQ(metric, prototypes_per_class=2, **settings),
+            "auto": RiemannianLVQ(metric, prototypes_per_class="auto", **settings),
             "spread": RiemannianLVQ(metric, spread_cost(metric, split), decision="posterior", **settings),
         }
         own = {name: fitted(model, split, groups=trials.groups) for name, model in ways.items()}
         by_metric.append(own)
-        for name, way in chosen(own, trials).items():
-            taken = {"prototypes": way.model.prototypes_per_class, "is_spread": float(way is own["spread"])}
-            rows[f"{metric}, {name}"] = way.scores(split) | taken
+        wrong = {name: np.mean(way.predicted != split.y_test) for name, way in own.items()}
+        better = "two" if wrong["two"] < wrong["one"] else "one"
+        for name, way in (own | {"better on test": own[better]}).items():
+            per_class = len(way.model.prototypes_) / len(way.model.classes_)
+            rows[f"{metric}, {name}"] = way.scores(split) | {"prototypes": per_class}
     ones, twos = ([own[name] for own in by_metric] for name in ("one", "two"))
     linear = fitted(default.tangent_space(), split)
     members = ([*ones], [*ones, *twos], [ones[0], twos[0]], [ones[0], linear])
@@ -249,7 +148,7 @@ def scored(trials: Trials, max_epochs: int) -> Record:
 
 
 def score(*, repetition: int, method: str, data: str, size: Any, max_epochs: int = default.EPOCHS) -> Record:
-    """Return for each way accuracy, log_loss, ece, prototypes and is_spread, as means over the splits."""
+    """Return for each way accuracy, log_loss, ece and prototypes, as means over the splits."""
     del method
     each = [scored(trials, max_epochs) for trials in splits(data, size, repetition)]
     return {

@@ -88,38 +88,22 @@ def test_jobs_begin_with_one_repetition_of_everything():
     )
 
 
-def test_only_a_clearly_lower_loss_takes_the_place_of_one_prototype():
-    """On SynII the classes differ in spread, and few digits do not suffice for two prototypes per class."""
-    for data, size, takes in [("syn2", 60, "spread"), ("digits", 100, "one")]:
-        (trials,) = more.splits(data, size, 0)
-        settings = {"max_epochs": 3, "random_state": 0}
-        cost = more.spread_cost("log_euclidean", trials.split)
-        ways = {
-            "one": RiemannianLVQ("log_euclidean", **settings),
-            "two": RiemannianLVQ("log_euclidean", prototypes_per_class=2, **settings),
-            "spread": RiemannianLVQ("log_euclidean", cost, decision="posterior", **settings),
-        }
-        own = {name: more.fitted(model, trials.split) for name, model in ways.items()}
-        found = more.chosen(own, trials)
-        assert set(found) == set(more.CHOICES)
-        assert found["doubled or spread"] is own[takes]
-        assert found["two if clear"] is own["one"]
-
-
-def test_samples_of_one_group_count_as_correlated():
-    gain = np.array([1.0, 1.0, -1.0, -1.0, 3.0, 3.0])
+def test_each_way_has_its_scores_and_its_prototypes_per_class():
     (trials,) = more.splits("digits", 100, 0)
-    alone = np.std(gain) / np.sqrt(6)
-    assert trials.standard_error(gain) == pytest.approx(alone)
-    in_pairs = trials._replace(groups=np.array(list("aabbcc")))
-    assert in_pairs.standard_error(gain) == pytest.approx(np.std(gain[::2], ddof=1) / np.sqrt(3))
+    rows = more.scored(trials, 2)
+    assert {f"{metric}, {way}" for metric in more.METRICS for way in more.CHOICES} <= set(rows)
+    for metric in more.METRICS:
+        one, two, auto, better = (rows[f"{metric}, {way}"] for way in ("one", "two", "auto", "better on test"))
+        assert (one["prototypes"], two["prototypes"]) == (1, 2)
+        assert auto["prototypes"] in (1, 2)
+        assert better["accuracy"] == max(one["accuracy"], two["accuracy"])
 
 
 def test_gains_are_counted_against_the_default_under_the_same_metric(tmp_path):
     ways = [f"{metric}, {way}" for metric in more.METRICS for way in more.CHOICES]
     ways += [*(f"vote {name}" for name in more.VOTES), "TS + LR", "TS + SVC"]
     for (data, size), change in zip(more.NINE[:2], (0.03, -0.01), strict=True):
-        scores = {way: {"accuracy": 0.5 + change * ("two" in way), "log_loss": 1.0} for way in ways}
+        scores = {way: {"accuracy": 0.5 + change * way.endswith("two"), "log_loss": 1.0} for way in ways}
         job = runner.Job(f"more-{data}-{size}", "all", 0, {}, lambda found=scores, **_: found)
         runner.run([job], folder=tmp_path, verbose=0)
     lines = report_more.summary(tmp_path).splitlines()
