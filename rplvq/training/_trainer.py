@@ -180,11 +180,11 @@ class Trainer:
 
         def of_share(share: Schedule) -> ShareStep:
             steps = step_of_share(share, sigma2, self.cost, self.max_epochs, evidence)
-            steps = attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0))
+            median = 0.0
             if is_bounded and self.max_epochs > 0:
                 median = median_sqdist(self.manifold, prototypes, samples, FEW_SAMPLES)
-                steps = attrs.evolve(steps, median=median or np.inf)  # 0 if most samples are at their prototypes
-            return steps
+            median = median or np.inf  # it is also 0 if most samples are at their prototypes
+            return attrs.evolve(steps, batch=batch, limit=min(len(labels) / batch, 1.0), median=median)
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(self.step_schedule, self.max_epochs, n_total / len(labels), of_share, paper)
