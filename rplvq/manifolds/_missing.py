@@ -107,6 +107,7 @@ class MissingChannels:
     def fill(self, points: Any) -> Array:
         """Return matrices (N, n, n) in which rows and columns of NaN are filled; the others stay as they are.
 
+        Real matrices are taken as complex if the reference is complex.
         PointError is raised at the first matrix in which NaN is not a set of whole rows with the same columns, that has
         no observed channel, holds infinity, or whose observed block is not positive definite.
         """
@@ -117,7 +118,7 @@ class MissingChannels:
         usual = diagonal.sum(axis=1) / (~lacks).sum(axis=1)  # within the range of the eigenvalues of the block
         blocks = np.where(lacks[:, :, None] | lacks[:, None, :], 0.0, matrices)
         blocks += np.where(lacks, usual[:, None], 0.0)[:, None, :] * np.eye(lacks.shape[1])
-        blocks = check_positive_definite(blocks)
+        blocks = check_positive_definite(blocks).astype(matrices.dtype)  # real values stay complex like the reference
         for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):
             rows, order = np.flatnonzero((lacks == mask).all(axis=1)), np.argsort(mask, kind="stable")
             ordered = np.ix_(rows, order, order)

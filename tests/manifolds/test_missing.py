@@ -176,3 +176,21 @@ def test_rows_are_few_and_spread_over_all_samples():
     assert len(rows) == 200
     assert (rows[0], rows[-1]) == (0, 9999)
     assert len(chosen_rows(10_000, 1000)) == 33
+
+
+def test_real_matrices_are_complex_ones_to_a_model_of_complex_matrices():
+    filler = learned(matrices(30, complex_=True))
+    lacking = without(matrices(3).real, 1, 3)
+    # An imaginary part of 1e-14 keeps the type complex, and changes the values by rounding only.
+    tiny = np.zeros((N, N))
+    tiny[0, 2] = 1e-14
+    nearly = lacking + 1j * (tiny - tiny.T)
+    assert_allclose(filler.fill(lacking), filler.fill(nearly), rtol=1e-10, atol=1e-12)
+    assert_array_equal(filler.fill(lacking)[:, 0, 2], lacking[:, 0, 2])
+
+
+def test_one_observed_channel_of_a_complex_matrix_is_enough():
+    X = matrices(30, complex_=True)
+    filled = learned(X).fill(without(X[:2], 1, 2, 3, 4))
+    assert filled.dtype == complex
+    assert (np.linalg.eigvalsh(filled) > 0).all()
