@@ -24,13 +24,14 @@ def filter_bank_covariances(
 ) -> Array:
     """Compute the covariance matrix of every trial in each of several bands of frequencies.
 
-    The result is ready for a :class:`rplvq.Product` of F manifolds, which weights the bands.
+    The result is ready for a :class:`rplvq.Product` of F manifolds, which weights the bands. ValueError is raised if an
+    argument is invalid, or if the trials are too short for the filters.
 
     Parameters
     ----------
     trials : array-like of shape (N, n_channels, n_samples)
-        N trials, real or complex, in any unit u, or MNE's Epochs. Filters need some time to settle, so cut trials with
-        a margin, or pass filtered recordings.
+        As for :func:`trial_covariances`. Filters need some time to settle: cut trials with a margin, or pass filtered
+        recordings.
     sfreq : float
         Sampling frequency in Hz.
     bands : sequence of F (low, high)
@@ -46,12 +47,7 @@ def filter_bank_covariances(
     Returns
     -------
     ndarray of shape (N, F, n_channels, n_channels)
-        Covariances in u^2; float64, or complex128 for complex trials.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or if the trials are too short for the filters.
+        Covariances in the squared unit of the trials; float64, or complex128 for complex trials.
 
     Examples
     --------
@@ -59,8 +55,6 @@ def filter_bank_covariances(
     >>> time = np.arange(256) / 128
     >>> trials = np.array([[np.sin(2 * np.pi * 10 * time)], [np.sin(2 * np.pi * 20 * time)]])
     >>> X = filter_bank_covariances(trials, 128, bands=[(8, 12), (16, 24)])
-    >>> X.shape
-    (2, 2, 1, 1)
     >>> (X[:, 0] > 10 * X[:, 1]).ravel()  # the power of the first trial is in the first band
     array([ True, False])
     """
@@ -92,28 +86,22 @@ def augmented_covariances(
     """Compute the augmented covariance matrix of every trial: that of its channels and their delayed copies.
 
     The delays embed the dynamics of the signals (Carrara and Papadopoulo 2024, doi:10.1088/1741-2552/ad3b6b).
-    ``order`` and ``lag`` are those of MOABB's ``AugmentedDataset``, which cuts ``lag`` samples more.
+    ``order`` and ``lag`` are those of MOABB's ``AugmentedDataset``, which cuts ``lag`` samples more. ValueError is
+    raised if an argument is invalid, or if the trials are too short for the delays.
 
     Parameters
     ----------
-    trials : array-like of shape (N, n_channels, n_samples)
-        N trials, real or complex, in any unit u, or MNE's Epochs.
+    trials, center, shrinkage
+        As for :func:`trial_covariances`. Copies of smooth signals are nearly equal, so that some shrinkage is usual.
     order : int, default=4
         Number of copies, of which the first has no delay; 1 gives :func:`trial_covariances`.
     lag : int, default=1
         Delay from one copy to the next, in samples.
-    center, shrinkage
-        As for :func:`trial_covariances`. Copies of smooth signals are nearly equal, so that some shrinkage is usual.
 
     Returns
     -------
     ndarray of shape (N, order n_channels, order n_channels)
-        Covariances in u^2; float64, or complex128 for complex trials. The rows of copy p begin at ``p n_channels``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or if the trials are too short for the delays.
+        Covariances as those of :func:`trial_covariances`. The rows of copy p begin at ``p n_channels``.
 
     Examples
     --------
@@ -146,12 +134,11 @@ class FilterBankCovariances(FeatureTransformer):
     >>> from sklearn.pipeline import make_pipeline
     >>> from rplvq import LogEuclidean, Product, RiemannianLVQ
     >>> from rplvq.features import FilterBankCovariances
-    >>> time = np.arange(256) / 128
-    >>> trials = np.array([[np.sin(2 * np.pi * 10 * time)], [np.sin(2 * np.pi * 20 * time)]])
     >>> bank = FilterBankCovariances(sfreq=128, bands=[(8, 12), (16, 24)])
     >>> model = make_pipeline(bank, RiemannianLVQ(Product([LogEuclidean(), LogEuclidean()])))
-    >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials)
-    array(['alpha', 'beta'], dtype='<U5')
+    >>> trials = np.sin(2 * np.pi * np.array([[[10.0]], [[20.0]]]) * np.arange(256) / 128)
+    >>> model.fit(trials, ["alpha", "beta"]).predict(2 * trials).tolist()
+    ['alpha', 'beta']
     """
 
     _function = staticmethod(filter_bank_covariances)

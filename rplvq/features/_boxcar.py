@@ -19,7 +19,9 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     X : array-like of shape (rows, columns, n, n)
         Symmetric or Hermitian matrices, such as those of :func:`rplvq.datasets.read_polsar`, in any unit.
     size : int or (int, int), default=5
-        Height and width of the window in pixels; odd, so that the pixel is in its middle. 1 averages nothing.
+        Height and width of the window in pixels; odd, so that the pixel is in its middle. 1 averages nothing. The mean
+        of fewer than n looks is singular (Lee and Pottier, "Polarimetric Radar Imaging", 2009, chapter 5), so 3 x 3
+        matrices of one look need at least 3.
 
     Returns
     -------
@@ -33,38 +35,28 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
         If X does not have this shape, if a matrix is not Hermitian or holds NaN or infinity (the message names the row
         and the column of the first such pixel), or if a size is not an odd number of at least 1.
 
-    Notes
-    -----
-    The mean of fewer than n looks is singular, so ``size`` should be at least 3 for 3 x 3 matrices of one look. The sum
-    of m independent looks at a homogeneous area has the complex Wishart distribution with m degrees of freedom (Lee and
-    Pottier, "Polarimetric Radar Imaging", 2009, chapter 5). Windows that cross an edge mix what lies on both sides.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import boxcar
     >>> image = np.arange(1.0, 6.0).reshape(1, 5, 1, 1) * np.eye(2)
     >>> boxcar(image, (1, 3))[0, :, 0, 0]
     array([1.5, 2. , 3. , 4. , 4.5])
     """
     image = _as_image(X)
-    height, width = _window(size)
-    n_pixels = _sums(np.ones(image.shape[:2]), height, width)
+    window = _window(size)
+    n_pixels = _sums(np.ones(image.shape[:2]), window)
     result = np.empty_like(image)
-    for i in range(image.shape[2]):
-        for j in range(i, image.shape[2]):
-            result[..., i, j] = _sums(image[..., i, j], height, width) / n_pixels
-            result[..., j, i] = result[..., i, j].conj()
+    for i, j in zip(*np.triu_indices(image.shape[2]), strict=True):
+        result[..., i, j] = _sums(image[..., i, j], window) / n_pixels
+        result[..., j, i] = result[..., i, j].conj()
     return result
 
 
-def _sums(plane: Array, height: int, width: int) -> Array:
-    """Return the sum of a plane (rows, columns) over the window of each pixel, as if there were zeros outside.
-
-    Each sum is computed anew. A running sum would be faster for large windows, but the rounding of strong reflections
-    would stay in all later pixels of a row, where dark ones are thousands of times weaker.
-    """
-    for axis, size in enumerate((height, width)):
+def _sums(plane: Array, window: tuple[int, int]) -> Array:
+    """Return the sum of a plane (rows, columns) over the window of each pixel, as if there were zeros outside."""
+    # A running sum would be faster for large windows, but it would carry the rounding of strong reflections on to
+    # pixels that are thousands of times darker.
+    for axis, size in enumerate(window):
         plane = ndimage.correlate1d(plane, np.ones(size), axis=axis, mode="constant")
     return plane
 

@@ -16,7 +16,7 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
     Parameters
     ----------
     X : array-like of shape (N, n, n)
-        Symmetric or Hermitian matrices.
+        Symmetric or Hermitian matrices of finite numbers; ValueError is raised otherwise.
     shrinkage : float in [0, 1], default=1e-6
         Weight s of the scaled identity. The smallest value that repairs the matrices changes them least.
 
@@ -24,11 +24,6 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
     -------
     ndarray of shape (N, n, n)
         ``(1 - s) X + s tr(X) / n I``, float64 or complex128.
-
-    Raises
-    ------
-    ValueError
-        If X holds no Hermitian matrices of finite numbers, or if shrinkage is outside [0, 1].
 
     Warns
     -----
@@ -99,10 +94,9 @@ def _oas(signals: Array) -> Array:
     a = np.sum(np.abs(moments) ** 2, axis=(1, 2))
     b = np.trace(moments, axis1=1, axis2=2).real ** 2
     spread = np.maximum(a - b / n, 0.0)
-    if np.iscomplexobj(signals):
-        share, scale = b, n_samples * spread
-    else:
-        share, scale = a + b, (n_samples + 1) * spread
+    is_complex = np.iscomplexobj(signals)
+    share = b if is_complex else a + b
+    scale = spread * (n_samples if is_complex else n_samples + 1)
     return np.asarray(np.where(share < scale, share / np.where(scale > 0, scale, 1.0), 1.0))
 
 

@@ -32,10 +32,8 @@ def grey5(image: Array) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import grey5
-    >>> ramp = np.tile(np.arange(4.0), (3, 1))
-    >>> grey5(ramp)[1, 2]
+    >>> grey5(np.tile(np.arange(4.0), (3, 1)))[1, 2]
     array([2., 1., 2., 8., 0.])
     """
     image = np.asarray(image, dtype=float)
@@ -59,7 +57,6 @@ def rgb9(image: Array) -> Array:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import rgb9
     >>> parabola = np.tile(np.arange(4.0)[:, None, None] ** 2, (1, 3, 3))
     >>> rgb9(parabola)[2, 1].round(6)
@@ -95,16 +92,15 @@ def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMa
     """Return the function that ``features`` names, for images (N, h, w) or (N, h, w, channels); check their shape."""
     if callable(features):
         return features
-    name = ("rgb9" if len(shape) == 4 else "grey5") if features == "auto" else features
-    if not isinstance(name, str) or name not in NAMED:
-        choices = ["auto", *NAMED]
-        raise ValueError(f"features must be one of {choices} or a callable, got {features!r}")
-    function, pixel = NAMED[name]
+    if features == "auto":
+        features = "rgb9" if len(shape) == 4 else "grey5"
+    if not isinstance(features, str) or features not in NAMED:
+        raise ValueError(f"features must be one of {['auto', *NAMED]} or a callable, got {features!r}")
+    function, pixel = NAMED[features]
     if shape[3:] != pixel:
-        wanted = f"(N, {', '.join(['h', 'w', *map(str, pixel)])})"
+        wanted = f"(N, {', '.join(['h', 'w', *map(str, pixel)])}) for features={features!r}, got {shape}"
         raise ValueError(
-            f"images must have shape {wanted} for features={name!r}, got {shape}: name another set "
-            "of features, pass a callable, or convert the images"
+            f"images must have shape {wanted}: name another set of features, pass a callable, or convert the images"
         )
     return function
 

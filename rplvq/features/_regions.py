@@ -42,7 +42,9 @@ def region_covariances(
     Returns
     -------
     ndarray of shape (N, d, d)
-        ``C = sum_p (z_p - mean)(z_p - mean)^H / (P - 1)`` over the P pixels of the region.
+        ``C = sum_p (z_p - mean)(z_p - mean)^H / (P - 1)`` over the P pixels of the region. C is singular if P is at
+        most d, or if features are linearly dependent, such as R = G = B in a grey picture that is stored as RGB. A
+        small shrinkage repairs this.
 
     Raises
     ------
@@ -50,14 +52,8 @@ def region_covariances(
         If a shape does not fit, a value is NaN or infinite, the name of the features is unknown, shrinkage is outside
         [0, 1], or a region has fewer than two pixels.
 
-    Notes
-    -----
-    C is singular if a region has at most d pixels. It is also singular if features are linearly dependent, such as
-    R = G = B in a grey picture that is stored as RGB. A small shrinkage repairs this.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import grey5, region_covariances
     >>> images = np.random.default_rng(0).integers(0, 256, size=(4, 16, 16), dtype=np.uint8)
     >>> region_covariances(images).shape
@@ -108,10 +104,8 @@ def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     if array.dtype != bool:
         raise ValueError(f"masks must hold booleans, got dtype {array.dtype}: pass e.g. masks > 0")
     if array.shape != shape:
-        raise ValueError(
-            f"masks must have the pixels of images, shape {shape}, got {array.shape}: one mask for "
-            "all is passed as numpy.broadcast_to(mask, images.shape[:3])"
-        )
+        remedy = "one mask for all is passed as numpy.broadcast_to(mask, images.shape[:3])"
+        raise ValueError(f"masks must have the pixels of images, shape {shape}, got {array.shape}: {remedy}")
     return array
 
 
@@ -151,7 +145,6 @@ class RegionCovariances(FeatureTransformer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import RegionCovariances
     >>> step = RegionCovariances().fit(np.random.default_rng(0).integers(0, 256, size=(4, 16, 16)))
     >>> step.get_feature_names_out().tolist()

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rplvq.arrays import adjoint, by_block, congruence, parts_of, principal_basis
+from rplvq.arrays import adjoint, by_block, congruence, first_bad, parts_of, principal_basis
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
@@ -52,15 +52,10 @@ def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
 def _check_semidefinite(values: Array, tol: float, start: int) -> None:
     """Raise PointError at the first matrix whose eigenvalues (N, n), ascending, are negative or all zero."""
     bad = (values[:, -1] <= 0) | (values[:, 0] < -tol * values[:, -1])
-    if bad.any():
-        index = int(np.argmax(bad))
-        low = values[index, 0]
-        high = values[index, -1]
-        raise PointError(
-            start + index,
-            f"is not positive semidefinite, or zero: its eigenvalues are from {low:.3g} to {high:.3g}. Covariance "
-            "matrices have no negative ones: check the sign, and leave empty matrices out",
-        )
+    if (index := first_bad(bad)) is not None:
+        what = f"its eigenvalues are from {values[index, 0]:.3g} to {values[index, -1]:.3g}"
+        remedy = "Covariance matrices have no negative ones: check the sign, and leave empty matrices out"
+        raise PointError(start + index, f"is not positive semidefinite, or zero: {what}. {remedy}")
 
 
 def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[Array, Array, Array]:
@@ -85,10 +80,8 @@ def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[
     fewest = min(n_shared, most)
     size = fewest + bisect_left(range(fewest + 1, most + 1), True, key=is_singular)
     if size < (wanted or 1):
-        raise ValueError(
-            f"the matrices in X share {size} of {n} directions, and {wanted or 1} must be shared: leave out "
-            "those of low rank, or choose fewer n_components"
-        )
+        what = f"share {size} of {n} directions, and {wanted or 1} must be shared"
+        raise ValueError(f"the matrices in X {what}: leave out those of low rank, or choose fewer n_components")
     dropped = principal_basis(order[:, size:], spectra.lacking)
     missing = np.diagonal(congruence(spectra.lacking[None], dropped)[0]).real.clip(0.0, 1.0)
     return principal_basis(order[:, :size], spectra.power), dropped, missing

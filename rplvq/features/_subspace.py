@@ -70,9 +70,9 @@ class CommonSubspace(MatrixTransformer):
 
     Notes
     -----
-    None of the samples lacks a direction of V, if that leaves r directions. If samples have lost different directions,
-    as after one ICA per subject, V leaves out those that the most samples lack, and as many of them that every sample
-    keeps at least a hundredth of its smallest positive eigenvalue. ``print(step)`` says what was dropped.
+    If samples have lost different directions, as after one ICA per subject, V leaves out those that the most samples
+    lack, and as many of them that every sample keeps at least a hundredth of its smallest positive eigenvalue.
+    ``print(step)`` says what was dropped.
 
     New samples may have power outside the subspace, which is dropped: without an average reference they are projected
     to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
@@ -82,7 +82,6 @@ class CommonSubspace(MatrixTransformer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from rplvq import CommonSubspace, RiemannianLVQ, TrialCovariances
     >>> rng = np.random.default_rng(0)
@@ -103,22 +102,16 @@ class CommonSubspace(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn V.
+        """Learn V. If ValueError is raised, nothing is changed.
 
         Parameters
         ----------
         X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive semidefinite matrices.
+            Symmetric or Hermitian positive semidefinite matrices, which share ``n_components`` directions.
         y : None
             Ignored.
         sample_weight : array-like of shape (N,), optional
             Weights of the samples in their mean power. Samples of weight 0 are ignored.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if a matrix has NaN, infinity or a negative eigenvalue, or if the samples do not
-            share n_components directions; nothing is changed then.
         """
         with single_blas_thread(matrix_size(X)):
             matrices = check_hermitian(stacked(X))
@@ -128,17 +121,18 @@ class CommonSubspace(MatrixTransformer):
             tol = max(float(self.tol), rank_tolerance(matrices.shape[1], precision_of(X)))
             spectra = spectra_of(matrices, weights, tol)
             components, dropped, missing = split_space(matrices[weights > 0], spectra, self._wanted(spectra.ranks))
+            n_shared = components.shape[1]
             if len(missing) and (advice := mixed_units(np.diagonal(spectra.power).real)):
                 warnings.warn(f"directions were dropped by their power. {advice}", UserWarning, stacklevel=2)
-            if 2 * components.shape[1] <= (rank := spectra.ranks.min()) and self.n_components is None:
+            if 2 * n_shared <= (rank := spectra.ranks.min()) and self.n_components is None:
                 advice = "if they come from trials of few samples, a shrinkage such as 'oas' keeps all directions"
-                text = f"the samples have rank {rank} or more, and share {components.shape[1]} directions: {advice}"
+                text = f"the samples have rank {rank} or more, and share {n_shared} directions: {advice}"
                 warnings.warn(text, UserWarning, stacklevel=2)
             validate_data(self, stacked(X), skip_check_array=True)
             self.components_ = components
             self.dropped_ = dropped
             self.missing_ = missing
-            self.n_components_ = components.shape[1]
+            self.n_components_ = n_shared
         return self
 
     def transform(self, X: Any) -> Array:
@@ -194,11 +188,9 @@ class CommonSubspace(MatrixTransformer):
 
     def _wanted(self, ranks: Array) -> int | None:
         """Return n_components as a number, or None; raise ValueError if a sample has fewer directions."""
-        wanted = self.n_components
-        if wanted is None:
+        if self.n_components is None:
             return None
-        if isinstance(wanted, Mapping):
-            wanted = sum(wanted.values())
+        wanted = sum(self.n_components.values()) if isinstance(self.n_components, Mapping) else self.n_components
         require_count("n_components", wanted, 1)
         if (ranks < wanted).any():
             index = int(ranks.argmin())

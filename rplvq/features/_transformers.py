@@ -67,9 +67,8 @@ class FeatureTransformer(MatrixTransformer):
         return matrices
 
     def transform(self, X: Any) -> Array:
-        """Return the matrices (N, ...) of X.
+        """Return the matrices (N, ...) of X; raise ValueError as the function does, or if the channels differ from fit.
 
-        Raise ValueError as the function does, or if the channels are not those of fit.
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
         """
         check_is_fitted(self)

@@ -63,8 +63,8 @@ def trial_covariances(
 
     Notes
     -----
-    The paper uses ``E E^T / (n_samples - 1)`` for BCI Competition IV 2a. The divisor is the same for both values of
-    ``center``. The shrinkage estimators of other libraries divide by ``n_samples``.
+    The divisor is that of the paper for BCI Competition IV 2a, for both values of ``center``. The shrinkage estimators
+    of other libraries divide by ``n_samples``.
 
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
     channel is flat or if the channels have an average reference: :class:`CommonSubspace` drops the lost directions, and
@@ -72,11 +72,7 @@ def trial_covariances(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.features import trial_covariances
-    >>> trials = np.random.default_rng(0).standard_normal((6, 3, 500))
-    >>> trial_covariances(trials).shape
-    (6, 3, 3)
     >>> trial_covariances([[[1.0, -1.0, 1.0], [1.0, 1.0, 0.0]]])
     array([[[1.5, 0. ],
             [0. , 1. ]]])
@@ -132,13 +128,9 @@ def _warn_of_means(signals: Array) -> None:
     many = shares > max(0.5, 5 / signals.shape[2])  # by chance the mean of l values has 1 / l of their power
     if many.any():
         worst = int(shares.argmax())
-        warnings.warn(
-            f"the means over the trials carry most of the power in {np.sum(many)} of {len(shares)} channels "
-            f"({100 * shares[worst]:.3g} % in channel {worst}), so the matrices tell offsets and not signals apart: "
-            "pass center=True, or filter the recording",
-            UserWarning,
-            stacklevel=3,
-        )
+        what = f"in {np.sum(many)} of {len(shares)} channels ({100 * shares[worst]:.3g} % in channel {worst})"
+        why = "so the matrices tell offsets and not signals apart: pass center=True, or filter the recording"
+        warnings.warn(f"the means over the trials carry most of the power {what}, {why}", UserWarning, stacklevel=3)
 
 
 @library_estimator()
@@ -161,13 +153,12 @@ class TrialCovariances(FeatureTransformer):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sklearn.pipeline import make_pipeline
     >>> from rplvq import RiemannianLVQ, TrialCovariances
     >>> trials = np.random.default_rng(0).standard_normal((40, 3, 60))
     >>> trials[::2, 0] *= 3
-    >>> model = make_pipeline(TrialCovariances(), RiemannianLVQ()).set_params(trialcovariances__shrinkage="oas")
-    >>> float(model.fit(trials, np.tile(["left", "right"], 20)).score(trials, np.tile(["left", "right"], 20)))
+    >>> y = np.tile(["left", "right"], 20)
+    >>> float(make_pipeline(TrialCovariances(shrinkage="oas"), RiemannianLVQ()).fit(trials, y).score(trials, y))
     1.0
     """
 

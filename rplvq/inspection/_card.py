@@ -35,11 +35,7 @@ def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> An
     str or dict
         The file, the data, the steps, the classes, metric and parameters, what was chosen and by which held-out losses,
         the calibration of probabilities, the limits beyond which samples are novel, and what held-out samples promised.
-
-    Raises
-    ------
-    NotFittedError, ModelFileError, OSError
-        If the model is not fitted; as :func:`rplvq.load_model` raises them.
+        NotFittedError is raised if the model is not fitted, and the errors of :func:`rplvq.load_model`.
 
     Examples
     --------

@@ -39,6 +39,7 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
 
     The expected calibration error over several classes is that of Guo, Pleiss, Sun and Weinberger 2017, "On calibration
     of modern neural networks". For two classes, scikit-learn's ``CalibrationDisplay`` draws the probability of one.
+    ValueError is raised if shapes do not fit, or at the first value that is no probability.
 
     Parameters
     ----------
@@ -50,11 +51,6 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
         Labels, sorted.
     n_bins : int, default=10
         Number of bins between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, or ``n_bins`` is not positive.
 
     Examples
     --------
@@ -96,19 +92,12 @@ def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     X : array-like of shape (N, n, n)
         Samples that training has not seen.
     y : array-like of shape (N,)
-        Their labels.
+        Their labels; ValueError is raised at the first that is not one of ``classes_``.
 
     Returns
     -------
     RiemannianLVQ
         A copy whose ``sigma2_`` minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one.
-
-    Raises
-    ------
-    NotFittedError
-        If the model is not fitted.
-    ValueError
-        At invalid samples, or the first label that is not one of ``classes_``.
 
     Examples
     --------

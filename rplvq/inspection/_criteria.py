@@ -71,13 +71,14 @@ def held_out_certainty(
 
     Arguments are those of :meth:`Limits.learn`, and :class:`rplvq.RejectOption` has the formulas.
     """
-    n_classes = len(classes)
-    scale = _typical(criterion, final, n_classes)
+    odds = len(classes) - 1 if "predict_proba" in CRITERIA[criterion] else None
+    scale = quantile(_strength(final.sure, odds), LEVEL, final.weights)
     certainties = []
     for inside, outside in folds:
-        own = _typical(criterion, inside, n_classes)
+        own = quantile(_strength(inside.sure, odds), LEVEL, inside.weights)
         factor = (scale / own) ** FOLLOWED if min(scale, own) > 0 else 1.0
-        certainties.append(_sure(criterion, factor * _strength(criterion, outside.sure, n_classes), n_classes))
+        strength = factor * _strength(outside.sure, odds)
+        certainties.append(strength if odds is None else 1.0 / (1.0 + odds * np.exp(-strength)))
     certainty = np.concatenate(certainties)
     if criterion not in FAR:
         return certainty, None
@@ -85,23 +86,15 @@ def held_out_certainty(
     return -relative if criterion == "distance" else np.minimum(certainty, limits.familiarity(relative)), limits
 
 
-def _typical(criterion: CriterionName, seen: Seen, n_classes: int) -> float:
-    return quantile(_strength(criterion, seen.sure, n_classes), LEVEL, seen.weights)
+def _strength(sure: Array, odds: int | None) -> Array:
+    """Return certainties (N,) on a scale of factors from 0, a guess: probabilities as log-odds above those of one.
 
-
-def _strength(criterion: CriterionName, sure: Array, n_classes: int) -> Array:
-    """Return certainties (N,) on a scale of factors from 0, a guess: probabilities as log-odds above those of one."""
-    if "predict_proba" not in CRITERIA[criterion]:
+    ``odds`` are those against a guess, C - 1; None if the certainties are no probabilities, which stay as they are.
+    """
+    if odds is None:
         return sure
-    shares = np.clip(sure, 1.0 / n_classes, 1.0 - CERTAIN)
-    return np.asarray(np.log((n_classes - 1) * shares / (1.0 - shares)))
-
-
-def _sure(criterion: CriterionName, strength: Array, n_classes: int) -> Array:
-    """Return the certainties (N,) of strengths (N,), the inverse of :func:`_strength`."""
-    if "predict_proba" not in CRITERIA[criterion]:
-        return strength
-    return np.asarray(1.0 / (1.0 + (n_classes - 1) * np.exp(-strength)))
+    shares = np.clip(sure, 1.0 / (odds + 1), 1.0 - CERTAIN)
+    return np.asarray(np.log(odds * shares / (1.0 - shares)))
 
 
 def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -> list[tuple[Array, Array]]:

@@ -18,8 +18,8 @@ from rplvq.protocols import Array, Prototypes
 class Explanation:
     """Why a sample is nearer to a prototype of one class than to those of all other classes.
 
-    The margin ``d^2(X, W_other) - d^2(X, W_own)`` is split into shares that add up to it. Positive shares speak for
-    ``label``, and negative shares against it. See :func:`rplvq.explain` for the formulas.
+    :func:`rplvq.explain` has the formulas. Positive shares of the margin speak for ``label``, and negative ones against
+    it.
 
     Parameters
     ----------
@@ -43,18 +43,16 @@ class Explanation:
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
     to_own, to_other : Components
-        Each of the two squared distances as a sum (:class:`rplvq.capabilities.Components`, without the axes B and K).
-        Each sum has filters of its own.
+        Each of the two squared distances as a sum (:class:`rplvq.capabilities.Components`, without the axes B and K),
+        which has filters of its own.
 
     Examples
     --------
     >>> from rplvq import RiemannianLVQ, explain
     >>> X = np.array([np.diag([1.0, 1.0]), np.diag([np.e, 1.0])])
     >>> (found,) = explain(RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"]), X[:1])
-    >>> found.label, found.other_label, found.margin
-    ('rest', 'move', 1.0)
-    >>> found.order  # component 1, the first in this order, carries the whole margin
-    array([1, 0])
+    >>> found.label, found.margin, found.order  # component 1, the first in this order, carries the whole margin
+    ('rest', 1.0, array([1, 0]))
     """
 
     label: Any
@@ -81,8 +79,7 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     """Split the margin of each sample into shares that add up to it, up to rounding.
 
     The margin of a sample X is ``d^2(X, W_other) - d^2(X, W_own)``, where W_own is the nearest prototype of the
-    explained class, and W_other the nearest prototype of all other classes. With ``decision="nearest"`` the explained
-    class is predicted if its margin is positive.
+    explained class, and W_other the nearest prototype of all other classes.
 
     Parameters
     ----------
@@ -98,10 +95,8 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
 
     Raises
     ------
-    NotFittedError
-        If the model is not fitted.
-    TypeError
-        If the model is no classifier with prototypes, for example a pipeline.
+    NotFittedError, TypeError
+        If the model is not fitted, or is no classifier with prototypes, for example a pipeline.
     ValueError
         If a sample is invalid; if a label is unknown or has no prototype; if only one class has prototypes; if the
         manifold has no ``components``; or if, with ``decision="posterior"``, a predicted class is not that of the
@@ -161,10 +156,9 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
 def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:
     """Return the manifold of a fitted model, its prototypes and their class indices (K,); refuse what has no split."""
     if not hasattr(model, "decision") or not hasattr(model, "partial_fit"):
-        raise TypeError(
-            f"model must be a fitted RiemannianLVQ, got {type(model).__name__}: of a pipeline, pass the last step with "
-            "the samples that reach it, explain(pipeline[-1], pipeline[:-1].transform(X))"
-        )
+        remedy = "of a pipeline, pass the last step with the samples that reach it, explain(pipeline[-1], "
+        remedy += "pipeline[:-1].transform(X))"
+        raise TypeError(f"model must be a fitted RiemannianLVQ, got {type(model).__name__}: {remedy}")
     check_is_fitted(model, "state_")
     manifold = model.trainer_.manifold
     labels = index_labels(model.prototype_labels_, model.classes_, "labels")
@@ -233,7 +227,8 @@ def _in_basis(split: Components, spectrum: Spectrum, filters: Array, patterns: A
 
 def _explained(model: Any, prototypes: Prototypes, pair: tuple[int, int], codes: Array) -> Iterator[Explanation]:
     """Yield the explanations of samples (B, ...) that share the own and the other prototype."""
-    manifold, (own, other) = model.trainer_.manifold, pair
+    manifold = model.trainer_.manifold
+    own, other = pair
     near, far = (_rows(manifold.components(_one(prototypes, index), codes), np.s_[:, 0]) for index in pair)
     if near.spectrum is None or far.spectrum is None:
         shares = far.shares - near.shares

@@ -97,10 +97,9 @@ class Limits:
 
 def _medians(classes: Array, near: Seen) -> Array:
     """Return the median squared distance (C,) for each class, and that of all samples where a class has none."""
-    tiny = float(np.finfo(float).tiny)  # samples that are prototypes have the distance 0
     medians = np.full(len(classes), quantile(near.sqdist, 0.5, near.weights))
     for place, label in enumerate(classes):
         own = near.labels == label
         if own.any():
             medians[place] = quantile(near.sqdist[own], 0.5, near.weights[own])
-    return np.asarray(np.maximum(medians, tiny))
+    return np.asarray(np.maximum(medians, np.finfo(float).tiny))  # samples that are prototypes have the distance 0

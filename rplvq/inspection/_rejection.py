@@ -86,17 +86,16 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     depends on ``criterion``:
 
     - "combined" is the smaller of the largest class probability and the familiarity of the sample. The familiarity is 1
-      up to the limit of the distance to the nearest prototype, 1 / C at twice this distance for C classes, and falls on
-      as ``(limit / d)^log2(C)``. Each class has its limit, within which 95 % of held-out samples are.
+      up to the limit of the distance to the nearest prototype, and falls beyond as ``(limit / d)^log2(C)`` for C
+      classes. Each class has its limit, within which 95 % of held-out samples are.
     - "distance" is minus the squared distance to the nearest prototype in units of the limit, see
       :meth:`score_samples`.
     - "posterior" is the largest class probability (Chow 1970, "On optimum recognition error and reject tradeoff"), for
       any classifier with ``predict_proba``.
     - "relative_distance" is ``(d- - d+) / (d- + d+)`` for :class:`rplvq.RiemannianLVQ`, with d+ the squared distance to
-      the nearest prototype and d- that to the nearest prototype of another class. It is 0 on the border and 1 at a
-      prototype (Fischer, Hammer and Wersing 2015, "Efficient rejection strategies for prototype-based classification").
-      Where the fits of the folds choose otherwise than the whole fit whether to train, its coverage is off (0.82 for
-      0.7 on digits): give sigma2 a number then.
+      the nearest prototype and d- that to the nearest prototype of another class (Fischer, Hammer and Wersing 2015,
+      "Efficient rejection strategies for prototype-based classification"). Its coverage is off where only some folds
+      choose to train: give sigma2 a number then.
     - "auto" is "combined" if ``coverage`` is given and the estimator is a :class:`rplvq.RiemannianLVQ`, or a pipeline
       or a search that ends in one. Otherwise it is "posterior".
 
@@ -116,8 +115,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         classes and be none of them.
     cv : int, default=5
         Number of folds for ``coverage`` and for limits, stratified by class and not shuffled. If ``groups`` are passed
-        to fit, whole groups are held out, in at most as many folds as there are groups. If the estimator has one of
-        them as its ``target`` (:class:`rplvq.TransferClassifier`), samples of the target alone are held out and judged.
+        to fit, whole groups are held out. If the estimator has one of them as its ``target``
+        (:class:`rplvq.TransferClassifier`), samples of the target alone are held out and judged.
 
     Attributes
     ----------
@@ -149,19 +148,14 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    Samples in another unit are far from all classes, although the probabilities are certain of them:
+
     >>> from rplvq import RejectOption, RiemannianLVQ
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=30, random_state=0)
     >>> model = RejectOption(RiemannianLVQ(max_epochs=5, random_state=0), coverage=0.8).fit(X[::2], y[::2])
-    >>> labels = model.predict(X[1::2])
-    >>> kept = labels != -1
-    >>> bool(kept.mean() < 1), bool((labels == y[1::2])[kept].mean() >= model.estimator_.score(X[1::2], y[1::2]))
-    (True, True)
-
-    Samples in another unit are far from all classes, although the probabilities are certain of them:
-
-    >>> model.predict(100 * X[1::2][:4]), model.reasons(100 * X[1::2][:2])
-    (array([-1, -1, -1, -1]), array(['far from all', 'far from all'], dtype='<U15'))
+    >>> model.predict(X[1:3]), model.predict(100 * X[1:3]), model.reasons(100 * X[1:3]).tolist()
+    (array([2, 0]), array([-1, -1]), ['far from all', 'far from all'])
     """
 
     def __init__(
@@ -195,12 +189,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ------
         ValueError
             If a parameter is invalid, if the reject label is one of the classes or has another type, or if a class has
-            fewer samples of positive weight than ``cv``.
-
-        Warns
-        -----
-        UserWarning
-            If groups are given and a fold without some of them would lack a class. Random samples are then held out.
+            fewer samples of positive weight than ``cv``. A UserWarning is given if a fold without whole groups would
+            lack a class; random samples are then held out.
         """
         self._check_parameters()
         samples = as_rows(X)
@@ -245,9 +235,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Continue the training of the fitted estimator by its ``partial_fit``; the threshold and the limits stay.
 
-        ``X``, ``y`` and ``params`` are those of the estimator. A class that comes late has the limit of all other
-        classes together. NotFittedError is raised before fit, and ValueError if a label is the reject label, or as the
-        estimator does.
+        A class that comes late has the limit of all other classes together. ValueError is raised if a label of ``y`` is
+        the reject label, or as the estimator does.
         """
         check_is_fitted(self)
         if np.ndim(y) < 2 and self.reject_label_ in np.asarray(y).tolist():

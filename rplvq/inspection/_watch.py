@@ -39,20 +39,13 @@ def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watc
     Parameters
     ----------
     option : RejectOption
-        Fitted, with limits of distances: its criterion is "combined" or "distance".
+        Fitted, with limits of distances: its criterion is "combined" or "distance"; ValueError is raised otherwise.
     X : array-like of shape (N, ...)
-        Samples in their order. After a pipeline, pass ``pipeline[:-1].transform(X)``.
+        Samples in their order, at least ``window``. After a pipeline, pass ``pipeline[:-1].transform(X)``.
     window : int, default=50
         Number of samples per window; those after the last whole window are left out.
     **params
         Metadata, as for :meth:`rplvq.RejectOption.predict`.
-
-    Raises
-    ------
-    NotFittedError
-        Before fit.
-    ValueError
-        If there are fewer than ``window`` samples, or none may be judged because fit learned no limits.
 
     Examples
     --------

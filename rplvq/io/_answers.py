@@ -12,8 +12,10 @@ from rplvq.protocols import Array
 
 TOLERANCE = 1e-6
 """Relative change of answers that other machines and libraries may cause by rounding."""
-ROUNDED, SAFETY = 1e-15, 100
-"""Relative size of a rounding of arrays, and how many times the change of the answers that it causes is accepted."""
+ROUNDED = 1e-15
+"""Relative size of a rounding of arrays."""
+SAFETY = 100
+"""How many times the change of the answers that such a rounding causes is accepted."""
 
 
 def probe_like(points: Array) -> Array:

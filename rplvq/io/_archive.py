@@ -89,7 +89,8 @@ def open_archive(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict
                 text = members.pop("header")().tobytes()
                 if len(text) > MOST_HEADER:
                     raise ValueError(f"its header has {len(text)} bytes, more than {MOST_HEADER}")
-                arrays, header = {member: read() for member, read in members.items()}, json.loads(text)
+                arrays = {member: read() for member, read in members.items()}
+                header = json.loads(text)
         _check_format(header, arrays, kind)
     except (OSError, ModelFileError):
         raise
@@ -117,7 +118,8 @@ def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
 
 
 def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> None:
-    form, version = header["format"], header["format_version"]
+    form = header["format"]
+    version = header["format_version"]
     if form != kind.form or type(version) is not int or version < 1:
         raise ValueError(f"its format is {form!r}, version {version!r}")
     if version > kind.version:

@@ -65,16 +65,16 @@ class Checkpoint:
     >>> def lightning(report):
     ...     if report.state.epoch == 3:
     ...         raise RuntimeError
-    >>> whole = RiemannianLVQ(sigma2=1.0, max_epochs=4, random_state=0).fit(X, y)
+    >>> model = RiemannianLVQ(sigma2=1.0, max_epochs=4, random_state=0)
+    >>> whole = model.fit(X, y).prototypes_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "fit.npz")
-    ...     model = RiemannianLVQ(sigma2=1.0, max_epochs=4, random_state=0)
     ...     model = model.set_params(callbacks=[Checkpoint(path, every=2), lightning])
     ...     try:
     ...         model.fit(X, y)
     ...     except RuntimeError:
     ...         again = model.set_params(callbacks=()).fit(X, y, resume=path)  # from epoch 2
-    >>> bool((again.prototypes_ == whole.prototypes_).all())
+    >>> bool((again.prototypes_ == whole).all())
     True
     """
 
@@ -145,11 +145,9 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
 
     Raises
     ------
-    rplvq.exceptions.ModelFileError
-        If the file is no checkpoint, is damaged, has a newer format, or holds a part that is not known here.
-        It is a ValueError.
-    OSError
-        If the file cannot be read.
+    rplvq.exceptions.ModelFileError, OSError
+        If the file is no checkpoint, is damaged, has a newer format, or holds a part that is not known here (it is a
+        ValueError); if it cannot be read.
 
     Examples
     --------
@@ -174,14 +172,13 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
         values = zip(*(column.tolist() for column in history.values()), strict=True)
         rows = tuple(dict(zip(history, row, strict=True)) for row in values)
         progress = Progress(rows=rows, **fields)
-        origin = header["origin"]
         if not (isinstance(progress.state, State) and isinstance(progress.best, State)):
             raise ValueError("it holds no state of a trainer")
-        known = None
+        origin = header["origin"]
         if origin is not None:
-            known = {name: origin[name] for name in ("seed", "data", "parameters")}
-            known["parameters"] = with_metric(known["parameters"])
-        return LoadedCheckpoint(progress, known, dict(header["versions"]))
+            origin = {name: origin[name] for name in ("seed", "data", "parameters")}
+            origin["parameters"] = with_metric(origin["parameters"])
+        return LoadedCheckpoint(progress, origin, dict(header["versions"]))
     except UNREADABLE as error:
         raise ModelFileError(f"{os.fspath(path)}: {error or type(error).__name__}") from error
 
@@ -196,9 +193,8 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
     for parameter in sorted({*wanted["parameters"], *found["parameters"]} - UNTOUCHED):
         then, now = (texts["parameters"].get(parameter, "absent") for texts in (found, wanted))
         if then != now:
-            raise ValueError(
-                f"{name} was written by a fit with {parameter}={then}, this one has {now}: set the same to resume it"
-            )
+            what = f"a fit with {parameter}={then}, this one has {now}"
+            raise ValueError(f"{name} was written by {what}: set the same to resume it")
     if found["seed"] != wanted["seed"]:
         raise ValueError(f"{name} was written by a fit with another random_state: set the same to resume it")
     if not comes_from(wanted["seed"], loaded.progress.rng):
@@ -218,12 +214,16 @@ def comes_from(seed: int, state: Any) -> bool:
     """
     if not isinstance(state, dict) or state.get("bit_generator") != "PCG64":
         return False
-    here, there = np.random.default_rng(seed).bit_generator.state["state"], state["state"]
-    value, plus, times, whole = here["state"], here["inc"], 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
+    here = np.random.default_rng(seed).bit_generator.state["state"]
+    there = state["state"]
+    value = here["state"]
+    plus = here["inc"]
+    times = 0x2360ED051FC65DA44385DF649FCCF645
     for bit in range(48):
         if (value ^ there["state"]) >> bit & 1:
-            value = (value * times + plus) & whole
-        times, plus = times * times & whole, (times + 1) * plus & whole
+            value = (value * times + plus) % (1 << 128)
+        plus = (times + 1) * plus % (1 << 128)
+        times = times * times % (1 << 128)
     return bool({"state": value, "inc": here["inc"]} == there)
 
 

@@ -8,7 +8,7 @@ its name in :mod:`rplvq.parts`.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -66,8 +66,10 @@ class Packer:
             return items if isinstance(value, list) else {"tuple": items}
         if isinstance(value, Mapping):
             return {"dict": [self._item(*pair, where, index) for index, pair in enumerate(value.items())]}
-        if isinstance(value, (np.random.Generator, np.random.RandomState)):
-            return self._random(value, where)
+        if isinstance(value, np.random.Generator):
+            return {"generator": self._random(value.bit_generator.state, where, BIT_GENERATORS)}
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": self._random(value.get_state(legacy=False), where, ("MT19937",))}
         if is_from_pymanopt(value):
             self.manifold = value
             return {"pymanopt": [type(value).__qualname__, str(value)]}
@@ -132,16 +134,10 @@ class Packer:
             raise ValueError(f"{where} cannot be saved: its arrays have dtype {array.dtype}")
         return {"array": self._put(array, where)}
 
-    def _random(self, value: np.random.Generator | np.random.RandomState, where: str) -> Any:
-        state: Any
-        if isinstance(value, np.random.Generator):
-            kind, state = "generator", value.bit_generator.state
-        else:
-            kind, state = "random_state", value.get_state(legacy=False)
-        name = state["bit_generator"]
-        if name not in BIT_GENERATORS or (kind == "random_state" and name != "MT19937"):
+    def _random(self, state: Any, where: str, known: Collection[str]) -> Any:
+        if (name := state["bit_generator"]) not in known:
             raise ValueError(f"{where} cannot be saved: it draws from {name}. Use an integer seed")
-        return {kind: self.pack(state, where)}
+        return self.pack(state, where)
 
     def _part(self, value: Any, where: str) -> Any:
         cls = type(value)

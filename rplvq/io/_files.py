@@ -24,10 +24,14 @@ try:
 except ImportError:  # Windows has no locks of folders
     fcntl = None
 
-MOST_MEMBERS, MOST_HEADER = 4096, 1 << 24
-"""Number of members of an archive, and number of bytes of its JSON header, that are read."""
-MOST_INFLATION, ALWAYS_FINE = 100, 1 << 26
-"""A compressed archive may claim this multiple of its size, or this number of bytes."""
+MOST_MEMBERS = 4096
+"""Number of members of an archive that are read."""
+MOST_HEADER = 1 << 24
+"""Number of bytes of its JSON header that are read."""
+MOST_INFLATION = 100
+"""A compressed archive may claim this multiple of its size,"""
+ALWAYS_FINE = 1 << 26
+"""or this number of bytes."""
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:
@@ -60,8 +64,8 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        number, reason = getattr(error, "errno", None), getattr(error, "strerror", None) or error
-        text = f"{os.fsdecode(path)!r} cannot be written: {reason}"
+        number = getattr(error, "errno", None)
+        text = f"{os.fsdecode(path)!r} cannot be written: {getattr(error, 'strerror', None) or error}"
         raise (OSError(text) if number is None else OSError(number, text)) from error
 
 
@@ -87,7 +91,8 @@ def _temporary(target: pathlib.Path) -> Iterator[pathlib.Path]:
     Processes hold a shared lock on the folder as long as they have such a file in it. One that gets the folder for
     itself alone knows therefore that all such files are those of killed processes, and removes them.
     """
-    handle, temporary = None, target.with_name(f".rplvq-{secrets.token_hex(8)}.tmp")
+    handle = None
+    temporary = target.with_name(f".rplvq-{secrets.token_hex(8)}.tmp")
     try:
         with suppress(OSError, AttributeError):  # a folder that cannot be locked is not cleaned
             handle = os.open(target.parent, os.O_RDONLY)

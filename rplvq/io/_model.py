@@ -49,10 +49,8 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any,
 
     Raises
     ------
-    NotFittedError
-        If the estimator is not fitted.
-    TypeError
-        If it is no estimator of this library; subclasses are refused, too, unless they are registered.
+    NotFittedError, TypeError
+        If the estimator is not fitted; if it is none of this library, or of a subclass that is not registered.
     ValueError
         If a step or a parameter cannot be saved; the message names it and says what to do. Nothing is written.
     OSError
@@ -60,10 +58,9 @@ def save_model(estimator: Any, path: str | os.PathLike[str], *, data: tuple[Any,
 
     Notes
     -----
-    Saved are all parameters, all fitted attributes, the state of training, the samples that ``partial_fit`` keeps, and
-    metadata requests. Not saved are callbacks, because they are functions, and the ``memory`` of a pipeline, which is a
-    folder of this machine. Of a pymanopt manifold only class and description are saved, see :func:`load_model`.
-    Array-likes that are not NumPy arrays come back as arrays.
+    Everything is saved, metadata requests and the samples that ``partial_fit`` keeps included, except callbacks, which
+    are functions, and the ``memory`` of a pipeline, which is a folder of this machine. Of a pymanopt manifold only
+    class and description are saved, see :func:`load_model`. Array-likes come back as NumPy arrays.
 
     Examples
     --------
@@ -132,34 +129,25 @@ def load_model(path: str | os.PathLike[str], manifold: Any = None) -> Any:
         If the file is not a model, is damaged, was changed after it was written, has a newer format, holds a part that
         is not known here, or holds what no fit leaves behind, such as labels that disagree; if a step answers otherwise
         than when it was saved; also if ``manifold`` is missing or differs from that of the model. It is a ValueError.
-    ValueError
-        If the model needs no ``manifold`` and one is given.
-    OSError
-        If the file cannot be read.
+    ValueError, OSError
+        If the model needs no ``manifold`` and one is given; if the file cannot be read.
 
     Warns
     -----
     UserWarning
         If another major version of rplvq wrote the file, because predictions may then differ, or another version whose
-        answers differ. The header also states the versions of NumPy and scikit-learn; these can only change rounding
-        and the random numbers of ``partial_fit``.
+        answers differ. Other versions of NumPy and scikit-learn can only change rounding and random numbers.
 
     Examples
     --------
-    See :meth:`rplvq.RiemannianLVQ.save`. NumPy alone can show what a file holds:
-
-    >>> import json, os, tempfile
-    >>> import numpy as np
-    >>> from rplvq import RiemannianLVQ
-    >>> from rplvq.io import save_model
+    >>> import os, tempfile
+    >>> from rplvq import RiemannianLVQ, load_model, save_model
     >>> model = RiemannianLVQ("euclidean_vectors", max_epochs=0).fit([[0.0], [1.0]], ["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, os.path.join(folder, "model.npz"))
-    ...     with np.load(os.path.join(folder, "model.npz")) as arrays:
-    ...         header, prototypes = json.loads(arrays["header"].tobytes()), arrays["prototypes_"]
-    >>> header["parameters"]["max_epochs"], prototypes
-    (0, array([[0.],
-           [1.]]))
+    ...     path = os.path.join(folder, "model.npz")
+    ...     save_model(model, path)
+    ...     load_model(path).prototypes_.tolist()
+    [[0.0], [1.0]]
     """
     return read_model(path, manifold).estimator
 

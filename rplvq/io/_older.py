@@ -12,9 +12,10 @@ def with_metric(parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of a file, or their JSON, without ``manifold``, which an absent ``metric`` stood for."""
     parameters = dict(parameters)
     if "manifold" in parameters:
-        former, metric = parameters.pop("manifold"), parameters.get("metric")
-        is_absent = metric is None or (isinstance(metric, str) and metric == "null")
-        parameters["metric"] = former if is_absent else metric
+        former = parameters.pop("manifold")
+        metric = parameters.get("metric")
+        if metric is None or (isinstance(metric, str) and metric == "null"):
+            parameters["metric"] = former
     return parameters
 
 
@@ -31,8 +32,8 @@ def with_choice(values: dict[str, Any], trials: str = "trials_", choice: str = "
     values.setdefault(choice, None)
     for row, is_chosen in enumerate(found.get("chosen", ())):
         if is_chosen:
-            name, trains = str(found["candidate"][row]), bool(found["n_epochs"][row] > 0)
-            values[choice] = Choice(name, trains, calibration=float(found["calibration"][row]))
+            trains = bool(found["n_epochs"][row] > 0)
+            values[choice] = Choice(str(found["candidate"][row]), trains, calibration=float(found["calibration"][row]))
     return values
 
 

@@ -1,6 +1,7 @@
 """The cost of projected matrices as a function on the Grassmann manifold: its gradient, and its minimisation."""
 
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -77,18 +78,16 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     from pymanopt.optimizers import ConjugateGradient
 
     manifold = (ComplexGrassmann if np.iscomplexobj(function.samples) else Grassmann)(n, p)
-    seen: dict[str, Any] = {"basis": None}
+    of_manifold = numpy_function(manifold)
 
-    def evaluated(point: Array) -> tuple[float, Array]:
-        # The optimiser asks for the cost and the gradient of a point one after the other, so the last result is kept.
-        if seen["basis"] is None or not np.array_equal(seen["basis"], point):
-            seen.update(basis=point.copy(), values=function(point))
-        return seen["values"]  # type: ignore[no-any-return]
+    @lru_cache(maxsize=1)  # the optimiser asks for the cost and the gradient of a point one after the other
+    def evaluated(content: bytes) -> tuple[float, Array]:
+        return function(np.frombuffer(content, dtype=function.samples.dtype).reshape(n, p))
 
     problem = Problem(
         manifold,
-        numpy_function(manifold)(lambda point: evaluated(point)[0]),
-        euclidean_gradient=numpy_function(manifold)(lambda point: evaluated(point)[1]),
+        of_manifold(lambda point: evaluated(point.tobytes())[0]),
+        euclidean_gradient=of_manifold(lambda point: evaluated(point.tobytes())[1]),
     )
     solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
     found = solver.run(problem, initial_point=basis.astype(function.samples.dtype))

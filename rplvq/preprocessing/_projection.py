@@ -25,7 +25,7 @@ from rplvq.arrays import (
     single_blas_thread,
     sqrtm,
     stacked,
-)
+)  # fmt: skip
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised
@@ -95,11 +95,9 @@ class SPDProjection(MatrixTransformer):
     channels change the subspace of sources that is found. V itself is the basis of the subspace in which the mean
     ``V^H G V`` is diagonal and descending, and in which the largest entry of each column is positive.
 
-    Prototypes W_k that are learned at size p x p replace ``A = V^H M_k V`` with the smallest change of the full M_k:
-    ``M_k + M_k V (A^-1 W_k A^-1 - A^-1) V^H M_k`` has projection W_k, and of all such positive definite matrices it has
-    the least Kullback-Leibler divergence from M_k.
-
-    V is fitted to the labels, so in cross-validation the transformer belongs inside the pipeline.
+    Prototypes W_k that are learned at size p x p become prototypes of full size by the smallest change of M_k, in
+    Kullback-Leibler divergence, whose projection is W_k. V is fitted to the labels, so in cross-validation the
+    transformer belongs inside the pipeline.
 
     Examples
     --------
@@ -107,14 +105,12 @@ class SPDProjection(MatrixTransformer):
     >>> from rplvq import RiemannianLVQ, SPDProjection
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
-    >>> projection = SPDProjection(n_components=3).fit(X, y)
-    >>> projection.transform(X).shape
-    (60, 3, 3)
-    >>> bool(projection.costs_[-1] < projection.costs_[0])
-    True
     >>> pipeline = make_pipeline(SPDProjection(n_components=5), RiemannianLVQ(max_epochs=5, random_state=0))
     >>> bool(pipeline.fit(X, y).score(X, y) > 0.9)
     True
+    >>> costs = pipeline[0].costs_
+    >>> pipeline[0].transform(X).shape, bool(costs[-1] < costs[0])
+    ((60, 5, 5), True)
     """
 
     def __init__(
@@ -137,7 +133,7 @@ class SPDProjection(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
-        """Learn V.
+        """Learn V. If ValueError is raised at an invalid argument or parameter, nothing is changed.
 
         Parameters
         ----------
@@ -146,11 +142,6 @@ class SPDProjection(MatrixTransformer):
         **params
             Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
             ``sample_weight``. V itself minimises the mean cost of all samples alike.
-
-        Raises
-        ------
-        ValueError
-            If an argument or a parameter is invalid; nothing is changed then.
         """
         with single_blas_thread(matrix_size(X)):
             routed = process_routing(self, "fit", **params).classifier.fit
@@ -173,7 +164,10 @@ class SPDProjection(MatrixTransformer):
             self.components_ = components
             self.prototypes_ = prototypes
             self.prototype_labels_ = classes[target.labels]
-            self.classes_, self.sigma2_, self.costs_, self.n_iter_ = classes, sigma2, np.array(costs), n_iter
+            self.classes_ = classes
+            self.sigma2_ = sigma2
+            self.costs_ = np.array(costs)
+            self.n_iter_ = n_iter
         return self
 
     def transform(self, X: Any) -> Array:
@@ -230,7 +224,8 @@ class SPDProjection(MatrixTransformer):
     ) -> tuple[Array, ProjectedCost, list[float], int]:
         """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
         found = descend(target, basis, self.max_iter, self.tol)
-        costs, n_iter = [target(basis)[0], found.cost], found.n_iter
+        costs = [target(basis)[0], found.cost]
+        n_iter = found.n_iter
         model = RiemannianLVQ(cost=self.cost, sigma2=target.sigma2, max_epochs=5, random_state=0)
         model = clone(model if self.classifier is None else self.classifier)
         for turn in range(self.n_alternations):
@@ -240,7 +235,8 @@ class SPDProjection(MatrixTransformer):
             before = target.prototypes if turn else target.prototypes[labels]  # class means at first
             target = attrs.evolve(target, prototypes=lifted(before, found.basis, model.prototypes_), labels=labels)
             found = descend(target, found.basis, self.max_iter, self.tol)
-            costs, n_iter = [*costs, found.cost], n_iter + found.n_iter
+            costs.append(found.cost)
+            n_iter += found.n_iter
             model.set_params(init=(congruence(target.prototypes, found.basis), model.prototype_labels_))
         return found.basis, target, costs, n_iter
 

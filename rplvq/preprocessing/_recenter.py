@@ -73,21 +73,19 @@ class Recenter(MatrixTransformer):
     -----
     Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
     together. This is transductive: it needs no labels, but a batch that is large enough for its mean to represent the
-    session. (A group of one sample becomes the identity.) Report such results apart from those that use past samples
-    only. The mean also depends on the proportions of the classes, which should be similar in all sessions.
+    session. Report such results apart from those that use past samples only. The mean also depends on the proportions
+    of the classes, which should be similar in all sessions.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
     ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h. Sample t is re-centred by A_{t-1}. transform
     takes the samples of a call in their order and does not store the running mean; partial_fit stores it. A stream
-    sample by sample (transform, then partial_fit) therefore gives the same result as one call of transform for all.
-    :class:`StreamingPipeline` does these steps together with those of a classifier.
+    sample by sample therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does
+    these steps together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
     running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
     session a new name: its running mean then follows its samples faster, because those of fit do not count in it.
-
-    The result is as exact as A^-1/2: to about 1e-10 if A has condition number 1e6, and 1e-4 at 1e12.
 
     Before fit, partial_fit with ``online`` does what fit does. Otherwise partial_fit and transform raise
     NotFittedError. All methods raise ValueError, before anything is changed, if a matrix is not positive definite or of
@@ -152,15 +150,15 @@ class Recenter(MatrixTransformer):
         """Learn the mean of each group."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
-            codes, found = read(self, X, groups, reset=True)
-            means = np.stack([self._mean(subset(codes, rows), name) for name, rows in found.items()])
-            sizes = np.array([len(rows) for rows in found.rows])
+            codes, names, members = read(self, X, groups, reset=True)
+            means = np.stack([self._mean(subset(codes, rows), name) for name, rows in members.items()])
+            sizes = np.array([len(rows) for rows in members.values()])
             if self.online:
                 weights = sizes.astype(float)
                 start = riemannian_mean(AffineInvariant(), means, weights, tol=self.tol, max_iter=self.max_iter).code
                 self.start_ = start
                 self.running_ = dict[Any, tuple[Array, int]]()
-            self.groups_ = found.names
+            self.groups_ = names
             self.means_ = means
             self.sizes_ = sizes
         return self
@@ -176,10 +174,10 @@ class Recenter(MatrixTransformer):
         with single_blas_thread(matrix_size(X)):
             if not (self.online and hasattr(self, "running_")):
                 raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
-            codes, found = read(self, X, groups)
+            codes, _, members = read(self, X, groups)
             require_groups(groups, self.groups_)
             running = dict(self.running_)
-            for name, rows in found.items():
+            for name, rows in members.items():
                 running[name] = deque(self._running_means(name, subset(codes, rows)), maxlen=1).pop()
             self.running_ = running
         return self
@@ -197,24 +195,22 @@ class Recenter(MatrixTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes, found = read(self, X, groups)
+            codes, _, members = read(self, X, groups)
             require_groups(groups, self.groups_)
             running = getattr(self, "running_", {})
-            result = np.empty(
-                codes.shape, dtype=np.result_type(codes, self.means_, *(mean for mean, _ in running.values()))
-            )
+            kind = np.result_type(codes, self.means_, *(mean for mean, _ in running.values()))
+            result = np.empty(codes.shape, dtype=kind)
             known = self.groups_.tolist()
-            for name, rows in found.items():
-                members = subset(codes, rows)
+            for name, rows in members.items():
+                own = subset(codes, rows)
                 if self.online and (name not in known or name in running):
-                    before = self._running_means(name, members)
-                    for row, code, (mean, _) in zip(rows, members, before, strict=False):
+                    for row, code, (mean, _) in zip(rows, own, self._running_means(name, own), strict=False):
                         result[row] = congruence(code, invsqrtm(mean))
                     continue
-                mean = self.means_[known.index(name)] if name in known else self._mean(members, name)
+                mean = self.means_[known.index(name)] if name in known else self._mean(own, name)
                 whitening = invsqrtm(mean)
-                for part in parts_of(members):
-                    result[rows[part]] = congruence(members[part], whitening)
+                for part in parts_of(own):
+                    result[rows[part]] = congruence(own[part], whitening)
             return result
 
     def _check_parameters(self) -> None:
@@ -233,34 +229,27 @@ class Recenter(MatrixTransformer):
         samples.
         """
         known = self.groups_.tolist()
-        prior = 0.0 if name in known else self.prior_weight
+        mean = self.start_
+        count = 0
+        prior = self.prior_weight
+        if name in known:
+            mean = self.means_[known.index(name)]
+            count = int(self.sizes_[known.index(name)])
+            prior = 0.0
         if name in self.running_:
             mean, count = self.running_[name]
-        elif name in known:
-            mean, count = self.means_[known.index(name)], int(self.sizes_[known.index(name)])
-        else:
-            mean, count = self.start_, 0
         yield mean, count
+        manifold = AffineInvariant()
         horizon = np.inf if self.horizon is None else self.horizon
         for code in codes:
             count += 1
-            mean = _next(mean, 1.0 / min(prior + count, horizon), code)
+            share = np.array([[1.0 / min(prior + count, horizon)]])
+            mean = np.asarray(manifold.move(manifold.connect(mean[None], code[None]), share))[0]  # on the geodesic
             yield mean, count
 
     def _mean(self, codes: Array, name: Any) -> Array:
         """Return the mean (n, n) of the samples (N, n, n) of one group."""
         if len(codes) == 1:
-            warnings.warn(
-                f"group {name!r} has one sample, which becomes the identity and carries no information: "
-                "pass more of its samples together",
-                UserWarning,
-                stacklevel=4,
-            )
+            what = "which becomes the identity and carries no information: pass more of its samples together"
+            warnings.warn(f"group {name!r} has one sample, {what}", UserWarning, stacklevel=4)
         return riemannian_mean(AffineInvariant(), codes, tol=self.tol, max_iter=self.max_iter).code
-
-
-def _next(mean: Array, share: float, code: Array) -> Array:
-    """Return the point (n, n) on the geodesic from a mean (n, n) to the next sample (n, n), this share of the way."""
-    manifold = AffineInvariant()
-    moved = manifold.move(manifold.connect(mean[None], code[None]), np.array([[share]]))
-    return np.asarray(np.asarray(moved)[0])
