@@ -20,7 +20,8 @@ from rplvq.protocols import Array
 
 DRIVERS = {".tif": "GTiff", ".bin": "ENVI"}
 """rasterio's name of a format, by the suffix of the file."""
-NO_DATA, REJECTED = (0, 0, 0), (187, 187, 187)
+NO_DATA = (0, 0, 0)
+REJECTED = (187, 187, 187)
 
 
 def classify_scene(
@@ -42,9 +43,11 @@ def classify_scene(
     scene : PolsarScene
         The scene.
     path : path-like
-        File to write: ``.tif`` for GeoTIFF, or ``.bin`` for the format of ENVI with a header ``.hdr``.
+        File to write: ``.tif`` for GeoTIFF, or ``.bin`` for the format of ENVI with a header ``.hdr``. A pixel is 0
+        without data, k for the class ``model.classes_[k - 1]``, and ``C + 1`` if it was rejected. Programs such as QGIS
+        show the colours and the legend.
     proba : bool, default=False
-        Also write ``model.predict_proba`` to a file NAME_probabilities, one band per class.
+        Also write ``model.predict_proba`` (float32, NaN without data) to a file NAME_probabilities, a band per class.
     novelty : bool, default=False
         Also write ``model.score_samples``, of which small values are unusual, to a file NAME_novelty.
     names : dict of label to str, optional
@@ -63,16 +66,10 @@ def classify_scene(
         If the suffix is another one, if there are more than 254 classes, if a name belongs to no class, if a file can't
         be read, or if a pixel is not positive definite. The message names the file, or the row and column of the pixel.
 
-    Notes
-    -----
-    A pixel of the map is 0 without data, k for the class ``model.classes_[k - 1]``, and ``C + 1`` if it was rejected.
-    Probabilities and novelty are float32, and NaN without data. Programs such as QGIS show the colours and the legend.
-
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> import numpy as np
     >>> from rplvq import RiemannianLVQ
     >>> from rplvq.datasets import PolsarScene, classify_scene
     >>> power = np.array([1, 1, 8, 8, 1, 8], "<f4")
@@ -87,12 +84,12 @@ def classify_scene(
     array([[1, 1, 2],
            [2, 1, 2]], dtype=uint8)
     """
-    path, classes = Path(path), np.asarray(model.classes_)
+    path = Path(path)
     if path.suffix not in DRIVERS:
         raise ValueError(f"path must end in {' or '.join(DRIVERS)}, got {os.fspath(path)!r}")
     if path.resolve() in [plane.resolve() for plane in scene.planes.values()]:
         raise ValueError(f"path must not be a file of the scene, got {os.fspath(path)!r}")
-    legend = _legend(classes.tolist(), names or {})
+    legend = _legend(np.asarray(model.classes_).tolist(), names or {})
     bands = {"": ["class"]}
     if proba:
         bands["_probabilities"] = list(legend)[1:-1]
@@ -118,7 +115,8 @@ def classify_scene(
 
 def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> Any:
     """Open a new file of the shape and georeference of a scene, with one band per title."""
-    driver, (rows, columns) = DRIVERS[path.suffix], scene.shape
+    driver = DRIVERS[path.suffix]
+    rows, columns = scene.shape
     profile = {"driver": driver, "height": rows, "width": columns, "count": len(titles), **scene.georeference()}
     profile |= {"dtype": "float32", "nodata": np.nan} if key else {"dtype": "uint8", "nodata": 0}
     profile |= {"compress": "deflate", "bigtiff": "if_safer"} if driver == "GTiff" else {}
@@ -127,7 +125,8 @@ def _new(path: Path, key: str, scene: PolsarScene, titles: Sequence[str]) -> Any
 
 def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[str]]) -> dict[str, Array]:
     """Return the bands (n_bands, rows, columns) of a block of matrices whose first row is ``start`` in the scene."""
-    known, classes = holds_data(block), np.asarray(model.classes_)
+    known = holds_data(block)
+    classes = np.asarray(model.classes_)
     result = {key: np.full((len(titles), *known.shape), np.nan, "f4") for key, titles in bands.items()}
     result[""] = np.zeros((1, *known.shape), "u1")
     if not known.any():

@@ -28,20 +28,12 @@ def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> 
     ndarray of shape (n_bases, n, n)
         Orthogonal matrices, uniform on O(n); the basis vectors are the columns.
 
-    Raises
-    ------
-    ValueError
-        If n or n_bases is not a positive integer.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from rplvq.datasets import random_bases
     >>> bases = random_bases(10, random_state=0)
-    >>> bases.shape
-    (2, 10, 10)
-    >>> bool(np.allclose(bases @ bases.swapaxes(1, 2), np.eye(10)))
-    True
+    >>> bases.shape, bool(np.allclose(bases @ bases.swapaxes(1, 2), np.eye(10)))
+    ((2, 10, 10), True)
     """
     require_count("n", n, 1)
     require_count("n_bases", n_bases, 1)
@@ -107,10 +99,8 @@ def make_syn1(
 
     >>> from rplvq.datasets import make_syn1, random_bases
     >>> bases = random_bases(10, random_state=0)
-    >>> X_train, y_train = make_syn1(250, bases=bases, random_state=1)
+    >>> X_train, y_train = make_syn1(bases=bases, random_state=1)
     >>> X_test, y_test = make_syn1(100, bases=bases, random_state=2)
-    >>> X_train.shape, X_test.shape
-    ((1000, 10, 10), (400, 10, 10))
     """
     return _make([(0, 0), (0, 1), (1, 0), (1, 1)], n_per_class, n, noise, spread, bases, shuffle, random_state)
 
@@ -148,12 +138,10 @@ def make_syn2(
 
     Examples
     --------
-    >>> from rplvq.datasets import make_syn2, random_bases
-    >>> bases = random_bases(10, n_bases=1, random_state=0)
-    >>> X_train, y_train = make_syn2(250, bases=bases, random_state=1)
-    >>> X_test, y_test = make_syn2(100, bases=bases, random_state=2)
-    >>> X_train.shape, sorted(set(y_test.tolist()))
-    ((1000, 10, 10), [0, 1, 2, 3])
+    >>> from rplvq.datasets import make_syn2
+    >>> X, y = make_syn2(5, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((20, 10, 10), [0, 1, 2, 3])
     """
     return _make([(0, 0), (1, 0), (2, 0), (3, 0)], n_per_class, n, noise, spread, bases, shuffle, random_state)
 
@@ -170,10 +158,9 @@ def _make(
     centers = _spectra(n)[spectrum_of]
     smallest = centers.min()
     if smallest - spread <= 0.0:
-        raise ValueError(
-            f"spread={spread} is too large for n={n}: the smallest eigenvalue of a class lies around {smallest:.4g} "
-            f"and could become {smallest - spread:.4g}, but must stay positive. Choose a smaller spread or a smaller n"
-        )
+        what = f"lies around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay positive"
+        remedy = "Choose a smaller spread or a smaller n"
+        raise ValueError(f"spread={spread} is too large for n={n}: the smallest eigenvalue {what}. {remedy}")
     rng = check_random_state(rng)
     fixed = random_bases(n, random_state=rng) if bases is None else _check_bases(bases, n, int(basis_of.max()) + 1)
     eigenvalues = rng.uniform(centers - spread, centers + spread)
@@ -200,15 +187,12 @@ def _gram_schmidt(matrices: Array) -> Array:
 
 def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
     array = np.asarray(bases, dtype=float)
+    remedy = f"draw them with random_bases({n})"
     if array.ndim != 3 or array.shape[1:] != (n, n) or len(array) < at_least:
-        raise ValueError(
-            f"bases must be at least {at_least} matrices of shape ({n}, {n}), got shape {array.shape}: "
-            f"draw them with random_bases({n})"
-        )
+        wanted = f"at least {at_least} matrices of shape ({n}, {n})"
+        raise ValueError(f"bases must be {wanted}, got shape {array.shape}: {remedy}")
     gap = np.abs(array.swapaxes(1, 2) @ array - np.eye(n)).max(axis=(1, 2))
     if (index := first_bad(~(gap <= 1e-6))) is not None:
-        raise ValueError(
-            f"bases[{index}] is not orthogonal: V^T V differs from the identity by "
-            f"{gap[index]:.3g}. Draw bases with random_bases({n})"
-        )
+        what = f"V^T V differs from the identity by {gap[index]:.3g}"
+        raise ValueError(f"bases[{index}] is not orthogonal: {what}. {remedy.capitalize()}")
     return array

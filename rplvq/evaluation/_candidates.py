@@ -29,7 +29,7 @@ def default_estimators(
     Parameters
     ----------
     metrics : iterable of str or Manifold, default=("affine_invariant", "log_euclidean")
-        Metrics, as the parameter ``metric`` of :class:`rplvq.RiemannianLVQ`.
+        Metrics, as the parameter ``metric`` of :class:`rplvq.RiemannianLVQ`; ValueError names one that is not known.
     costs : iterable of str or Cost, default=("rslvq",)
         Costs, as its parameter ``cost``.
     prototypes_per_class : int or dict, default=1
@@ -47,11 +47,6 @@ def default_estimators(
     dict of str to RiemannianLVQ
         Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
         minimum distance to the class means, without training.
-
-    Raises
-    ------
-    ValueError
-        If a metric or a cost is not known.
 
     Examples
     --------
@@ -83,7 +78,7 @@ def _parts(values: Any, argument: str) -> list[Any]:
 
 
 def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, Any]:
-    """Return classifiers of pyRiemann (extra ``paper``) to compare with.
+    """Return classifiers of pyRiemann to compare with; raise ImportError if it is not installed (extra ``paper``).
 
     Parameters
     ----------
@@ -95,13 +90,6 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
     -------
     dict of str to estimator
         Unfitted estimators, ``"pyRiemann MDM"`` and ``"tangent space + logistic regression"``.
-
-    Raises
-    ------
-    ValueError
-        If a name is not known.
-    ImportError
-        If pyRiemann is not installed.
 
     Examples
     --------
@@ -140,22 +128,13 @@ def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 def named_estimators(estimators: Any) -> dict[str, Any]:
     """Turn a mapping of estimators, or a sequence of estimators and of metrics, into a mapping by name."""
-    if isinstance(estimators, Mapping):
-        named = dict(estimators)
-    elif isinstance(estimators, (list, tuple)):
-        pairs: list[tuple[str, Any]] = []
-        for index, entry in enumerate(estimators):
-            if isinstance(entry, str) or not what_lacks(entry, MANIFOLD_METHODS):
-                try:
-                    pairs += default_estimators([entry]).items()
-                except ValueError as error:
-                    raise ValueError(f"estimators[{index}]={entry!r} is no metric: {error}") from error
-            else:
-                pairs.append((type(entry).__name__, entry))
-        named = unique_names(pairs)
-    else:
+    if not isinstance(estimators, (Mapping, list, tuple)):
         what = "a mapping name -> estimator, a list of estimators and metrics, or None"
         raise ValueError(f"estimators must be {what}, got {estimators!r}")
+    if isinstance(estimators, Mapping):
+        named = dict(estimators)
+    else:
+        named = unique_names([pair for index, entry in enumerate(estimators) for pair in _named(index, entry)])
     if not named:
         raise ValueError("estimators is empty: give at least one, or None for the default")
     for name, estimator in named.items():
@@ -163,3 +142,13 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
             raise ValueError(f"estimators has the name {name!r}: names must be strings")
         require_methods(f"estimators[{name!r}]", estimator, ("fit", "predict", "get_params"), "a classifier")
     return named
+
+
+def _named(index: int, entry: Any) -> list[tuple[str, Any]]:
+    """Return the names and estimators for an estimator or a metric of a sequence."""
+    if not isinstance(entry, str) and what_lacks(entry, MANIFOLD_METHODS):
+        return [(type(entry).__name__, entry)]
+    try:
+        return list(default_estimators([entry]).items())
+    except ValueError as error:
+        raise ValueError(f"estimators[{index}]={entry!r} is no metric: {error}") from error

@@ -35,6 +35,9 @@ def compare(
 ) -> Comparison:
     """Score classifiers by cross-validation, all on the same folds.
 
+    ValueError is raised if an argument is invalid, or if an estimator raises ValueError; the message then begins with
+    its name and the fold. Any other error of an estimator becomes the cause of a RuntimeError.
+
     Parameters
     ----------
     X : array-like of shape (N, n, n), or (N, ...) as the estimators take it
@@ -52,54 +55,38 @@ def compare(
         A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
         scikit-learn; or row indices.
     repeats : int, default=1
-        Number of times that the samples are divided into ``cv`` folds, each time anew. Small differences need more
-        folds to be found.
+        Number of times that the samples are divided into ``cv`` folds, each time anew.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")
         Names of scikit-learn's scorers, "kappa" for Cohen's kappa, or callables ``(estimator, X, y) -> float``.
     groups : array-like of shape (N,), optional
         Subjects or sessions that must not be split. They are passed to the splitter, and to each ``fit`` that has a
-        parameter of this name, such as that of :class:`rplvq.RiemannianLVQ`, if its samples are of several groups.
-        Where scikit-learn's metadata routing is enabled, they are passed to the methods that request them instead,
-        also within pipelines.
+        parameter of this name, if its samples are of several groups. With scikit-learn's metadata routing, they are
+        passed to the methods that request them instead, also within pipelines.
     test : {"corrected_t", "wilcoxon"}, default="corrected_t"
         The test of the differences, see :meth:`Comparison.p_values`.
     n_jobs : int or None, default=None
-        Number of processes over folds and estimators, as in joblib; -1 uses all cores.
+        Number of processes over folds and estimators, as in joblib; -1 uses all cores. Processes share the cores, so
+        compare seconds (of wall time, with one thread of BLAS) with ``n_jobs=1``.
     verbose : int, default=0
         1 shows a progress bar on standard error.
     random_state : int, RandomState or None, default=None
         Seed of the folds, if ``cv`` is a number, and of one further seed per fold, which replaces every
-        ``random_state`` of the estimators and their parts. The result then depends neither on n_jobs nor on the order
-        of the estimators. With None the estimators keep their own.
+        ``random_state`` of the estimators and their parts, so that the result depends neither on n_jobs nor on their
+        order. With None the estimators keep their own.
 
     Returns
     -------
     Comparison
         It prints as a report that ends with its conclusions; :func:`rplvq.plotting.plot_comparison` draws it.
 
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or if an estimator raises ValueError; the message then begins with its name and the
-        fold.
-    RuntimeError
-        If an estimator raises any other error, which is attached as the cause.
-
-    Notes
-    -----
-    Seconds are wall time, on one thread of the libraries of linear algebra (BLAS). With ``n_jobs`` above 1 the
-    processes share cores, caches and memory, so compare seconds with ``n_jobs=1``.
-
     Examples
     --------
-    >>> from rplvq.evaluation import compare, default_estimators
+    >>> from rplvq.evaluation import compare
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
     >>> result = compare(X, y, metrics=["riemann", "logeuclid"], cv=3, random_state=0)
-    >>> result.names
-    ('riemann rslvq', 'riemann MDM', 'logeuclid rslvq', 'logeuclid MDM')
-    >>> result.scores.shape  # estimators, metrics, folds
-    (4, 2, 3)
+    >>> result.names, result.scores.shape  # estimators, metrics, folds
+    (('riemann rslvq', 'riemann MDM', 'logeuclid rslvq', 'logeuclid MDM'), (4, 2, 3))
     """
     if metrics is not None and estimators is not None:
         raise ValueError("pass either estimators or metrics: metrics are those of the default estimators")

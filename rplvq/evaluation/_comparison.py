@@ -69,10 +69,10 @@ class Comparison:
 
     Notes
     -----
-    The methods take
+    The methods raise ValueError if a metric was not scored, a test is unknown, or a test has only one fold. They take
 
     metric : str
-        One of ``metrics``, by default the first. They raise ValueError if it was not scored.
+        One of ``metrics``, by default the first.
     test : {"corrected_t", "wilcoxon"}
         See :meth:`p_values`; by default the attribute ``test``.
     all_pairs : bool, default=False
@@ -85,26 +85,10 @@ class Comparison:
     >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
     >>> seconds = np.full((2, 3), 0.5)
     >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
-    >>> print(result)
-    2 estimators, 3 folds: mean +- standard deviation of the scores, median seconds
-    per fold
-    <BLANKLINE>
-       estimator          accuracy  trained  sigma2  fit [s]  predict [s]
-    1  a          0.9000 +- 0.1000                       0.5          0.5
-    2  b          0.7500 +- 0.0866                       0.5          0.5
-    <BLANKLINE>
-    accuracy: difference of each pair; corrected resampled t-test of Nadeau and
-    Bengio; 95% confidence interval (CI) of each pair alone; p after Holm's
-    correction for 1 pair
-    <BLANKLINE>
-    question    first  second  difference  95% CI              better      p
-    every pair  a      b          +0.1500  -0.0464 to +0.3464  first   0.081
-    <BLANKLINE>
-    The best mean is not significantly above any other: accuracy 0.9000 of a against
-    0.7500 of b, difference +0.1500 (95% confidence interval -0.0464 to +0.3464, p =
-    0.081).
     >>> result.rows[0]["accuracy_mean"], result.p_values(test="wilcoxon")
     (0.9, {('a', 'b'): 0.25})
+    >>> print(result.conclusions()[0][:108])  # print(result) shows all
+    The best mean is not significantly above any other: accuracy 0.9000 of a against 0.7500 of b, difference +0.1500
     """
 
     names: tuple[str, ...] = attrs.field(converter=tuple[str, ...])
@@ -165,20 +149,20 @@ class Comparison:
                 row |= {f"{metric}_mean": float(means[e, m]), f"{metric}_std": float(deviations[e, m])}
             row["sigma2"] = float(self.sigma2[e].mean())
             row["trained"] = float(self.trained[e].sum())
-            for key, seconds in (("fit_seconds", self.fit_seconds), ("predict_seconds", self.predict_seconds)):
-                row[key] = float(np.median(seconds[e]))
+            row["fit_seconds"] = float(np.median(self.fit_seconds[e]))
+            row["predict_seconds"] = float(np.median(self.predict_seconds[e]))
             row |= {"settings": self.settings[e]} if self.settings else {}
         return rows
 
     @property
     def fold_rows(self) -> list[dict[str, Any]]:
         """One dict per estimator and fold: estimator, fold, n_train, n_test, the metrics, sigma2, trained, seconds."""
+        seconds = {"fit_seconds": self.fit_seconds, "predict_seconds": self.predict_seconds}
+        columns = {"sigma2": self.sigma2, "trained": self.trained} | seconds
         return [
             {"estimator": name, "fold": f, "n_train": n_train, "n_test": n_test}
             | {metric: float(self.scores[e, m, f]) for m, metric in enumerate(self.metrics)}
-            | {"sigma2": float(self.sigma2[e, f]), "trained": float(self.trained[e, f])}
-            | {"fit_seconds": float(self.fit_seconds[e, f])}
-            | {"predict_seconds": float(self.predict_seconds[e, f])}
+            | {name: float(values[e, f]) for name, values in columns.items()}
             for e, name in enumerate(self.names)
             for f, (n_train, n_test) in enumerate(self.folds)
         ]
@@ -204,11 +188,6 @@ class Comparison:
         correct : bool, default=True
             Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
             question, or of all pairs.
-
-        Raises
-        ------
-        ValueError
-            If the metric was not scored, the test is unknown, or there is only one fold.
         """
         scores = self._scores(metric)
         test = check_test(self.test if test is None else test)
@@ -233,7 +212,7 @@ class Comparison:
         The keys are question, metric, first, second, first_mean, second_mean; difference is the first mean minus the
         second one; ci_low and ci_high bound its 95% confidence interval by the corrected t-test, for this pair alone;
         better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
-        question. ValueError is raised if the metric was not scored, the test is unknown, or there is only one fold.
+        question.
         """
         metric = self.metrics[0] if metric is None else metric
         test = self.test if test is None else test
@@ -274,10 +253,7 @@ class Comparison:
         return pandas.DataFrame(self.fold_rows if folds else self.rows)
 
     def to_csv(self, path: str | PathLike[str], *, folds: bool = False) -> None:
-        """Write the rows to a CSV file in UTF-8 with a header; each row ends with the facts of ``about``.
-
-        An old file at ``path`` is replaced. OSError is raised if it cannot be written.
-        """
+        """Write the rows to a CSV file ``path`` in UTF-8 with a header; each row ends with the facts of ``about``."""
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
     def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
@@ -292,12 +268,6 @@ class Comparison:
         return as_markdown(make_report(self, self.metrics))
 
     def to_latex(self, *, table: bool = False) -> str:
-        """Return the same as LaTeX, with tables that need no package.
-
-        Parameters
-        ----------
-        table : bool, default=False
-            Whether to return the table of the rows alone.
-        """
+        """Return the same as LaTeX, with tables that need no package; with ``table=True`` the table of the rows alone."""
         blocks = make_report(self, self.metrics)
         return as_latex([block for block in blocks if isinstance(block, Table)][:1] if table else blocks)

@@ -142,7 +142,8 @@ def run_fold(
     """
     from sklearn.metrics import check_scoring
 
-    (X, y, hard, groups), (train, test) = data, fold
+    X, y, hard, groups = data
+    train, test = fold
     # Threads inside BLAS do not speed up small matrices, and they compete with the other processes for the cores.
     with single_blas_thread(), _errors_named(name, number, train):
         model = clone(estimator)

@@ -38,7 +38,8 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
     for (first, second), p in zip(pairs, p_values_of(pairs, scores, ratio, test), strict=True):
         a = scores[first]
         b = scores[second]
-        difference, (low, high) = float((a - b).mean()), corrected_t_interval(a, b, ratio)
+        difference = float((a - b).mean())
+        low, high = corrected_t_interval(a, b, ratio)
         better = "neither"
         if abs(difference) > 0:  # and no NaN
             better = "first" if difference > 0 else "second"

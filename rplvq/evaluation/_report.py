@@ -59,11 +59,9 @@ def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: i
 
 def _test_heading(comparison: Any, metric: str) -> str:
     pairs = "the pairs of each question" if comparison.questions else _count(_family_size(comparison), "pair")
-    interval = "95% confidence interval (CI) of each pair alone"
-    if comparison.test != "corrected_t":
-        interval += ", by the corrected t-test"
+    by = "" if comparison.test == "corrected_t" else ", by the corrected t-test"
     what = f"{metric}: difference of each pair; {TESTS[comparison.test]}"
-    return f"{what}; {interval}; p after Holm's correction for {pairs}"
+    return f"{what}; 95% confidence interval (CI) of each pair alone{by}; p after Holm's correction for {pairs}"
 
 
 def _family_size(comparison: Any) -> int:
@@ -82,14 +80,11 @@ def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_
     cells = []
     for number, row in enumerate(rows, start=1):
         scores = [mean_and_deviation(row, m, "+-", digits=4) for m in metrics]
-        numbers = [_short(row[key]) for key in ("sigma2", "fit_seconds", "predict_seconds")]
         trained = "" if math.isnan(row["trained"]) else f"{row['trained']:.0f} of {n_folds}"
-        cells.append([str(number), str(row["estimator"]), *scores, trained, *numbers])
+        numbers = [row[key] for key in ("sigma2", "fit_seconds", "predict_seconds")]
+        texts = ["" if math.isnan(value) else f"{value:.3g}" for value in numbers]
+        cells.append([str(number), str(row["estimator"]), *scores, trained, *texts])
     return Table(["", "estimator", *metrics, "trained", "sigma2", "fit [s]", "predict [s]"], cells)
-
-
-def _short(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3g}"
 
 
 def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:

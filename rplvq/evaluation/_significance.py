@@ -33,20 +33,13 @@ def wilcoxon_p_value(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
     Parameters
     ----------
     a, b : array-like of shape (F,)
-        Scores of two estimators in the same F folds. As in Wilcoxon's paper, folds with equal scores are left out; if
-        all are equal, p is 1.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not paired or there are fewer than two folds.
+        Scores of two estimators in the same F folds, at least 2; ValueError is raised otherwise. As in Wilcoxon's
+        paper, folds with equal scores are left out; if all are equal, p is 1.
 
     Examples
     --------
     >>> wilcoxon_p_value([0.9, 0.8, 0.95, 0.85, 0.7], [0.8, 0.6, 0.92, 0.81, 0.69])
     0.0625
-    >>> wilcoxon_p_value([0.9, 0.8], [0.9, 0.8])
-    1.0
     """
     differences = _differences(a, b)
     if np.isnan(differences).any():
@@ -67,14 +60,9 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     Parameters
     ----------
     a, b : array-like of shape (F,)
-        Scores of two estimators in the same F folds.
+        Scores of two estimators in the same F folds, at least 2; ValueError is raised otherwise.
     test_to_train : float
         Size of the test part over that of the training part: 1 / (V - 1) for V-fold cross-validation, repeated or not.
-
-    Raises
-    ------
-    ValueError
-        If the scores are not paired, there are fewer than two folds, or the ratio is not positive.
 
     Examples
     --------

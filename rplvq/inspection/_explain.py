@@ -112,11 +112,10 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     ``d^2(X, W) = tr M^2 = sum_c [V^-1 M^2 V]_cc`` with ``M = log(W^-1 X)``,
 
     so that ``share_c = [V^-1 (M_other^2 - M_own^2) V]_cc``. With V = I the same formula gives ``channels``. If all
-    sensors are mixed by an invertible A, so that X becomes ``A X A^H``, shares stay the same, filters become
-    ``A^-H v`` and patterns become ``A W v``. ``channels`` do change. Haufe et al. 2014
-    (doi:10.1016/j.neuroimage.2013.10.067) explain how to read filters and patterns. The sign of a filter is arbitrary.
-
-    If two ratios mu are equal or nearly so, only the sum of their shares and the space of their filters are certain.
+    sensors are mixed by an invertible A, shares stay the same, filters become ``A^-H v`` and patterns ``A W v``, and
+    ``channels`` change. Haufe et al. 2014 (doi:10.1016/j.neuroimage.2013.10.067) explain how to read filters and
+    patterns. The sign of a filter is arbitrary. If two ratios mu are nearly equal, only the sum of their shares and the
+    space of their filters are certain.
 
     **Flat metrics.** Both sums use the same coordinates, so a share is ``|x - w_other|^2 - |x - w_own|^2`` for one
     entry.

@@ -13,10 +13,8 @@ def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> A
 
     Parameters
     ----------
-    X : array-like of shape (N, n, n)
-        Symmetric or Hermitian positive definite matrices.
-    y : array-like of shape (N,)
-        Labels.
+    X, y : array-like of shape (N, n, n), and (N,)
+        Symmetric or Hermitian positive definite matrices, and their labels.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     unit : str, default=""
@@ -54,10 +52,8 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     ----------
     model : RiemannianLVQ
         A fitted model.
-    X : array-like of shape (N, n, n)
-        Samples.
-    y : array-like of shape (N,), optional
-        Their labels; by default the predicted labels give the colours.
+    X, y : array-like of shape (N, n, n), and (N,)
+        Samples and their labels; by default the predicted labels give the colours.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
@@ -83,13 +79,13 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
     colors = class_colors(np.asarray(model.classes_))
     for label, color in colors.items():
         own = labels == label
-        right = own & (predicted == labels)
-        wrong = own & (predicted != labels)
-        ax.scatter(samples[right, 0], samples[right, 1], s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
-        ax.scatter(samples[wrong, 0], samples[wrong, 1], s=26, color=color, marker="x", linewidths=1.2)
+        right = samples[own & (predicted == labels)]
+        wrong = samples[own & (predicted != labels)]
         mine = prototypes[np.asarray(model.prototype_labels_) == label]
-        ax.scatter(mine[:, 0], mine[:, 1], s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
-    shares = [100 * share for share in lengths**2 / np.sum(lengths**2)] + [0.0]
+        ax.scatter(*right.T, s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
+        ax.scatter(*wrong.T, s=26, color=color, marker="x", linewidths=1.2)
+        ax.scatter(*mine.T, s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
+    shares = [*(100 * lengths**2 / np.sum(lengths**2)), 0.0]
     first = f"first principal component of the distances ({shares[0]:.0f} %)"
     ax.set(xlabel=first, ylabel=f"second ({shares[1]:.0f} %)")
     ax.set_title("dot: sample; cross: misclassified; diamond: prototype", fontsize="small")

@@ -47,12 +47,10 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 
     Examples
     --------
-    >>> from rplvq.evaluation import compare, default_estimators
-    >>> from rplvq.datasets import make_syn1
-    >>> X, y = make_syn1(n_per_class=15, random_state=0)
-    >>> models = default_estimators(["affine_invariant", "log_euclidean"], max_epochs=1)
-    >>> ax = plot_comparison(compare(X, y, models, cv=3, random_state=0))
-    >>> ax.get_xlabel()
+    >>> from rplvq.evaluation import Comparison
+    >>> seconds, scores = np.ones((2, 3)), [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+    >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
+    >>> plot_comparison(result).get_xlabel()
     'accuracy (share of test samples)'
     """
     metric = comparison.metrics[0] if metric is None else metric
@@ -78,23 +76,16 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
 def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) -> None:
     """Write mean, deviation and p-value of each row to the right of the axes."""
     rows = comparison.rows
-    testable = len(comparison.folds) > 1 and len(order) > 1
-    p_values = comparison.p_values(metric) if testable else {}
     best = comparison.names[order[0]]
-    labels = []
-    key = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
-    tail = f"; p: {TESTS[comparison.test]} against the best, Holm-corrected" if testable else ""
-    ax.set_title(key + tail, fontsize="small", color=GREY)
-    for e in order:
-        name = comparison.names[e]
-        text = mean_and_deviation(rows[e], metric, "±", digits=3)
-        if testable:
-            p = p_values.get((best, name), p_values.get((name, best)))
-            if name == best:
-                text += "   best"
-            elif p is not None:
-                text += f"   {p_text(p, 'p')}"
-        labels.append(text)
+    notes = {}
+    title = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
+    if len(comparison.folds) > 1 and len(order) > 1:
+        title += f"; p: {TESTS[comparison.test]} against the best, Holm-corrected"
+        for pair, p in comparison.p_values(metric).items():
+            notes |= {name: f"   {p_text(p, 'p')}" for name in pair if best in pair}
+        notes[best] = "   best"
+    ax.set_title(title, fontsize="small", color=GREY)
+    labels = [mean_and_deviation(rows[e], metric, "±", 3) + notes.get(comparison.names[e], "") for e in order]
     right = ax.secondary_yaxis("right")
     right.set_yticks(range(len(order)), labels)
     right.tick_params(length=0, colors=INK)
@@ -115,16 +106,14 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>> import os, tempfile
     >>> from rplvq.evaluation import Comparison
-    >>> seconds = np.ones((2, 3))
-    >>> scores = [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
+    >>> seconds, scores = np.ones((2, 3)), [[[0.9, 0.8, 1.0]], [[0.7, 0.7, 0.85]]]
     >>> result = Comparison(["a", "b"], ["accuracy"], [(20, 10)] * 3, scores, seconds, seconds)
-    >>> with TemporaryDirectory() as folder:
-    ...     save_comparison(result, Path(folder) / "picture.png")
-    ...     (Path(folder) / "picture.png").is_file()
-    True
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_comparison(result, os.path.join(folder, "picture.png"))
+    ...     os.listdir(folder)
+    ['picture.png']
     """
     module = part_of_matplotlib("figure")
     require_writable(path)

@@ -61,11 +61,10 @@ def plot_explanation(
     --------
     >>> from rplvq import RiemannianLVQ, explain
     >>> from rplvq.plotting import plot_explanation
-    >>> X = np.array([np.diag([1.0, 1.0, 2.0]), np.diag([3.0, 1.0, 2.0])])
+    >>> X = np.array([np.diag([1.0, 1.0]), np.diag([3.0, 1.0])])
     >>> model = RiemannianLVQ(max_epochs=0).fit(X, ["rest", "move"])
-    >>> axes = plot_explanation(explain(model, X)[0], names=["C3", "Cz", "C4"], n_components=1)
-    >>> axes[0].get_title(), len(axes)
-    ('rest, not move\nmargin +1.21', 2)
+    >>> plot_explanation(explain(model, X)[0], names=["C3", "C4"])[0].get_title()
+    'rest, not move\nmargin +1.21'
     """
     if draw not in ("patterns", "filters"):
         raise ValueError(f"draw must be 'patterns' or 'filters', got {draw!r}")
@@ -126,8 +125,8 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     values = shares[order[:BARS]].tolist()
     written = [labels[index] for index in order[:BARS]]
     if len(order) > BARS:
-        values = [*values, shares[order[BARS:]].sum()]
-        written = [*written, f"{len(order) - BARS} others"]
+        values.append(shares[order[BARS:]].sum())
+        written.append(f"{len(order) - BARS} others")
     places = -np.arange(len(values))
     ax.barh(places, values, color=[BLUE if value > 0 else ORANGE for value in values], height=0.7)
     ax.set_yticks(places, written)
@@ -142,10 +141,8 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
 def _caption(explanation: Explanation, index: int, draw: str) -> str:
     """Return the number and share of a component, and its power in the sample and the two prototypes."""
     power, ratio = (np.asarray(part)[index] for part in (explanation.powers, explanation.ratios))
-    return (
-        f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}\n"
-        f"power {_short(power)} (own 1, other {_short(ratio)})"
-    )
+    title = f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}"
+    return f"{title}\npower {_short(power)} (own 1, other {_short(ratio)})"
 
 
 def _short(power: float) -> str:
@@ -162,9 +159,8 @@ def _component(ax: Axes, column: Array, positions: Any, names: list[str], named:
         try:
             viz = import_module("mne.viz")
         except ImportError as error:
-            raise ImportError(
-                'positions in an Info need MNE-Python: pip install ".[eeg]" in the folder of rplvq'
-            ) from error
+            remedy = 'pip install ".[eeg]" in the folder of rplvq'
+            raise ImportError(f"positions in an Info need MNE-Python: {remedy}") from error
         viz.plot_topomap(values, positions, axes=ax, show=False, vlim=(-limit, limit), extrapolate="local")
     elif positions is not None:
         x, y = np.asarray(positions, dtype=float).T
@@ -181,19 +177,24 @@ def _component(ax: Axes, column: Array, positions: Any, names: list[str], named:
     else:
         ax.barh(-np.arange(len(values)), values, color="0.45")
         ax.axvline(0, color="0.3", lw=0.8)
-        places = -np.arange(len(names) if len(names) <= MAX_NAMES else 0)
-        ax.set_yticks(places, names[: len(places)], fontsize="small" if len(names) <= FEW_NAMES else "xx-small")
+        written, size = _labels(names)
+        ax.set_yticks(-np.arange(len(written)), written, fontsize=size)
         ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _labels(names: list[str]) -> tuple[list[str], str]:
+    """Return the names if there is room for them, otherwise none, and the size of their font."""
+    written = names if len(names) <= MAX_NAMES else []
+    return written, "small" if len(names) <= FEW_NAMES else "xx-small"
 
 
 def _map(ax: Axes, shares: Array, names: list[str]) -> None:
     """Draw shares (n, n) by entry."""
     limit = np.abs(shares).max()
     image = ax.imshow(shares, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
-    places = range(len(names) if len(names) <= MAX_NAMES else 0)
-    size = "small" if len(names) <= FEW_NAMES else "xx-small"
-    ax.set_xticks(places, names[: len(places)], rotation=90, fontsize=size)
-    ax.set_yticks(places, names[: len(places)], fontsize=size)
+    written, size = _labels(names)
+    ax.set_xticks(range(len(written)), written, rotation=90, fontsize=size)
+    ax.set_yticks(range(len(written)), written, fontsize=size)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.figure.colorbar(image, ax=ax, label="share of the margin", shrink=0.8)

@@ -94,10 +94,9 @@ def plot_ellipses(
         What to draw with thick lines.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    X : array-like of shape (N, n, n), optional
-        Samples, drawn behind with thin lines; the picture stays legible for some dozens.
-    y : array-like of shape (N,), optional
-        Their labels, for the colours; grey by default.
+    X, y : array-like of shape (N, n, n), and (N,), optional
+        Samples, drawn behind with thin lines (the picture stays legible for some dozens), and their labels, for the
+        colours; grey by default.
     channels : (int, int), default=(0, 1)
         The two rows of the matrices.
     names : (str, str), optional

@@ -17,8 +17,12 @@ else:
     Axes = Any  # so that matplotlib is only imported for a picture
 
 # Okabe and Ito's colours, which people with any colour vision can distinguish.
-BLUE, ORANGE, GREEN, INK, GREY = "#0072B2", "#D55E00", "#009E73", "#222222", "#6B6B6B"
+BLUE = "#0072B2"
+ORANGE = "#D55E00"
+GREEN = "#009E73"
 CYCLE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+INK = "#222222"
+GREY = "#6B6B6B"
 
 
 def part_of_matplotlib(name: str) -> Any:
@@ -79,7 +83,6 @@ def points_of(model: Any) -> tuple[Array, Array]:
         model = model.prototypes_, model.prototype_labels_
     matrices, labels = (np.asarray(part) for part in model)
     if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2] or labels.shape != matrices.shape[:1]:
-        raise ValueError(
-            f"prototypes must be matrices (K, n, n) with K labels, got shapes {matrices.shape} and {labels.shape}"
-        )
+        shapes = f"shapes {matrices.shape} and {labels.shape}"
+        raise ValueError(f"prototypes must be matrices (K, n, n) with K labels, got {shapes}")
     return matrices, labels

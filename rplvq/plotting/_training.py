@@ -32,10 +32,8 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     Examples
     --------
     >>> from rplvq import RiemannianLVQ
-    >>> from rplvq.datasets import make_syn1
-    >>> X, y = make_syn1(n_per_class=10, random_state=0)
-    >>> axes = plot_history(RiemannianLVQ(sigma2=0.5, max_epochs=3, random_state=0).fit(X, y))
-    >>> [axis.get_ylabel() for axis in axes]
+    >>> model = RiemannianLVQ("euclidean_vectors", sigma2=0.5, max_epochs=3).fit([[0.0], [1.0]], ["no", "yes"])
+    >>> [axis.get_ylabel() for axis in plot_history(model)]
     ['cost (sum over samples)', 'error (share of samples)', 'schedule']
     """
     columns = _columns(history)

@@ -65,8 +65,8 @@ class SPDProjection(MatrixTransformer):
         How often to learn first prototypes for the present V and then V for these prototypes, after V was learned for
         the class means.
     classifier : RiemannianLVQ, optional
-        A clone of it learns prototypes from projected matrices. By default it has this cost and sigma2, five epochs and
-        seed 0. From the second time on it begins at its last prototypes.
+        A clone of it learns prototypes from projected matrices, each time from its last ones. By default it has this
+        cost and sigma2, five epochs and seed 0.
     max_iter : int, default=100
         Maximum number of iterations of each minimisation over V; 0 keeps the start.
     tol : float, default=1e-4
@@ -80,12 +80,10 @@ class SPDProjection(MatrixTransformer):
         M_k, in the units of X, and their labels.
     classes_ : ndarray of shape (C,)
         Labels, sorted; 0..C-1 for soft labels.
-    sigma2_ : float
-        Variance of the mixture.
     costs_ : ndarray of shape (2 + n_alternations,)
         Mean cost at the start and after each minimisation.
-    n_iter_, n_features_in_ : int
-        Total number of iterations, and n.
+    sigma2_, n_iter_, n_features_in_ : float, int and int
+        Variance of the mixture, total number of iterations, and n.
 
     Notes
     -----

@@ -33,9 +33,8 @@ class Recenter(MatrixTransformer):
     """Transformer ``X -> A^-1/2 X A^-1/2``, where A is the affine-invariant mean of the group of X.
 
     Covariances of different sessions or subjects lie in different places, because electrodes, impedances and brains
-    differ. This congruence keeps all affine-invariant distances within a group and moves its mean to the identity, so
-    that a classifier trained on some sessions finds the next one in the same place (Zanini et al. 2018,
-    doi:10.1109/TBME.2017.2742541, who take A from the trials at rest; here it is the mean of all trials).
+    differ. This congruence keeps all affine-invariant distances within a group and moves its mean to the identity
+    (Zanini et al. 2018, doi:10.1109/TBME.2017.2742541, who take A from the trials at rest).
 
     Parameters
     ----------
@@ -45,22 +44,19 @@ class Recenter(MatrixTransformer):
         Maximum number of passes over the data for a mean.
     online : bool, default=False
         Whether a group that fit did not meet, or that partial_fit has met since, is re-centred sample by sample, each
-        at a running mean of the samples before it (True), or at the mean of its samples in the call. See the notes.
+        at a running mean of the samples before it, or at the mean of its samples in the call.
     prior_weight : float, default=10
         Number of samples that ``start_`` counts for in the running mean of a group that fit did not meet.
     horizon : float or None, default=50
-        Number of samples over which a running mean forgets: each sample moves it at least 1 / horizon of the way, so
-        that it follows a slow drift. It is then as steady, and lags as far behind, as the mean of the latest
-        2 * horizon samples. None forgets nothing, so that all samples of a group have the same weight.
+        Number of samples over which a running mean forgets: each sample moves it at least 1 / horizon of the way. It is
+        then as steady, and lags as far behind, as the mean of the latest 2 * horizon samples. None forgets nothing.
 
     Attributes
     ----------
     groups_ : ndarray of shape (G,)
         Groups in fit, sorted; one None if fit was given no groups.
-    means_ : ndarray of shape (G, n, n)
-        Their means, in the units of X.
-    sizes_ : ndarray of shape (G,)
-        Their numbers of samples.
+    means_, sizes_ : ndarray of shape (G, n, n) and (G,)
+        Their means, in the units of X, and numbers of samples.
     start_ : ndarray of shape (n, n)
         With ``online``, the start of running means: the mean of ``means_`` weighted by ``sizes_``.
     running_ : dict
@@ -87,20 +83,16 @@ class Recenter(MatrixTransformer):
     running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
     session a new name: its running mean then follows its samples faster, because those of fit do not count in it.
 
-    Before fit, partial_fit with ``online`` does what fit does. Otherwise partial_fit and transform raise
-    NotFittedError. All methods raise ValueError, before anything is changed, if a matrix is not positive definite or of
-    another size, if a group is missing, or if a parameter is invalid. Those that compute a mean warn by
-    ConvergenceWarning if it does not reach ``tol``, and by UserWarning if a group has one sample only. They take
+    Before fit, partial_fit with ``online`` does what fit does. All methods raise ValueError, before anything is
+    changed, if a matrix is not positive definite or of another size, if a group is missing, or if a parameter is
+    invalid. Those that compute a mean warn by ConvergenceWarning if it does not reach ``tol``, and by UserWarning if a
+    group has one sample only. They take
 
     X : array-like of shape (N, n, n)
-        Symmetric or Hermitian positive definite matrices.
-    y : None
-        Ignored.
+        Symmetric or Hermitian positive definite matrices; ``y`` is ignored.
     groups : array-like of shape (N,), optional
-        Session or subject of each sample, of any sortable type. By default all samples are one group.
-
-    Groups are metadata: in a pipeline they are passed on by scikit-learn's metadata routing, which fit and transform
-    request by default.
+        Session or subject of each sample, of any sortable type. By default all samples are one group. In a pipeline
+        they are passed on by scikit-learn's metadata routing, which all methods request by default.
 
     Examples
     --------

@@ -32,15 +32,12 @@ class StreamingPipeline(Pipeline):
 
     Notes
     -----
-    All other methods and attributes are those of ``Pipeline``. partial_fit exists if the last step has it.
-
     ``groups`` reach :class:`Recenter`, which needs ``online=True`` here, by scikit-learn's metadata routing, which must
     be enabled for predict and for partial_fit. A new session should have a new name as its group. ``fit`` on a single
     session needs no groups.
 
     Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
-    steps with the pipeline, so that the transformers learn and the classifier stays as it is. The last transformer must
-    have partial_fit.
+    steps with the pipeline, so that the transformers learn and the classifier stays as it is.
 
     Examples
     --------
@@ -52,20 +49,17 @@ class StreamingPipeline(Pipeline):
     >>> from rplvq.datasets import make_syn1
     >>> from rplvq.preprocessing import StreamingPipeline
     >>> X, y = make_syn1(n_per_class=20, random_state=0)
-    >>> first, batches = slice(0, 80, 2), [slice(start, start + 10, 2) for start in range(1, 80, 10)]
     >>> X[1::2] *= 4.0  # the gain of the second session
     >>> recenter, lvq = Recenter(online=True, prior_weight=1), RiemannianLVQ(max_epochs=5, random_state=0)
-    >>> pipeline = StreamingPipeline([("recenter", recenter), ("lvq", lvq)]).fit(X[first], y[first])
+    >>> pipeline = StreamingPipeline([("recenter", recenter), ("lvq", lvq)]).fit(X[::2], y[::2])
     >>> right = 0
     >>> with sklearn.config_context(enable_metadata_routing=True):
-    ...     for batch in batches:
-    ...         labels = pipeline.predict(X[batch], groups=["tuesday"] * 5)
-    ...         right += int((labels == y[batch]).sum())
-    ...         pipeline = pipeline.partial_fit(X[batch], y[batch], groups=["tuesday"] * 5)
+    ...     for start in range(1, 80, 10):
+    ...         X_new, y_new = X[start : start + 10 : 2], y[start : start + 10 : 2]
+    ...         right += int((pipeline.predict(X_new, groups=["tuesday"] * 5) == y_new).sum())
+    ...         pipeline = pipeline.partial_fit(X_new, y_new, groups=["tuesday"] * 5)
     >>> right  # of 40; without Recenter, but with the same calls of partial_fit, 11 are right
     35
-    >>> recenter.running_["tuesday"][1]  # number of samples in its running mean
-    40
     """
 
     def __init__(
@@ -109,7 +103,8 @@ class StreamingPipeline(Pipeline):
         TypeError
             With metadata routing, if no step takes a parameter.
         """
-        routed, begins = self._route(params), not _is_fitted(self)
+        routed = self._route(params)
+        begins = not _is_fitted(self)
         learned = []
         for name, step in self.steps[:-1]:
             if step is None or step == "passthrough":
@@ -119,7 +114,8 @@ class StreamingPipeline(Pipeline):
             if begins:
                 X = _fit_transform(copy, X, y, routed[name])
             else:
-                before, X = X, step.transform(X, **routed[name].transform)
+                before = X
+                X = step.transform(before, **routed[name].transform)
                 if copy is not step:
                     copy.partial_fit(before, y, **routed[name].partial_fit)
             learned.append((step, copy))
@@ -149,10 +145,9 @@ class StreamingPipeline(Pipeline):
         routed = {name: Bunch(fit={}, fit_transform={}, transform={}, partial_fit={}) for name, _ in self.steps}
         for key, value in params.items():
             if not key.startswith(f"{last}__"):
-                raise ValueError(
-                    f"partial_fit got {key!r}: without metadata routing, it takes parameters of the last step only, "
-                    f"such as '{last}__sample_weight'. Call sklearn.set_config(enable_metadata_routing=True) first"
-                )
+                what = f"it takes parameters of the last step only, such as '{last}__sample_weight'"
+                remedy = "Call sklearn.set_config(enable_metadata_routing=True) first"
+                raise ValueError(f"partial_fit got {key!r}: without metadata routing, {what}. {remedy}")
             routed[last].partial_fit[key.removeprefix(f"{last}__")] = value
         return routed
 

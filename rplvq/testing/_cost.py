@@ -36,26 +36,20 @@ def check_cost(
     The check uses class indices and class probabilities (which a cost may refuse with ValueError), and one or more
     prototypes per class. It tests the shapes, ``slope[b, k] = d loss[b] / d sqdist[b, k]`` by central differences, that
     values are finite at huge distances, that samples do not affect each other, and that prototypes may have any order.
+    AssertionError is raised at the first broken promise, and ValueError if the cost refuses class indices.
 
     Parameters
     ----------
     cost : Cost
         The part to check.
     n_classes : int, default=3
-        Number of classes C, which must be that of the cost if its priors or other parameters fix one.
+        Number of classes C, at least 2, which must be that of the cost if its priors or other parameters fix one.
     sigma2 : float, default=0.7
         Variance at which the cost is evaluated; distances are between 0.1 and 6.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
         Seed of the distances and targets.
-
-    Raises
-    ------
-    AssertionError
-        At the first broken promise.
-    ValueError
-        If there are fewer than 2 classes, or the cost refuses class indices.
 
     Examples
     --------

@@ -21,7 +21,8 @@ def check_initializer(
     """Check that an initializer keeps the promises of :class:`rplvq.protocols.Initializer`.
 
     It must return a prototype on the manifold for every class, and the same prototypes for the same seed. It must not
-    change codes and targets, and must accept ``sample_weight``, which it may ignore.
+    change codes and targets, and must accept ``sample_weight``, which it may ignore. AssertionError is raised at the
+    first broken promise, and ValueError if points or targets are not what is described below.
 
     Parameters
     ----------
@@ -37,13 +38,6 @@ def check_initializer(
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
         Seed of the generators that the initializer gets.
-
-    Raises
-    ------
-    AssertionError
-        At the first broken promise.
-    ValueError
-        If a point is not on the manifold, or ``targets`` are not one class index per point.
 
     Examples
     --------

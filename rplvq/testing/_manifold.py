@@ -52,31 +52,26 @@ def check_manifold(
     must be that of d^2(x, w) on the way to y.
 
     A manifold that needs a reference (:class:`rplvq.capabilities.Referenced`) learns it from the points. The reference
-    must not depend on their order, and a weight must count as copies of its point.
+    must not depend on their order, and a weight must count as copies of its point. AssertionError is raised at the
+    first broken promise.
 
     Parameters
     ----------
     manifold : Manifold
         The part to check.
     points : array-like of shape (N, ...), optional
-        At least 4 points that are distinct and well-conditioned. If a promise about geodesics that are prolonged by a
-        fifth fails, as it does beyond a cut locus, it is checked again on points that are drawn towards the first one.
-        By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them, seven vectors.
+        At least 4 points that are distinct and well-conditioned; ValueError is raised otherwise. A promise about
+        geodesics that are prolonged by a fifth fails beyond a cut locus; it is then checked on points that are drawn
+        towards the first one. By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them,
+        vectors.
     divergence : bool, default=False
         Whether ``sqdist`` is a divergence, which need not be symmetric, and whose gradient is no logarithm. ``move``
-        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm: the rate of d(y, w) on the way to x
-        must be that of d(x, w) on the way to y, and a move with weight 1 must lower d.
+        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm, and a move with weight 1 must lower
+        d.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
         Seed of the points and of the weights.
-
-    Raises
-    ------
-    AssertionError
-        At the first broken promise.
-    ValueError
-        If there are fewer than 4 points, or ``encode`` refuses both kinds of default points.
 
     Examples
     --------

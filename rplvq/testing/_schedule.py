@@ -18,7 +18,7 @@ ADVICE = "a frozen attrs class does that"
 def check_schedule(
     schedule: Schedule, n_epochs: Sequence[int] = (1, 2, 10, 100), *, positive: bool = False, pickling: bool = True
 ) -> None:
-    """Check that a schedule keeps the promises of :class:`rplvq.protocols.Schedule`.
+    """Check that a schedule keeps the promises of :class:`rplvq.protocols.Schedule`; raise AssertionError if not.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def check_schedule(
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not. Of a plain function, such
         as a lambda, it is not asked: a fit takes it, but its model cannot be saved.
-
-    Raises
-    ------
-    AssertionError
-        At the first broken promise.
 
     Examples
     --------
