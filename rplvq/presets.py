@@ -61,12 +61,8 @@ def plrsq_annealed(
 ) -> RiemannianLVQ:
     """PLRSQ-AN: as :func:`plrsq_const`, with a sigma2 that is annealed from its start by 0.4.
 
-    Parameters
-    ----------
-    sigma2 : float, Schedule or "auto", default="auto"
-        The start of :class:`rplvq.Annealed`, or another schedule. "auto" is :func:`rplvq.schedules.blended_sigma2`.
-    prototypes_per_class, max_epochs, **other
-        As for :class:`rplvq.RiemannianLVQ`.
+    ``sigma2`` is the start of :class:`rplvq.Annealed`, or another schedule; "auto", the default, is
+    :func:`rplvq.schedules.blended_sigma2`. ``prototypes_per_class`` and ``max_epochs`` are those of plrsq_const.
 
     Examples
     --------
@@ -87,12 +83,8 @@ def rslvq_projected(
 ) -> RiemannianLVQ:
     """RSLVQ of the paper's tables: the Frobenius distance, straight steps and eigenvalues raised to 1e-4.
 
-    Parameters
-    ----------
-    sigma2 : float, Schedule, "half_median" or "auto", default="half_median"
-        In the units of squared Frobenius distances.
-    prototypes_per_class, max_epochs, **other
-        As for :class:`rplvq.RiemannianLVQ`.
+    ``sigma2``, by default "half_median", is in the units of squared Frobenius distances. ``prototypes_per_class`` and
+    ``max_epochs`` are those of :func:`plrsq_const`.
 
     Examples
     --------

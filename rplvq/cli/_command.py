@@ -12,29 +12,17 @@ from rplvq.exceptions import TrainingInterruptedWarning
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line with some arguments, by default those of the process; return the exit status.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; by default those of the process.
-
-    Returns
-    -------
-    int
-        Exit status: 0 for success, 1 if training failed, 2 if an argument or a file is invalid, and 130 after Ctrl-C,
-        which leaves all results of earlier commands as they were. One line on standard error then says why. The status
-        is 141 if nobody reads standard output any more.
+    It is 0 for success, 1 if training failed, 2 if an argument or a file is invalid, and 130 after Ctrl-C, which leaves
+    all results of earlier commands as they were. One line on standard error then says why. The status is 141 if nobody
+    reads standard output any more.
 
     Examples
     --------
     >>> from rplvq.cli import main
-    >>> main(["compare", "--metrics", "logeuclid", "--epochs", "1", "--samples", "100", "--jobs", "1", "--quiet"])
-    ... # doctest: +ELLIPSIS
-    data: digits, 100 of 1797 samples, drawn by class
-    samples: 100 of shape (5, 5)
-    ...
-    0
+    >>> main(["train", "--prototypes", "none"])
+    2
     """
     try:
         given = sys.argv[1:] if argv is None else list(argv)

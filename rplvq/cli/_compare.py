@@ -55,9 +55,12 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     baselines = baseline_estimators(arguments.baselines) if arguments.baselines else {}
     loaded = load_data(arguments.data, arguments.seed, Names(arguments.x_name, arguments.y_name))
     groups = None if arguments.groups is None else load_groups(arguments.groups, loaded)
-    X, y = loaded.X, np.asarray(loaded.y)
-    n_samples = len(X)
-    X, y, groups = draw(X, y, groups, _wanted(arguments, n_samples), arguments.seed)
+    n_samples = len(loaded.X)
+    wanted = arguments.samples
+    if wanted is None:  # by default at most BUNDLED_SAMPLES of a bundled set, and all of a file
+        is_bundled = all(source in DATASETS for source in arguments.data)
+        wanted = min(BUNDLED_SAMPLES, n_samples) if is_bundled else n_samples
+    X, y, groups = draw(loaded.X, np.asarray(loaded.y), groups, wanted, arguments.seed)
     check_samples(X, y, arguments.metrics, arguments.splits)
     model = {"prototypes_per_class": arguments.prototypes, "max_epochs": arguments.epochs, "sigma2": arguments.sigma2}
     estimators = default_estimators(arguments.metrics, arguments.costs, **model) | baselines
@@ -73,14 +76,6 @@ def compare_methods(arguments: argparse.Namespace) -> None:
             write_json(_plain_result(result))
         else:
             say((f"written: {', '.join(written)}\n\n" if written else "") + f"{result}\n")
-
-
-def _wanted(arguments: argparse.Namespace, n_samples: int) -> int:
-    """Return the number of samples to draw: by default at most BUNDLED_SAMPLES of a bundled set, and all of a file."""
-    if arguments.samples is not None:
-        return int(arguments.samples)
-    is_bundled = all(source in DATASETS for source in arguments.data)
-    return min(BUNDLED_SAMPLES, n_samples) if is_bundled else n_samples
 
 
 def _plain_result(result: Comparison) -> dict[str, Any]:

@@ -121,10 +121,12 @@ def draw(X: Array, y: Array, groups: Array | None, count: int, seed: int) -> tup
 def _read(path: str, names: Names, labelled: bool) -> tuple[Array, Array | None]:
     """Return X and y of a file, None for y if there is none; raise ValueError if they have wrong types or shapes."""
     if Path(path).suffix == ".npy" and not labelled:
-        X, y = _read_members(path, (), ".npy", "--data")["X"], None
+        names = NAMES
+        members = _read_members(path, (), ".npy", "--data")
     else:
         members = _read_members(path, names if labelled else (names.X,), ".npz", "--data", names)
-        X, y = members[names.X], members.get(names.y)
+    X = members[names.X]
+    y = members.get(names.y)
     if X.dtype.kind not in "iufc" or X.ndim < 2:
         raise ValueError(f"{names.X} in {path!r} must hold numbers, shape (N, n, n), got {X.dtype} of shape {X.shape}")
     if y is None:
@@ -132,8 +134,7 @@ def _read(path: str, names: Names, labelled: bool) -> tuple[Array, Array | None]
     if y.dtype.kind not in "biufSU" or y.ndim not in (1, 2):
         raise ValueError(f"{names.y} in {path!r} must hold N numbers or strings, got {y.dtype} of shape {y.shape}")
     if len(X) != len(y):
-        lengths = f"{len(X)} samples, {len(y)} labels"
-        raise ValueError(f"{names.X} and {names.y} in {path!r} differ in length: {lengths}")
+        raise ValueError(f"{names.X} and {names.y} in {path!r} differ in length: {len(X)} samples, {len(y)} labels")
     return X, y.ravel() if y.shape[1:] == (1,) else y  # MATLAB stores all vectors as matrices
 
 

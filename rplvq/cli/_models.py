@@ -121,7 +121,9 @@ def _answers(
     """Return labels, probabilities and reasons of rejection, of the classifier itself or of the option around it."""
     with sklearn.config_context(enable_metadata_routing=bool(given)):
         if hasattr(model, "steps") and hasattr(model[-1], "reasons"):
-            X, given, model = model[:-1].transform(X, **given), {}, model[-1]
+            X = model[:-1].transform(X, **given)
+            model = model[-1]
+            given = {}
         given = given if _routes(model) else {}
         classifier = model.estimator_ if hasattr(model, "reasons") else model
         if reject and classifier is model:
@@ -227,9 +229,8 @@ def _csv(answers: dict[str, Any]) -> str:
     classes = answers.get("classes", np.empty(0))
     is_image = labels.ndim > 1
     axes = ["row", "column"] if labels.ndim == 2 else [f"axis{i}" for i in range(labels.ndim) if is_image]
-    writer.writerow(
-        [*axes, "label", *(f"p({label})" for label in _plain(classes)), *(["reason"] * ("reasons" in answers))]
-    )
+    columns = [f"p({label})" for label in _plain(classes)] + ["reason"] * ("reasons" in answers)
+    writer.writerow([*axes, "label", *columns])
     probabilities = answers.get("probabilities", np.empty(0)).reshape(labels.size, len(classes))
     reasons = answers.get("reasons", np.empty((labels.size, 0))).reshape(labels.size, -1)
     rows = zip(np.ndindex(labels.shape), _plain(labels.ravel()), probabilities.tolist(), reasons.tolist(), strict=True)

@@ -28,14 +28,12 @@ examples:
       your own: numpy.savez("mine.npz", X=X, y=y, subject=subject) with X of shape (N, n, n), and y and subject of
       shape (N,); all samples of a subject are in one fold
 
-Folds are shared by all methods. "MDM" is the classifier of minimum distance to the class means, which is what
-training starts from. Seconds are wall time; several processes share the cores.
+"MDM" is the classifier of minimum distance to the class means, from which training starts.
 """,
     "train": """\
 examples:
   python -m rplvq train --data digits --prototypes 2 --model digits.npz
-  python -m rplvq train --data mine.npz --metric log_euclidean --epochs 50 --model mine-model.npz --json
-  python -m rplvq train --data mine.npz --model mine-model.npz --coverage 0.9
+  python -m rplvq train --data mine.npz --metric log_euclidean --model mine-model.npz --coverage 0.9
   python -m rplvq train --data sessions/ --groups @file --steps recenter --model pipeline.npz
       a pipeline that re-centres each file of the folder sessions, then classifies
   python -m rplvq train --data new.npz --like pipeline.npz --model new-pipeline.npz
@@ -162,28 +160,19 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
 
 def _add_train(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    checkpoint = "file that keeps the progress of training; if it exists, training continues from there. It is removed "
-    checkpoint += "when the model is complete (default: none)"
     add("--model", required=True, metavar="FILE.npz", help="file to write; an old file is replaced")
-    add("--checkpoint", metavar="FILE.npz", help=checkpoint)
-    coverage = "share of samples like the training samples that predict --reject labels; it fits five more models, and "
-    coverage += "the file keeps their limits (default: none)"
-    add("--coverage", type=_share, metavar="C", help=coverage)
+    checkpoint = "file that keeps the progress of training, which continues from there; removed when the model is there"
+    add("--checkpoint", metavar="FILE.npz", help=f"{checkpoint} (default: none)")
+    coverage = "share of samples like those of training that predict --reject labels; it fits five more models"
+    add("--coverage", type=_share, metavar="C", help=f"{coverage} (default: none)")
     steps = f"transformers before the classifier, separated by commas or spaces: {', '.join(STEPS)} (default: none)"
     add("--steps", type=_one_of(STEPS), nargs="+", action=_Flat, default=[], metavar="NAME", help=steps)
     like = "train the same steps with the same parameters as this model file; only --set and --coverage change them"
     add("--like", metavar="FILE.npz", help=like)
-    value = "value of a parameter as JSON or text, such as recenter__online=true; that of the classifier behind steps "
-    value += "is lvq__NAME; may be repeated"
+    value = "parameter as JSON or text, such as recenter__online=true, or lvq__NAME of a classifier; may be repeated"
     add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=value)
-    add(
-        "--metric",
-        type=plain_name,
-        choices=list(MANIFOLDS),
-        default="affine_invariant",
-        help="default: affine_invariant",
-    )
-    add("--cost", type=plain_name, choices=list(COSTS), default="rslvq", help="default: rslvq")
+    for option, known, default in (("--metric", MANIFOLDS, "affine_invariant"), ("--cost", COSTS, "rslvq")):
+        add(option, type=plain_name, choices=list(known), default=default, help=f"default: {default}")
     _add_model_options(command)
     _add_groups(command, "whole groups are held out to choose sigma2, the step size and whether to train")
     _add_seed_and_quiet(command, "seed of the bundled data and of training (default: 0)")
@@ -220,10 +209,10 @@ def _add_use(command: argparse.ArgumentParser) -> None:
 
 
 def _add_model_options(command: argparse.ArgumentParser) -> None:
-    add, sigma2 = command.add_argument, "variance of the mixture: a positive number or auto (default: auto)"
+    add = command.add_argument
     add("--prototypes", type=_integer(1), default=1, metavar="K", help="prototypes per class (default: 1)")
     add("--epochs", type=_integer(0), default=20, metavar="T", help="sweeps over the training data (default: 20)")
-    add("--sigma2", type=_sigma2, default="auto", help=sigma2)
+    add("--sigma2", type=_sigma2, default="auto", help="variance of the mixture: a positive number, or auto (default)")
 
 
 def _add_groups(command: argparse.ArgumentParser, effect: str) -> None:

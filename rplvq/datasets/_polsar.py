@@ -1,4 +1,7 @@
-"""Scenes of polarimetric radar, as the programs PolSARpro and polsartools store them."""
+"""Scenes of polarimetric radar, as the programs PolSARpro and polsartools store them.
+
+PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,6 @@ from rplvq.protocols import Array
 @attrs.frozen
 class PolsarScene:
     r"""A radar scene in a folder of PolSARpro or polsartools, which is checked at once and read in blocks of rows.
-
-    PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
 
     Parameters
     ----------

@@ -69,8 +69,8 @@ def make_syn1(
     shuffle : bool, default=True
         Whether to shuffle the samples; otherwise they come class after class.
     random_state : int, RandomState instance or None, default=None
-        Seed, as in scikit-learn; the same seed gives the same data. Another seed alone is another problem, with other
-        bases: for test data pass the ``bases`` of the training data, as in the example, or split one draw in two.
+        Seed, as in scikit-learn. Another seed alone is another problem, with other bases: for test data pass the
+        ``bases`` of the training data, as in the example, or split one draw in two.
 
     Returns
     -------

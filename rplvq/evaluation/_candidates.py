@@ -37,8 +37,7 @@ def default_estimators(
     max_epochs : int, default=20
         Number of sweeps of the trained classifiers; the paper chooses among 20, 50 and 100.
     sigma2 : float, Schedule or "auto", default="auto"
-        Variance of all trained classifiers. A number seldom suits all, because squared distances differ between
-        metrics.
+        Variance of all trained classifiers. A number seldom suits several metrics.
     random_state : int, RandomState or None, default=None
         Seed of each estimator.
 

@@ -22,7 +22,8 @@ def region_covariances(
 ) -> Array:
     r"""Compute the region covariance descriptor of every image: the covariance of its pixels' features.
 
-    It is that of Tuzel, Porikli and Meer (2006, doi:10.1007/11744047_45).
+    It is that of Tuzel, Porikli and Meer (2006, doi:10.1007/11744047_45). ValueError is raised if an argument is
+    invalid, a value is NaN or infinite, or a region has fewer than two pixels.
 
     Parameters
     ----------
@@ -34,8 +35,7 @@ def region_covariances(
         or (h, w, channels) to features (h, w, d). "auto" chooses by the shape of the images.
     shrinkage : float in [0, 1], default=0.0
         Weight s of the scaled identity in ``(1 - s) C + s tr(C) / d I``. The trace adds up features of different units,
-        so bring them to one scale first if s is more than a safeguard, as
-        :func:`rplvq.datasets.load_digits_covariances` does.
+        so bring them to one scale first if s is more than a safeguard.
     masks : array-like of bool of shape (N, h, w), default=None
         The pixels that belong to the region; None takes all. Derivatives are always those of the whole image.
 
@@ -45,12 +45,6 @@ def region_covariances(
         ``C = sum_p (z_p - mean)(z_p - mean)^H / (P - 1)`` over the P pixels of the region. C is singular if P is at
         most d, or if features are linearly dependent, such as R = G = B in a grey picture that is stored as RGB. A
         small shrinkage repairs this.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, a value is NaN or infinite, the name of the features is unknown, shrinkage is outside
-        [0, 1], or a region has fewer than two pixels.
 
     Examples
     --------

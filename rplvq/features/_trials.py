@@ -33,11 +33,11 @@ def trial_covariances(
         N trials, real or complex, in any unit u (EEG: volts or microvolts), or MNE's Epochs.
     estimator : {"scm", "correlation", "lwf", "oas"} or callable, default="scm"
         "scm" is the sample covariance below, and "correlation" that of channels which are divided by their standard
-        deviation in the trial. "lwf" and "oas" are the sample covariance with an estimated shrinkage, as pyRiemann
-        names them. A callable gets one trial (n_channels, n_samples) and returns its matrix.
+        deviation in the trial. "lwf" and "oas" are pyRiemann's names of a shrinkage. A callable gets one trial
+        (n_channels, n_samples) and returns its matrix.
     center : bool, default=False
-        Whether to subtract each channel's mean over the trial. It is negligible for band-passed signals, and the paper
-        does not subtract it. Other recordings have offsets, which can be larger than the signals.
+        Whether to subtract each channel's mean over the trial, which is negligible for band-passed signals. Other
+        recordings have offsets, which can be larger than the signals.
     shrinkage : float in [0, 1], "ledoit_wolf" or "oas", default=0.0
         Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``. The names estimate s for each trial, as
         scikit-learn does, for complex signals too: "ledoit_wolf" (Ledoit and Wolf 2004,
@@ -53,13 +53,9 @@ def trial_covariances(
     ------
     ValueError
         If X does not have three axes, is empty or holds a value that is NaN or infinite, if shrinkage is outside
-        [0, 1], if trials have fewer than two samples, or if a callable returns no Hermitian matrices.
-
-    Warns
-    -----
-    UserWarning
-        If the means of a channel carry more than half of its power and ``center`` is False, or if shrinkage mixes
-        units, as for :func:`shrink`.
+        [0, 1], if trials have fewer than two samples, or if a callable returns no Hermitian matrices. A UserWarning
+        says that the means of a channel carry more than half of its power and ``center`` is False, or that shrinkage
+        mixes units, as for :func:`shrink`.
 
     Notes
     -----

@@ -81,18 +81,15 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
 def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
     """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
 
-    The prototypes, and the labels predicted by the nearest prototype, do not change. With one prototype per class this
-    is temperature scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any
-    classifier. With several, sigma2 also weights the prototypes within a class.
+    The labels predicted by the nearest prototype do not change. With one prototype per class this is temperature
+    scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any classifier.
 
     Parameters
     ----------
     model : RiemannianLVQ
         A fitted model; it is not changed.
-    X : array-like of shape (N, n, n)
-        Samples that training has not seen.
-    y : array-like of shape (N,)
-        Their labels; ValueError is raised at the first that is not one of ``classes_``.
+    X, y : array-like of shape (N, n, n), and (N,)
+        Samples that training has not seen, and their labels; ValueError is raised at the first that is unknown.
 
     Returns
     -------
@@ -125,10 +122,8 @@ class AccuracyReject(NamedTuple):
 
     Parameters
     ----------
-    coverage : ndarray of shape (T,)
-        Shares of samples, ascending to 1; there is one for each distinct certainty.
-    accuracy : ndarray of shape (T,)
-        Accuracy of these predictions.
+    coverage, accuracy : ndarray of shape (T,)
+        Shares of samples, ascending to 1, one for each distinct certainty, and the accuracy of these predictions.
     area : float
         Area under the curve from 0 to 1, which is 1 if every prediction is right. Below the smallest share the curve is
         constant.
@@ -151,10 +146,8 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (N,)
-        True labels and predictions, before rejection.
-    certainty : array-like of shape (N,)
-        Certainty of each prediction, finite; a larger value means more certain.
+    y_true, y_pred, certainty : array-like of shape (N,)
+        True labels, predictions before rejection, and their certainty; a larger value means more certain.
 
     Examples
     --------

@@ -81,9 +81,8 @@ def _answers(option: Any) -> list[Array]:
 class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier that gives no label to samples whose certainty is below a threshold.
 
-    A sample may lie between classes, so that the classifier cannot tell them apart, or far from all that it knows, as
-    artefacts and new classes do. Far from all data, class probabilities are near 1 and say nothing. The certainty
-    depends on ``criterion``:
+    A sample may lie between classes, or far from all that the classifier knows, as artefacts and new classes do. Far
+    from all data, class probabilities are near 1 and say nothing. The certainty depends on ``criterion``:
 
     - "combined" is the smaller of the largest class probability and the familiarity of the sample. The familiarity is 1
       up to the limit of the distance to the nearest prototype, and falls beyond as ``(limit / d)^log2(C)`` for C
@@ -131,13 +130,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Models that are fitted to different samples can be more or less certain of all samples. The certainties of a fold
-    are therefore put on the scale of the final model: with the certainty z (log-odds above those of a guess, or the
-    relative distance), they are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over the
-    samples to which the models were fitted. Distances are compared by class as ratios to the median of these samples.
+    The certainties of a fold are put on the scale of the final model: the certainties z (log-odds above those of a
+    guess, or the relative distance) are multiplied by ``(z_final / z_fold)^0.7``, where both z are 0.2 quantiles over
+    the samples to which the models were fitted. Distances are compared by class as ratios to the median of these
+    samples.
 
-    The methods after fit raise NotFittedError before fit, and ValueError at samples that the estimator refuses. They
-    take
+    The methods raise ValueError at samples that the estimator refuses. They take
 
     X : array-like of shape (N, ...)
         Samples, as the estimator takes them. For an image (rows, columns, n, n) that :class:`rplvq.RiemannianLVQ`
@@ -178,19 +176,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the estimator, and find the limits of distances, and the threshold if ``coverage`` is given.
 
-        Parameters
-        ----------
-        X, y
-            Samples and labels, or soft labels, as the estimator takes them.
-        **params
-            Metadata for the estimator; arrays with one entry per sample are split into folds, too.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid, if the reject label is one of the classes or has another type, or if a class has
-            fewer samples of positive weight than ``cv``. A UserWarning is given if a fold without whole groups would
-            lack a class; random samples are then held out.
+        ``X`` and ``y`` are samples and labels, or soft labels, as the estimator takes them. Arrays in ``params`` with
+        one entry per sample are split into folds, too. ValueError is raised if a parameter is invalid, if the reject
+        label is one of the classes or has another type, or if a class has fewer samples of positive weight than ``cv``.
+        A UserWarning says that a fold without whole groups would lack a class, so that random samples are held out.
         """
         self._check_parameters()
         samples = as_rows(X)
@@ -204,10 +193,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         judged = self._judged_weights(weights, params.get("groups"))
         sizes = np.bincount(hard[judged > 0], minlength=len(classes))
         if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
-            raise ValueError(
-                f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}: "
-                "lower cv, give threshold instead of coverage, or drop the class"
-            )
+            few = f"class {classes.tolist()[sizes.argmin()]!r} has {sizes.min()} sample(s), fewer than cv={self.cv}"
+            raise ValueError(f"{few}: lower cv, give threshold instead of coverage, or drop the class")
         labels = classes[targets] if targets.ndim == 1 else targets
         routed = self._routed("fit", params)
         with interrupts_raised():

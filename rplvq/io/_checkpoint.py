@@ -119,8 +119,7 @@ class LoadedCheckpoint(NamedTuple):
     progress : rplvq.training.Progress
         The progress of the run.
     origin : dict or None
-        ``seed``, ``data`` (SHA-256) and ``parameters`` (one text each) of the fit; None if a Trainer ran without an
-        estimator.
+        ``seed``, ``data`` (SHA-256) and ``parameters`` (one text each) of the fit; None after a Trainer alone.
     versions : dict of str to str
         Versions of the libraries that wrote it.
     """
@@ -154,10 +153,10 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     >>> import os, tempfile
     >>> from rplvq import Checkpoint, RiemannianLVQ
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "fit.npz")
-    ...     model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=3, callbacks=[Checkpoint(path)])
+    ...     saves = Checkpoint(os.path.join(folder, "fit.npz"))
+    ...     model = RiemannianLVQ("euclidean_vectors", sigma2=1.0, max_epochs=3, callbacks=[saves])
     ...     model = model.fit([[0.0], [1.0]], ["no", "yes"])
-    ...     load_checkpoint(path).progress.state.epoch
+    ...     load_checkpoint(saves.path).progress.state.epoch
     3
     """
     header, arrays = open_archive(path, CHECKPOINT)

@@ -33,15 +33,9 @@ REQUESTS = ("fit", "partial_fit", "predict", "predict_proba", "score", "transfor
 
 
 class Packer:
-    """Turns values into JSON and collects their arrays.
+    """Turns values into JSON and collects their arrays: ``(1, np.eye(2))`` becomes ``{"tuple": [1, {"array": name}]}``.
 
     ``arrays`` holds the arrays met so far, by name; none of them has the dtype object.
-
-    Examples
-    --------
-    >>> packer = Packer()
-    >>> packer.pack((1, np.eye(2)), "init"), list(packer.arrays)
-    ({'tuple': [1, {'array': 'init.1'}]}, ['init.1'])
     """
 
     def __init__(self) -> None:
@@ -146,21 +140,18 @@ class Packer:
             return {"part": [cls.__qualname__, fields]}
         if hasattr(value, "__array__") and not isinstance(value, type):
             return self._array(np.asarray(value), where)
+        name = cls.__qualname__
         if hasattr(value, "get_params") and not isinstance(value, type):
-            raise ValueError(
-                f"{where} cannot be saved: {cls.__qualname__} is no estimator of rplvq. If its parameters and fitted "
-                f"attributes are numbers, texts and arrays, call rplvq.parts.register_part({cls.__qualname__}) before "
-                "you save and before you load. Otherwise save it all by skops: see rplvq.parts.trusted_types"
-            )
-        if attrs.has(cls):
-            raise ValueError(
-                f"{where} cannot be saved: its class {cls.__qualname__} is not registered. "
-                "Decorate it with @rplvq.parts.register_part, both where you save and where you load"
-            )
-        raise ValueError(
-            f"{where} cannot be saved: {value!r} is neither a plain value, an array nor a part of the library. "
-            "Write it as a class of attrs (@attrs.frozen) and decorate that with @rplvq.parts.register_part"
-        )
+            why = f"{name} is no estimator of rplvq. If its parameters and fitted attributes are numbers, texts and "
+            why += f"arrays, call rplvq.parts.register_part({name}) before you save and before you load. Otherwise "
+            why += "save it all by skops: see rplvq.parts.trusted_types"
+        elif attrs.has(cls):
+            why = f"its class {name} is not registered. Decorate it with @rplvq.parts.register_part, both where you "
+            why += "save and where you load"
+        else:
+            why = f"{value!r} is neither a plain value, an array nor a part of the library. Write it as a class of "
+            why += "attrs (@attrs.frozen) and decorate that with @rplvq.parts.register_part"
+        raise ValueError(f"{where} cannot be saved: {why}")
 
 
 class Unpacker:
@@ -223,10 +214,8 @@ class Unpacker:
         name, packed = content
         cls = known_part(name)
         if cls is None:
-            raise ValueError(
-                f"the model holds a part {name!r} that is not known here: import the module that defines it, "
-                "whose class is decorated with @rplvq.parts.register_part, before loading"
-            )
+            remedy = "import the module that defines it, whose class is decorated with @rplvq.parts.register_part"
+            raise ValueError(f"the model holds a part {name!r} that is not known here: {remedy}, before loading")
         removed = REMOVED_FIELDS.get(name, ())
         fields = {field: self.unpack(value) for field, value in packed.items() if field not in removed}
         try:

@@ -1,7 +1,6 @@
 """The cost of projected matrices as a function on the Grassmann manifold: its gradient, and its minimisation."""
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -58,19 +57,14 @@ class ProjectedCost:
         return float(loss.mean()), 2.0 * gradient
 
 
-class Descent(NamedTuple):
-    """The outcome of a descent: the basis (n, p), the cost there, and the number of iterations."""
+def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> tuple[Array, float, int]:
+    """Minimise over the Grassmann manifold by pymanopt's conjugate gradients, from a basis (n, p).
 
-    basis: Array
-    cost: float
-    n_iter: int
-
-
-def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> Descent:
-    """Minimise over the Grassmann manifold by pymanopt's conjugate gradients, from a basis (n, p)."""
+    Return the basis that was found, the cost there, and the number of iterations.
+    """
     n, p = basis.shape
     if n == p or max_iter == 0:
-        return Descent(basis, function(basis)[0], 0)
+        return basis, function(basis)[0], 0
     # Imported here, because most users of this library never need it.
     from pymanopt import Problem
     from pymanopt.function import numpy as numpy_function
@@ -92,4 +86,4 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
     found = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
     # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes.
-    return Descent(np.linalg.qr(found.point)[0], float(found.cost), int(found.iterations) - 1)
+    return np.linalg.qr(found.point)[0], float(found.cost), int(found.iterations) - 1

@@ -221,22 +221,22 @@ class SPDProjection(MatrixTransformer):
         self, target: ProjectedCost, basis: Array, classes: Array, y: Any, routed: Any
     ) -> tuple[Array, ProjectedCost, list[float], int]:
         """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
-        found = descend(target, basis, self.max_iter, self.tol)
-        costs = [target(basis)[0], found.cost]
-        n_iter = found.n_iter
+        costs = [target(basis)[0]]
+        basis, cost, n_iter = descend(target, basis, self.max_iter, self.tol)
+        costs.append(cost)
         model = RiemannianLVQ(cost=self.cost, sigma2=target.sigma2, max_epochs=5, random_state=0)
         model = clone(model if self.classifier is None else self.classifier)
         for turn in range(self.n_alternations):
             with interrupts_raised():
-                model.fit(congruence(target.samples, found.basis), y, **routed)
+                model.fit(congruence(target.samples, basis), y, **routed)
             labels = index_labels(model.prototype_labels_, classes, "classifier.prototype_labels_")
             before = target.prototypes if turn else target.prototypes[labels]  # class means at first
-            target = attrs.evolve(target, prototypes=lifted(before, found.basis, model.prototypes_), labels=labels)
-            found = descend(target, found.basis, self.max_iter, self.tol)
-            costs.append(found.cost)
-            n_iter += found.n_iter
-            model.set_params(init=(congruence(target.prototypes, found.basis), model.prototype_labels_))
-        return found.basis, target, costs, n_iter
+            target = attrs.evolve(target, prototypes=lifted(before, basis, model.prototypes_), labels=labels)
+            basis, cost, count = descend(target, basis, self.max_iter, self.tol)
+            costs.append(cost)
+            n_iter += count
+            model.set_params(init=(congruence(target.prototypes, basis), model.prototype_labels_))
+        return basis, target, costs, n_iter
 
 
 def _leading(means: Array, counts: Array, n_components: int) -> Array:
