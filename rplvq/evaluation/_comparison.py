@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of, turned
+from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of
 from rplvq.evaluation._formats import as_csv, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import Table, make_report
@@ -224,13 +224,15 @@ class Comparison:
         """
         if min(len(self.names), len(self.folds)) < 2:
             return []
-        rows = self.differences(metric, test=test)
         if self.questions:
+            rows = self.differences(metric, test=test)
             return [self._answer(question, [rows.pop(0) for _ in question.pairs]) for question in self.questions]
+        metric = self.metrics[0] if metric is None else metric
         scores = self._scores(metric)
         best = max(scores, key=lambda name: float(scores[name].mean()))
-        rows = [row if row["first"] == best else turned(row) for row in rows if best in (row["first"], row["second"])]
-        return [answer("best", rows)]
+        pairs = [pair[::-1] if pair[1] == best else pair for pair in combinations(self.names, 2)]
+        rows = difference_rows(pairs, scores, self._test_to_train, self.test if test is None else test)
+        return [answer("best", [row | {"metric": metric} for row in rows if row["first"] == best])]
 
     def _answer(self, question: Question, rows: list[dict[str, Any]]) -> str:
         """Return the answer to a question. Where some fits kept prototypes without training, it names the choice."""

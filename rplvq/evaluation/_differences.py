@@ -46,12 +46,3 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
         names = {"first": first, "second": second, "first_mean": float(a.mean()), "second_mean": float(b.mean())}
         rows.append(names | {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p})
     return rows
-
-
-def turned(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a pair in the opposite order."""
-    pairs = [("first", "second"), ("first_mean", "second_mean")]
-    swapped = {one: row[other] for pair in pairs for one, other in (pair, pair[::-1])}
-    numbers = {"difference": -row["difference"], "ci_low": -row["ci_high"], "ci_high": -row["ci_low"]}
-    better = {"first": "second", "second": "first"}.get(row["better"], "neither")
-    return dict(row) | swapped | numbers | {"better": better}

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rplvq.evaluation._report import Block, Facts, Table
+from rplvq.evaluation._report import Block, Table
 
 WIDTH = 80
 LATEX = {
@@ -38,8 +38,8 @@ def as_text(blocks: Sequence[Block]) -> str:
 def _text(block: Block) -> str:
     if isinstance(block, Table):
         return _aligned(block)
-    if isinstance(block, Facts):
-        return "\n".join(_wrapped(f"{name}: {value}") for name, value in block.values.items())
+    if isinstance(block, dict):
+        return "\n".join(_wrapped(f"{name}: {value}") for name, value in block.items())
     return _wrapped(block)
 
 
@@ -65,8 +65,8 @@ def _markdown(block: Block) -> str:
         rule = ["---" if name in block.left else "---:" for name in block.header]
         lines = [list(map(_markdown_text, row)) for row in (block.header, *block.rows)]
         return "\n".join(f"| {' | '.join(row)} |" for row in (lines[0], rule, *lines[1:]))
-    if isinstance(block, Facts):
-        return "\n".join(f"- {name}: {_markdown_text(value)}" for name, value in block.values.items())
+    if isinstance(block, dict):
+        return "\n".join(f"- {name}: {_markdown_text(value)}" for name, value in block.items())
     return _markdown_text(block)
 
 
@@ -86,8 +86,8 @@ def _latex(block: Block) -> str:
         head, *body = (f"{' & '.join(map(_latex_text, row))} \\\\" for row in (block.header, *block.rows))
         lines = [f"\\begin{{tabular}}{{{columns}}}", "\\hline", head, "\\hline", *body, "\\hline", "\\end{tabular}"]
         return "\n".join(lines)
-    if isinstance(block, Facts):
-        return " \\\\\n".join(f"{_latex_text(name)}: {_latex_text(value)}" for name, value in block.values.items())
+    if isinstance(block, dict):
+        return " \\\\\n".join(f"{_latex_text(name)}: {_latex_text(value)}" for name, value in block.items())
     return _latex_text(block)
 
 

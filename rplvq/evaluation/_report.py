@@ -21,24 +21,18 @@ class Table(NamedTuple):
     left: frozenset[str] = frozenset({"estimator", "question", "first", "second", "better", "95% CI", "settings"})
 
 
-class Facts(NamedTuple):
-    """Names with values, one per line."""
-
-    values: Mapping[str, str]
-
-
-Block = str | Table | Facts
-"""A paragraph, a table, or facts."""
+Block = str | Table | dict[str, str]
+"""A paragraph, a table, or facts by their names, one per line."""
 
 
 def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
     """Return facts, summary, differences by each of some metrics, and the conclusions by the first of them."""
-    blocks: list[Block] = [Facts(comparison.about)] if comparison.about else []
+    blocks: list[Block] = [comparison.about] if comparison.about else []
     counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
     blocks.append(f"{counts}: mean +- standard deviation of the scores, median seconds per fold")
     blocks.append(_summary_table(comparison.rows, comparison.metrics, len(comparison.folds)))
     if comparison.settings:
-        blocks.append(Facts({str(n): text for n, text in enumerate(comparison.settings, start=1)}))
+        blocks.append({str(n): text for n, text in enumerate(comparison.settings, start=1)})
     if min(len(comparison.names), len(comparison.folds)) > 1:
         for metric in metrics:
             blocks += [_test_heading(comparison, metric), _difference_table(comparison.differences(metric))]

@@ -99,9 +99,8 @@ def feature_map(features: str | FeatureMap, shape: tuple[int, ...]) -> FeatureMa
     function, pixel = NAMED[features]
     if shape[3:] != pixel:
         wanted = f"(N, {', '.join(['h', 'w', *map(str, pixel)])}) for features={features!r}, got {shape}"
-        raise ValueError(
-            f"images must have shape {wanted}: name another set of features, pass a callable, or convert the images"
-        )
+        remedy = "name another set of features, pass a callable, or convert the images"
+        raise ValueError(f"images must have shape {wanted}: {remedy}")
     return function
 
 
@@ -114,8 +113,6 @@ def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
     height, width = image.shape[:2]
     fits = values.ndim == 3 and values.shape[:2] == (height, width) and values.size > 0
     if values.dtype.kind not in "biufc" or not fits:
-        raise ValueError(
-            f"features must return numbers of shape ({height}, {width}, d), got dtype "
-            f"{values.dtype} and shape {values.shape} for images[{index}]"
-        )
+        what = f"dtype {values.dtype} and shape {values.shape} for images[{index}]"
+        raise ValueError(f"features must return numbers of shape ({height}, {width}, d), got {what}")
     return values.astype(complex if np.iscomplexobj(values) else float, copy=False)

@@ -68,10 +68,8 @@ def region_covariances(
         pixels = values.reshape(-1, values.shape[2]) if regions is None else values[regions[index]]
         _check_pixels(pixels, index)
         if covariances and pixels.shape[1] != len(covariances[0]):
-            raise ValueError(
-                f"features returned {pixels.shape[1]} features for images[{index}], but "
-                f"{len(covariances[0])} for images[0]: return the same number for every image"
-            )
+            counts = f"{pixels.shape[1]} features for images[{index}], but {len(covariances[0])} for images[0]"
+            raise ValueError(f"features returned {counts}: return the same number for every image")
         centered = pixels - pixels.mean(axis=0)
         with single_blas_thread(effective_size(*centered.T.shape)):
             covariances.append(second_moments(centered.T, len(pixels) - 1))
@@ -110,10 +108,8 @@ def _check_pixels(pixels: Array, index: int) -> None:
     finite = np.isfinite(pixels)
     if not finite.all():
         pixel, feature = np.argwhere(~finite)[0]
-        raise ValueError(
-            f"features returned {pixels[pixel, feature]} for images[{index}] (feature {feature}): "
-            "mask such pixels out, or return finite features"
-        )
+        what = f"{pixels[pixel, feature]} for images[{index}] (feature {feature})"
+        raise ValueError(f"features returned {what}: mask such pixels out, or return finite features")
 
 
 def _read_images(images: Any) -> Signals:

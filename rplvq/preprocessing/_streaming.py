@@ -4,12 +4,10 @@ from copy import deepcopy
 from typing import Any, Self
 
 from sklearn import get_config
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from rplvq.parts import library_estimator
 
@@ -104,20 +102,23 @@ class StreamingPipeline(Pipeline):
             With metadata routing, if no step takes a parameter.
         """
         routed = self._route(params)
-        begins = not _is_fitted(self)
+        begins = not self.__sklearn_is_fitted__()
         learned = []
         for name, step in self.steps[:-1]:
             if step is None or step == "passthrough":
                 continue
             # A copy learns, so that the step itself stays as it is if a later one refuses the batch.
             copy = deepcopy(step) if begins or hasattr(step, "partial_fit") else step
-            if begins:
-                X = _fit_transform(copy, X, y, routed[name])
+            given = routed[name]
+            before = X
+            if begins and hasattr(step, "fit_transform"):
+                X = copy.fit_transform(before, y, **given.fit_transform)
+            elif begins:
+                X = copy.fit(before, y, **given.fit).transform(before, **given.transform)
             else:
-                before = X
-                X = step.transform(before, **routed[name].transform)
+                X = step.transform(before, **given.transform)
                 if copy is not step:
-                    copy.partial_fit(before, y, **routed[name].partial_fit)
+                    copy.partial_fit(before, y, **given.partial_fit)
             learned.append((step, copy))
         name, last = self.steps[-1]
         announced = {} if classes is None else {"classes": classes}
@@ -150,18 +151,3 @@ class StreamingPipeline(Pipeline):
                 raise ValueError(f"partial_fit got {key!r}: without metadata routing, {what}. {remedy}")
             routed[last].partial_fit[key.removeprefix(f"{last}__")] = value
         return routed
-
-
-def _is_fitted(pipeline: Pipeline) -> bool:
-    try:
-        check_is_fitted(pipeline)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _fit_transform(step: Any, X: Any, y: Any, given: Any) -> Any:
-    """Fit a transformer to samples, and return what it makes of them."""
-    if hasattr(step, "fit_transform"):
-        return step.fit_transform(X, y, **given.fit_transform)
-    return step.fit(X, y, **given.fit).transform(X, **given.transform)

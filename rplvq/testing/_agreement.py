@@ -30,10 +30,8 @@ def agree(actual: Any, wanted: Any, size: Any, rule: str, rtol: float = RTOL) ->
     gap = np.where(np.isnan(gap), np.inf, gap)
     if (gap > rtol).any():
         at = tuple(int(i) for i in np.unravel_index(gap.argmax(), gap.shape))
-        raise AssertionError(
-            f"{rule}: at index {at} it is {actual[at]:.6g}, not {wanted[at]:.6g} "
-            f"(off by {gap[at]:.2g} of the size of such values, allowed {rtol:g})"
-        )
+        error = f"off by {gap[at]:.2g} of the size of such values, allowed {rtol:g}"
+        raise AssertionError(f"{rule}: at index {at} it is {actual[at]:.6g}, not {wanted[at]:.6g} ({error})")
 
 
 def vanish(sqdist: Any, size: float, rule: str) -> None:

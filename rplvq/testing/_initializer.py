@@ -90,9 +90,8 @@ def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Arr
     integers = labels.ndim == 1 and labels.dtype.kind in "iu"
     require(integers, f"labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
     wanted = (len(labels), *codes.shape[1:])
-    require(
-        prototypes.shape == wanted, f"prototypes must have shape {wanted}, as labels and codes, not {prototypes.shape}"
-    )
+    rule = f"prototypes must have shape {wanted}, as labels and codes, not {prototypes.shape}"
+    require(prototypes.shape == wanted, rule)
     for at in np.flatnonzero(~np.isin(labels, np.arange(n_classes))):
         raise AssertionError(f"labels[{at}] is {labels[at]}, not among class indices 0..{n_classes - 1}")
     for label in np.setdiff1d(np.arange(n_classes), labels):

@@ -148,10 +148,9 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
             refusals.append(str(error))
         else:
             return points
-    raise ValueError(
-        "encode refuses positive definite matrices and vectors, so pass points of the manifold, "
-        f"check_manifold(manifold, points). It said: {' | '.join(refusals)}"
-    )
+    remedy = "so pass points of the manifold, check_manifold(manifold, points)"
+    said = " | ".join(refusals)
+    raise ValueError(f"encode refuses positive definite matrices and vectors, {remedy}. It said: {said}")
 
 
 def with_reference(manifold: Any, points: Array) -> Manifold[Any]:

@@ -84,21 +84,21 @@ def test_the_cost_belongs_to_the_subspace(make):
 @BOTH
 def test_a_descent_ends_where_the_gradient_vanishes(make):
     function, basis, _ = problem(make)
-    found = descend(function, basis, max_iter=300, tol=1e-6)
-    value, gradient = function(found.basis)
-    assert value == pytest.approx(found.cost)
-    assert found.cost < function(basis)[0]
+    end, cost, _ = descend(function, basis, max_iter=300, tol=1e-6)
+    value, gradient = function(end)
+    assert value == pytest.approx(cost)
+    assert cost < function(basis)[0]
     assert np.linalg.norm(gradient) < 1e-5
-    np.testing.assert_allclose(adjoint(found.basis) @ found.basis, np.eye(2), atol=1e-13)
+    np.testing.assert_allclose(adjoint(end) @ end, np.eye(2), atol=1e-13)
 
 
 def test_no_iterations_and_full_size_stay_where_they_are():
     function, basis, _ = problem(spd)
     for start, max_iter in ((basis, 0), (np.eye(5), 50)):
-        found = descend(function, start, max_iter, 1e-6)
-        assert found.n_iter == 0
-        assert np.array_equal(found.basis, start)
-        assert found.cost == function(start)[0]
+        end, cost, n_iter = descend(function, start, max_iter, 1e-6)
+        assert n_iter == 0
+        assert np.array_equal(end, start)
+        assert cost == function(start)[0]
 
 
 @BOTH
