@@ -60,11 +60,10 @@ def classify_scene(
 
     Raises
     ------
-    ImportError
-        If rasterio is not installed: it is in the extra ``radar``.
-    ValueError
-        If the suffix is another one, if there are more than 254 classes, if a name belongs to no class, if a file can't
-        be read, or if a pixel is not positive definite. The message names the file, or the row and column of the pixel.
+    ImportError, ValueError
+        If rasterio (extra ``radar``) is not installed; if the suffix is another one, if there are more than 254
+        classes, if a name belongs to no class, if a file can't be read, or if a pixel is not positive definite. The
+        message names the file, or the row and column of the pixel.
 
     Examples
     --------

@@ -62,7 +62,8 @@ def make_syn1(
     noise : float, default=0.3
         Standard deviation of the Gaussian noise on every entry of a basis.
     spread : float, default=0.1
-        Half the width of the interval around each eigenvalue of the class's spectrum.
+        Half the width of the interval around each eigenvalue of the class's spectrum; ValueError is raised if one could
+        be zero or less.
     bases : array-like of shape (2, n, n), default=None
         Orthogonal matrices V1 and V2. None draws them first, as ``random_bases(n, random_state=...)`` would from the
         same seed. Training and test data need the same bases.
@@ -78,12 +79,6 @@ def make_syn1(
         Symmetric positive definite matrices, dimensionless.
     y : ndarray of int of shape (4 * n_per_class,)
         0: spectrum eta1 in basis V1; 1: eta1 in V2; 2: eta2 in V1; 3: eta2 in V2.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, if ``bases`` has another shape or a basis is not orthogonal, or if ``spread`` is so
-        large that an eigenvalue could be zero or less.
 
     Notes
     -----

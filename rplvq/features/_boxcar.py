@@ -14,6 +14,9 @@ from rplvq.protocols import Array
 def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     r"""Replace the matrix of every pixel by the mean over a window around it, which reduces the speckle of radar.
 
+    ValueError is raised at the first pixel whose matrix is not Hermitian or holds NaN or infinity; it names the row and
+    the column.
+
     Parameters
     ----------
     X : array-like of shape (rows, columns, n, n)
@@ -28,12 +31,6 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     ndarray of shape (rows, columns, n, n)
         ``sum_q X_q / |window|`` over the pixels q of the window that lie inside the image, so that windows at the
         border are smaller; float64 or complex128, exactly Hermitian.
-
-    Raises
-    ------
-    ValueError
-        If X does not have this shape, if a matrix is not Hermitian or holds NaN or infinity (the message names the row
-        and the column of the first such pixel), or if a size is not an odd number of at least 1.
 
     Examples
     --------

@@ -23,13 +23,9 @@ def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
     Returns
     -------
     ndarray of shape (N, n, n)
-        ``(1 - s) X + s tr(X) / n I``, float64 or complex128.
-
-    Warns
-    -----
-    UserWarning
-        If the standard deviations of two channels differ by more than three orders of magnitude and the added variance
-        exceeds the smaller variance: scale the channels first.
+        ``(1 - s) X + s tr(X) / n I``, float64 or complex128. A UserWarning is given if the standard deviations of two
+        channels differ by more than three orders of magnitude and the added variance exceeds the smaller variance:
+        scale the channels first.
 
     Examples
     --------

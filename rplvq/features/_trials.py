@@ -47,7 +47,8 @@ def trial_covariances(
     Returns
     -------
     ndarray of shape (N, n_channels, n_channels)
-        ``C = E E^H / (n_samples - 1)`` of each trial E, in u^2; float64, or complex128 if X is complex.
+        ``C = E E^H / (n_samples - 1)`` of each trial E, in u^2, with the paper's divisor, whether ``center`` or not;
+        float64, or complex128 if X is complex.
 
     Raises
     ------
@@ -59,9 +60,6 @@ def trial_covariances(
 
     Notes
     -----
-    The divisor is that of the paper for BCI Competition IV 2a, for both values of ``center``. The shrinkage estimators
-    of other libraries divide by ``n_samples``.
-
     C is singular if a trial has fewer samples than channels, or as many with ``center=True``. It is also singular if a
     channel is flat or if the channels have an average reference: :class:`CommonSubspace` drops the lost directions, and
     a small shrinkage always repairs C.

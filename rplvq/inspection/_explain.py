@@ -18,8 +18,7 @@ from rplvq.protocols import Array, Prototypes
 class Explanation:
     """Why a sample is nearer to a prototype of one class than to those of all other classes.
 
-    :func:`rplvq.explain` has the formulas. Positive shares of the margin speak for ``label``, and negative ones against
-    it.
+    :func:`rplvq.explain` has the formulas. Positive shares of the margin speak for ``label``.
 
     Parameters
     ----------
@@ -35,10 +34,8 @@ class Explanation:
         product. A symmetric map (n, n) holds each entry off the diagonal twice.
     channels : ndarray of shape (n,), (d,) or (F,)
         The margin split by the rows of the matrices, which stand for channels; for vectors and products, the shares.
-    ratios : ndarray of shape (n,), or None
-        Power of the other prototype in each filter, in units of the own prototype's power, ascending.
-    powers : ndarray of shape (n,), or None
-        Power of the sample in each filter, in the same units.
+    ratios, powers : ndarray of shape (n,), or None
+        Power of the other prototype (ascending) and of the sample in each filter, in units of the own prototype's.
     filters, patterns : ndarray of shape (n, n), or None
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
@@ -95,12 +92,10 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
 
     Raises
     ------
-    NotFittedError, TypeError
-        If the model is not fitted, or is no classifier with prototypes, for example a pipeline.
-    ValueError
-        If a sample is invalid; if a label is unknown or has no prototype; if only one class has prototypes; if the
-        manifold has no ``components``; or if, with ``decision="posterior"``, a predicted class is not that of the
-        nearest prototype, so that the margin does not explain it.
+    TypeError, ValueError
+        If the model is no classifier with prototypes, for example a pipeline; if a sample is invalid; if a label is
+        unknown or has no prototype; if only one class has prototypes; if the manifold has no ``components``; or if,
+        with ``decision="posterior"``, a predicted class is not that of the nearest prototype.
 
     Notes
     -----

@@ -97,12 +97,10 @@ def save_comparison(comparison: Comparison, path: str | PathLike[str], metric: s
 
     Parameters
     ----------
-    comparison : Comparison
-        From :func:`rplvq.evaluation.compare`.
+    comparison, metric
+        As for :func:`plot_comparison`.
     path : path-like
         File to write; its suffix determines the format, such as .png, .svg or .pdf. No display is needed.
-    metric : str, optional
-        One of its metrics; the first by default.
 
     Examples
     --------

@@ -30,9 +30,8 @@ def plot_explanation(
 ) -> Array:
     r"""Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
 
-    Blue bars speak for the explained class and orange ones against it. All bars together are the margin: the last one
-    is the sum of the shares that have none of their own. Filters and patterns have no sign; the entry with the largest
-    absolute value is drawn as positive. Complex ones are drawn as their real part after the same rotation.
+    Blue bars speak for the explained class and orange ones against it; the last one is the sum of all others. The
+    largest entry of a filter or pattern, which has no sign, is drawn as positive, and of a complex one the real part.
 
     Parameters
     ----------
@@ -42,10 +41,9 @@ def plot_explanation(
         The first is for the bars, and the others are for the drawings; a new figure by default.
     positions : mne.Info, or array-like of shape (n, 2), optional
         Positions of the channels. With an Info (which needs MNE-Python) components are drawn on a head, with plain
-        positions, as seen from above with the nose up, on their plane. Without positions they are bars by channel.
+        positions, as seen from above with the nose up, on their plane, and otherwise as bars by channel.
     names : sequence of n str, optional
-        Names of channels, features or factors; those of the Info by default, and numbers without one. Given names are
-        written at plain positions.
+        Names of channels, features or factors; by default those of the Info, or numbers.
     draw : {"patterns", "filters"}, default="patterns"
         Patterns show where the power of a component comes from, and filters how it is measured.
     n_components : int, default=3

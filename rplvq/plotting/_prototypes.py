@@ -90,10 +90,8 @@ def plot_ellipses(
 
     Parameters
     ----------
-    model : RiemannianLVQ, or (prototypes, labels) of shapes (K, n, n) and (K,)
-        What to draw with thick lines.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+    model, ax
+        As for :func:`plot_prototypes`.
     X, y : array-like of shape (N, n, n), and (N,), optional
         Samples, drawn behind with thin lines (the picture stays legible for some dozens), and their labels, for the
         colours; grey by default.

@@ -25,7 +25,7 @@ from rplvq.arrays import (
     single_blas_thread,
     sqrtm,
     stacked,
-)  # fmt: skip
+)
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost
 from rplvq.exceptions import interrupts_raised

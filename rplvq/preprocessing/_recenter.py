@@ -62,26 +62,22 @@ class Recenter(MatrixTransformer):
     running_ : dict
         With ``online``, the running mean (n, n) and the number of samples, those of fit included, of each group that
         partial_fit has met since fit.
-    n_features_in_ : int
-        n.
 
     Notes
     -----
     Without ``online``, a new group is re-centred at the mean of those of its samples that are passed to transform
     together. This is transductive: it needs no labels, but a batch that is large enough for its mean to represent the
-    session. Report such results apart from those that use past samples only. The mean also depends on the proportions
-    of the classes, which should be similar in all sessions.
+    session. The proportions of the classes should be similar in all sessions, because the mean depends on them.
 
     With ``online=True`` a new group is re-centred with past samples alone. Its running mean starts at ``start_`` and
     moves along the geodesic towards each sample in turn, ``A_t = A_{t-1} #_s X_t`` by the share
     ``s = 1 / min(w + t, h)``, with the prior weight w and the horizon h. Sample t is re-centred by A_{t-1}. transform
-    takes the samples of a call in their order and does not store the running mean; partial_fit stores it. A stream
-    sample by sample therefore gives the same result as one call of transform for all. :class:`StreamingPipeline` does
-    these steps together with those of a classifier.
+    takes the samples of a call in their order and does not store the running mean; partial_fit stores it.
+    :class:`StreamingPipeline` does these steps together with those of a classifier.
 
     A group in fit is re-centred at its stored mean until partial_fit gets more of its samples. From then on it has a
     running mean, too, which begins at the stored mean and counts the samples of fit, without a prior. Give a new
-    session a new name: its running mean then follows its samples faster, because those of fit do not count in it.
+    session a new name: its running mean then follows its samples faster.
 
     Before fit, partial_fit with ``online`` does what fit does. All methods raise ValueError, before anything is
     changed, if a matrix is not positive definite or of another size, if a group is missing, or if a parameter is

@@ -60,11 +60,6 @@ class StreamingPipeline(Pipeline):
     35
     """
 
-    def __init__(
-        self, steps: list[Any], *, transform_input: Any = None, memory: Any = None, verbose: bool = False
-    ) -> None:
-        super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
-
     # partial_fit passes classes to the last step itself, so that the step need not request them.
     __metadata_request__partial_fit = {"classes": UNUSED}  # noqa: RUF012
 
@@ -76,14 +71,13 @@ class StreamingPipeline(Pipeline):
 
         A transformer first transforms the batch and then learns from it, so that no sample takes part in its own
         transformation. Transformers without ``partial_fit``, such as :class:`SPDProjection`, stay as fit left them.
-        Before a first fit, all transformers are fitted to the batch, and the last step begins with it.
+        Before a first fit, all transformers are fitted to the batch, and the last step begins with it. If ValueError is
+        raised because a step refuses the batch, no step is changed.
 
         Parameters
         ----------
-        X : array-like of shape (N, ...)
-            Samples, as the first step takes them.
-        y : array-like of shape (N,), optional
-            Labels, as the last step takes them.
+        X, y : array-like of shape (N, ...), and (N,)
+            Samples, as the first step takes them, and labels, as the last step takes them.
         classes : array-like of shape (C,), optional
             All labels that will come, for the last step.
         **params
@@ -91,15 +85,6 @@ class StreamingPipeline(Pipeline):
             and ``fit``. :class:`Recenter` requests ``groups`` by default, and a classifier requests weights if you call
             its ``set_partial_fit_request(sample_weight=True)``. Without metadata routing, parameters of the last step
             only, such as ``lvq__sample_weight`` for a step named "lvq".
-
-        Raises
-        ------
-        ValueError
-            If a step refuses the batch, or if a parameter is not one of the last step and metadata routing is disabled.
-            No step is changed then, provided that the last step changes nothing when it refuses, which
-            :class:`rplvq.RiemannianLVQ` guarantees.
-        TypeError
-            With metadata routing, if no step takes a parameter.
         """
         routed = self._route(params)
         begins = not self.__sklearn_is_fitted__()
