@@ -150,7 +150,9 @@ def _make(
     for name, value in (("noise", noise), ("spread", spread)):
         require_number(name, value, closed=True, finite=True)
     spectrum_of, basis_of = np.repeat(np.array(kinds), n_per_class, axis=0).T
-    centers = _spectra(n)[spectrum_of]
+    j = np.arange(1, n + 1)
+    spectra = np.stack([13.0 - j, 1.0 + 100.0 * np.exp(-0.5 * j), 13.0 - 0.5 * j, 1.0 / j])  # eta1 to eta4
+    centers = (spectra / spectra.mean(axis=1, keepdims=True))[spectrum_of]
     smallest = centers.min()
     if smallest - spread <= 0.0:
         what = f"lies around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay positive"
@@ -164,13 +166,6 @@ def _make(
     y = np.repeat(np.arange(len(kinds)), n_per_class)
     order = rng.permutation(len(y)) if shuffle else slice(None)
     return X[order], y[order]
-
-
-def _spectra(n: int) -> Array:
-    """Return the profiles eta1..eta4 of the paper, shape (4, n), each of mean 1."""
-    j = np.arange(1, n + 1)
-    profiles = np.stack([13.0 - j, 1.0 + 100.0 * np.exp(-0.5 * j), 13.0 - 0.5 * j, 1.0 / j])
-    return np.asarray(profiles / profiles.mean(axis=1, keepdims=True))
 
 
 def _gram_schmidt(matrices: Array) -> Array:

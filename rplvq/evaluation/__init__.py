@@ -3,10 +3,16 @@
 from rplvq.evaluation._candidates import BASELINES, METRICS, BaselineName, baseline_estimators, default_estimators
 from rplvq.evaluation._compare import compare
 from rplvq.evaluation._comparison import Comparison
-from rplvq.evaluation._differences import TESTS, TestName
 from rplvq.evaluation._questions import Question, p_text
 from rplvq.evaluation._report import mean_and_deviation
-from rplvq.evaluation._significance import corrected_t_interval, corrected_t_p_value, holm, wilcoxon_p_value
+from rplvq.evaluation._significance import (
+    TESTS,
+    TestName,
+    corrected_t_interval,
+    corrected_t_p_value,
+    holm,
+    wilcoxon_p_value,
+)
 
 __all__ = [
     "BASELINES", "METRICS", "TESTS", "BaselineName", "Comparison", "Question", "TestName", "baseline_estimators",

@@ -12,8 +12,8 @@ from rplvq.evaluation import _cross_validation
 from rplvq.evaluation._about import describe_run
 from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
-from rplvq.evaluation._differences import TestName, check_test
 from rplvq.evaluation._questions import find_questions
+from rplvq.evaluation._significance import TestName, check_test
 from rplvq.manifolds import MetricName
 from rplvq.protocols import Manifold
 

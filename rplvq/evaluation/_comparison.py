@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._differences import TestName, check_test, difference_rows, p_values_of
 from rplvq.evaluation._formats import as_csv, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import Table, make_report
+from rplvq.evaluation._significance import TestName, check_test, difference_rows, p_values_of
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
@@ -132,8 +132,7 @@ class Comparison:
 
         The standard deviation is that of the sample of folds (ddof=1), and NaN if there is one fold. sigma2 is a mean.
         trained is the number of folds in which ``fit`` trained, and NaN if the estimator has no ``choice_``. Seconds
-        are medians, because the first fit of a process can take long: it compiles and loads code. If ``settings`` were
-        given, they are the last entry.
+        are medians, because the first fit of a process compiles and loads code. ``settings`` come last, if given.
         """
         means = self.scores.mean(axis=2)
         deviations = self.scores.std(axis=2, ddof=1) if len(self.folds) > 1 else np.full(means.shape, np.nan)

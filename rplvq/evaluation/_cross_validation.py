@@ -1,7 +1,4 @@
-"""One cross-validation: the arguments of :func:`rplvq.evaluation.compare`, and one estimator in one fold.
-
-The functions that take arguments of users raise ValueError if these are invalid.
-"""
+"""One cross-validation: the arguments of :func:`rplvq.evaluation.compare`, and one estimator in one fold."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping

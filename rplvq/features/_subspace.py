@@ -99,16 +99,10 @@ class CommonSubspace(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn V. If ValueError is raised, nothing is changed.
+        """Learn V from positive semidefinite matrices X (N, n, n), which share ``n_components`` directions.
 
-        Parameters
-        ----------
-        X : array-like of shape (N, n, n)
-            Symmetric or Hermitian positive semidefinite matrices, which share ``n_components`` directions.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples in their mean power. Samples of weight 0 are ignored.
+        ``sample_weight`` (N,) weights the samples in their mean power; those of weight 0 are ignored, as ``y`` is. If
+        ValueError is raised, nothing is changed.
         """
         with single_blas_thread(matrix_size(X)):
             matrices = check_hermitian(stacked(X))

@@ -137,7 +137,10 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     if codes.shape[1:] != (shape := np.shape(prototypes)[1:]):
         raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
     sqdist = manifold.sqdist(prototypes, codes)
-    own, other = _nearest_two(sqdist, classes, _wanted(model, X, target))
+    wanted = _wanted(model, X, target)
+    wanted = classes[sqdist.argmin(axis=1)] if wanted is None else wanted
+    is_own = classes == wanted[:, None]
+    own, other = (np.where(mask, sqdist, np.inf).argmin(axis=1) for mask in (is_own, ~is_own))
     if target is None:
         _require_decision(sqdist, own, other, model)
     found: dict[int, Explanation] = {}
@@ -180,14 +183,6 @@ def _wanted(model: Any, X: Any, target: Any) -> Array | None:
         label = model.classes_[wanted].tolist()[index]
         raise ValueError(f"target[{index}] is {label!r}, a class that has no prototype yet")
     return wanted
-
-
-def _nearest_two(sqdist: Array, labels: Array, wanted: Array | None) -> tuple[Array, Array]:
-    """Return the nearest prototypes (N,) of the wanted class and of all others, from squared distances (N, K)."""
-    wanted = labels[sqdist.argmin(axis=1)] if wanted is None else wanted
-    is_own = labels == wanted[:, None]
-    own, other = (np.where(mask, sqdist, np.inf).argmin(axis=1) for mask in (is_own, ~is_own))
-    return own, other
 
 
 def _require_decision(sqdist: Array, own: Array, other: Array, model: Any) -> None:

@@ -87,10 +87,9 @@ class Limits:
         return np.asarray(sqdist / np.where(self.classes[places] == labels, self.sqdist[places], self.other))
 
     def familiarity(self, relative: Array) -> Array:
-        """Return how well samples are known: 1 up to the limit, ``1 / C`` at twice its distance, and on to 0.
+        """Return how well samples are known: 1 up to the limit l, and ``(l / d)^log2(C)`` at a larger distance d.
 
-        At the distance d, with the limit l and C classes, it is ``(l / d)^log2(C)``. Twice as far as the limit, the
-        label is thus worth as much as a guess, so that this can be compared with a class probability.
+        With C classes it is ``1 / C``, which is a guess, at twice the limit: it is comparable with a probability.
         """
         return np.asarray(np.maximum(relative, 1.0) ** (-0.5 * np.log2(len(self.classes))))
 

@@ -200,7 +200,10 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         with interrupts_raised():
             # Before the folds, so that errors name the index of an invalid sample among all.
             estimator = clone(self.estimator).fit(samples, labels, **routed["fit"])
-            criterion = self._resolve_criterion(estimator)
+            criterion = self.criterion
+            if criterion == "auto":
+                has_distances = hasattr(estimator, "transform") and prototype_labels(estimator) is not None
+                criterion = "combined" if self.coverage is not None and has_distances else "posterior"
             limits = None
             threshold = self.threshold
             if threshold is None or criterion in FAR:
@@ -331,13 +334,6 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for needed in CRITERIA[self.criterion]:
             if not hasattr(self.estimator, needed):
                 raise ValueError(f"criterion={self.criterion!r} needs {needed}, which {self.estimator!r} has not")
-
-    def _resolve_criterion(self, estimator: Any) -> CriterionName:
-        """Return the criterion for a fitted estimator."""
-        if self.criterion != "auto":
-            return self.criterion
-        has_distances = hasattr(estimator, "transform") and prototype_labels(estimator) is not None
-        return "combined" if self.coverage is not None and has_distances else "posterior"
 
     def _judged_weights(self, weights: Array, groups: Any) -> Array:
         """Return the weights (N,), which are 0 beside the target domain if the estimator has one among the groups."""

@@ -33,20 +33,14 @@ REQUESTS = ("fit", "partial_fit", "predict", "predict_proba", "score", "transfor
 
 
 class Packer:
-    """Turns values into JSON and collects their arrays: ``(1, np.eye(2))`` becomes ``{"tuple": [1, {"array": name}]}``.
-
-    ``arrays`` holds the arrays met so far, by name; none of them has the dtype object.
-    """
+    """Turns values into JSON, and collects their arrays in ``arrays`` by name; none of them has the dtype object."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, Array] = {}
         self.manifold: Any = None
 
     def pack(self, value: Any, where: str) -> Any:
-        """Return ``value`` as JSON; ``where`` is its path, which names it in messages and names its arrays.
-
-        ValueError is raised if the value, or a value inside it, cannot be stored; the message says what to do.
-        """
+        """Return ``value`` as JSON, or raise ValueError; ``where`` is its path, which names it and its arrays."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:

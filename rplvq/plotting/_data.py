@@ -82,9 +82,9 @@ def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) ->
         right = samples[own & (predicted == labels)]
         wrong = samples[own & (predicted != labels)]
         mine = prototypes[np.asarray(model.prototype_labels_) == label]
-        ax.scatter(*right.T, s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
-        ax.scatter(*wrong.T, s=26, color=color, marker="x", linewidths=1.2)
-        ax.scatter(*mine.T, s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
+        ax.scatter(right[:, 0], right[:, 1], s=14, color=color, alpha=0.6, linewidths=0, label=str(label))
+        ax.scatter(wrong[:, 0], wrong[:, 1], s=26, color=color, marker="x", linewidths=1.2)
+        ax.scatter(mine[:, 0], mine[:, 1], s=110, color=color, marker="D", edgecolors=INK, linewidths=1.5, zorder=3)
     shares = [*(100 * lengths**2 / np.sum(lengths**2)), 0.0]
     first = f"first principal component of the distances ({shares[0]:.0f} %)"
     ax.set(xlabel=first, ylabel=f"second ({shares[1]:.0f} %)")

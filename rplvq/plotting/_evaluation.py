@@ -77,7 +77,7 @@ def _write_numbers(ax: Axes, comparison: Comparison, metric: str, order: Array) 
     """Write mean, deviation and p-value of each row to the right of the axes."""
     rows = comparison.rows
     best = comparison.names[order[0]]
-    notes = {}
+    notes: dict[str, str] = {}
     title = f"dot: one of {len(comparison.folds)} folds; diamond and bar: mean ± std"
     if len(comparison.folds) > 1 and len(order) > 1:
         title += f"; p: {TESTS[comparison.test]} against the best, Holm-corrected"

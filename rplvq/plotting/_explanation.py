@@ -78,7 +78,9 @@ def plot_explanation(
     for panel, index in zip(axes[1:], explanation.order.tolist(), strict=False):
         if columns is not None:
             _component(panel, columns[:, index], positions, names, named)
-            panel.set_title(_caption(explanation, index, draw), fontsize="medium")
+            power, ratio = (_short(np.asarray(part)[index]) for part in (explanation.powers, explanation.ratios))
+            title = f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}"
+            panel.set_title(f"{title}\npower {power} (own 1, other {ratio})", fontsize="medium")
         elif is_map:
             _map(panel, explanation.shares, names)
             break
@@ -134,13 +136,6 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     ax.set_xlabel("share of the margin")
     pair = f"{explanation.label}, not {explanation.other_label}"
     ax.set_title(f"{pair}\nmargin {explanation.margin:+.2f}", fontsize="medium")
-
-
-def _caption(explanation: Explanation, index: int, draw: str) -> str:
-    """Return the number and share of a component, and its power in the sample and the two prototypes."""
-    power, ratio = (np.asarray(part)[index] for part in (explanation.powers, explanation.ratios))
-    title = f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}"
-    return f"{title}\npower {_short(power)} (own 1, other {_short(ratio)})"
 
 
 def _short(power: float) -> str:

@@ -58,10 +58,7 @@ class ProjectedCost:
 
 
 def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> tuple[Array, float, int]:
-    """Minimise over the Grassmann manifold by pymanopt's conjugate gradients, from a basis (n, p).
-
-    Return the basis that was found, the cost there, and the number of iterations.
-    """
+    """Minimise over subspaces by conjugate gradients, from a basis (n, p); return the best, its cost, and iterations."""
     n, p = basis.shape
     if n == p or max_iter == 0:
         return basis, function(basis)[0], 0

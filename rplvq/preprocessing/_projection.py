@@ -131,15 +131,10 @@ class SPDProjection(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
-        """Learn V. If ValueError is raised at an invalid argument or parameter, nothing is changed.
+        """Learn V from matrices X (N, n, n) and labels y, (N,) or (N, C), as :meth:`rplvq.RiemannianLVQ.fit` takes them.
 
-        Parameters
-        ----------
-        X, y : array-like of shape (N, n, n), and (N,) or (N, C)
-            Positive definite matrices, and labels or class probabilities, as for :meth:`rplvq.RiemannianLVQ.fit`.
-        **params
-            Metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing, such as
-            ``sample_weight``. V itself minimises the mean cost of all samples alike.
+        ``params`` are metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing; V itself
+        minimises the mean cost of all samples alike. If ValueError is raised, nothing is changed.
         """
         with single_blas_thread(matrix_size(X)):
             routed = process_routing(self, "fit", **params).classifier.fit

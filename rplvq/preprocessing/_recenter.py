@@ -152,10 +152,7 @@ class Recenter(MatrixTransformer):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Update the running mean of each group by its next samples, in the order in which these came.
-
-        ValueError is also raised if ``online`` was False in fit, or if no groups are given after a fit with groups.
-        """
+        """Update the running mean of each group by its next samples in their order; ValueError after an offline fit."""
         if self.online and not hasattr(self, "groups_"):
             return self.fit(X, y, groups=groups)
         check_is_fitted(self)
@@ -178,8 +175,7 @@ class Recenter(MatrixTransformer):
         """Return ``A^-1/2 X A^-1/2`` (N, n, n), exactly Hermitian and without units.
 
         A is the running mean of the group, or else the stored one. A group that has neither is re-centred at the mean
-        of its samples in this call, or with ``online`` at a running mean that begins at ``start_``. ValueError is also
-        raised if no groups are given after a fit with groups.
+        of its samples in this call, or with ``online`` at a running mean that begins at ``start_``.
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
@@ -211,11 +207,7 @@ class Recenter(MatrixTransformer):
             require_number("horizon", self.horizon, 1, closed=True, finite=True, words=" or None")
 
     def _running_means(self, name: Any, codes: Iterable[Array]) -> Iterator[tuple[Array, int]]:
-        """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last.
-
-        A group in fit goes on from its mean there. A new group begins at ``start_``, which counts as ``prior_weight``
-        samples.
-        """
+        """Yield the running mean of a group and its number of samples, before each of ``codes`` and after the last."""
         known = self.groups_.tolist()
         mean = self.start_
         count = 0
