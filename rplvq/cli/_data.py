@@ -170,7 +170,7 @@ def _read_archive(file: BinaryIO, needed: Sequence[str], wanted: Sequence[str]) 
 
 
 def check_samples(X: Array, y: Array, metrics: Sequence[str], n_splits: int) -> None:
-    """Check that X suits all metrics, and that each class has a sample per fold, so that errors name rows of the file."""
+    """Check that X suits all metrics and each class has a sample per fold, so that errors name rows of the file."""
     for metric in metrics:
         try:
             ambient_of(resolve_manifold(metric)).encode(X)

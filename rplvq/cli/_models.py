@@ -34,10 +34,7 @@ def write_json(value: Any) -> None:
 
 
 def train(arguments: argparse.Namespace) -> None:
-    """Train a model or a pipeline and write it to its file.
-
-    Ctrl-C raises TrainingInterruptedWarning and writes no model. A checkpoint keeps what was learned until then.
-    """
+    """Train a model or a pipeline and write it to its file; Ctrl-C raises TrainingInterruptedWarning instead."""
     checkpoints = [] if arguments.checkpoint is None else [arguments.checkpoint]
     for path in (arguments.model, *checkpoints):
         require_writable(path)
@@ -48,17 +45,15 @@ def train(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
     loaded, given = _data(arguments, labelled=True)
-    X = loaded.X
-    y = loaded.y
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
         warnings.simplefilter("error", TrainingInterruptedWarning)
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
-        model.fit(X, y, **given, **resumed)
-    labels = _answers(model, X, given)["labels"]
+        model.fit(loaded.X, loaded.y, **given, **resumed)
+    labels = _answers(model, loaded.X, given)["labels"]
     facts = model_card(model, markdown=False)
-    made = {"model": arguments.model, "training_accuracy": accuracy(labels, y, model.classes_)}
+    made = {"model": arguments.model, "training_accuracy": accuracy(labels, loaded.y, model.classes_)}
     with interrupts_deferred(raised=False):
-        save_model(model, arguments.model, data=(X, y))
+        save_model(model, arguments.model, data=(loaded.X, loaded.y))
         for path in checkpoints:
             Path(path).unlink(missing_ok=True)
         _say(arguments.json, made | {"steps": facts["steps"]} | facts["classifier"])

@@ -1,8 +1,4 @@
-"""Data to try the classifiers on.
-
-The paper's synthetic problems and handwritten digits come with the library. Functions whose names begin with ``read``
-read files that you have; :func:`classify_scene` writes a map beside them.
-"""
+"""Data to try the classifiers on: the paper's synthetic problems, handwritten digits, and radar scenes that you have."""
 
 from rplvq.datasets._digits import load_digits_covariances
 from rplvq.datasets._maps import classify_scene

@@ -39,10 +39,8 @@ class PolsarScene:
 
     Attributes
     ----------
-    shape : (int, int)
-        Rows and columns after multi-looking.
-    n : int
-        Size of the matrices.
+    shape, n : (int, int) and int
+        Rows and columns after multi-looking, and size of the matrices.
 
     Raises
     ------
@@ -104,18 +102,11 @@ class PolsarScene:
         return bool(planes_in(Path(folder)))
 
     def read(self, start: int = 0, stop: int | None = None) -> Array:
-        """Read rows of the scene. Averages take rows beyond them, so that parts do not differ from the whole scene.
+        """Return rows from ``start`` to before ``stop``, by default all: matrices (stop - start, columns, n, n).
 
-        Parameters
-        ----------
-        start, stop : int
-            First row, and the row after the last one; by default the whole scene.
-
-        Returns
-        -------
-        ndarray of shape (stop - start, columns, n, n)
-            Hermitian matrices in the units of the files: complex64, or complex128 if ``window`` is above 1. Pixels
-            that are 0 or not finite hold no data; averages over windows leave them out and make them 0.
+        They are Hermitian and in the units of the files: complex64, or complex128 if ``window`` is above 1. Averages
+        take rows beyond them, so that parts do not differ from the whole scene. Pixels that are 0 or not finite hold no
+        data; averages over windows leave them out and make them 0.
         """
         first, last, _ = slice(start, stop).indices(self.shape[0])
         above = max(0, first - self.window // 2)

@@ -23,7 +23,5 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
-    return [
-        "Comparison", "Question", "baseline_estimators", "compare", "corrected_t_interval", "corrected_t_p_value",
-        "default_estimators", "holm", "wilcoxon_p_value",
-    ]  # fmt: skip
+    inner = {"BASELINES", "METRICS", "TESTS", "BaselineName", "TestName", "mean_and_deviation", "p_text"}
+    return sorted({*__all__} - inner)

@@ -58,7 +58,7 @@ class ProjectedCost:
 
 
 def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> tuple[Array, float, int]:
-    """Minimise over subspaces by conjugate gradients, from a basis (n, p); return the best, its cost, and iterations."""
+    """Minimise over subspaces by conjugate gradients from a basis (n, p); return the last, its cost, and iterations."""
     n, p = basis.shape
     if n == p or max_iter == 0:
         return basis, function(basis)[0], 0

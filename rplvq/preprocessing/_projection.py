@@ -131,7 +131,7 @@ class SPDProjection(MatrixTransformer):
         self.tol = tol
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
-        """Learn V from matrices X (N, n, n) and labels y, (N,) or (N, C), as :meth:`rplvq.RiemannianLVQ.fit` takes them.
+        """Learn V from matrices X (N, n, n) and labels y (N,) or (N, C) as in :meth:`rplvq.RiemannianLVQ.fit`.
 
         ``params`` are metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing; V itself
         minimises the mean cost of all samples alike. If ValueError is raised, nothing is changed.
