@@ -1,4 +1,4 @@
-"""Data to try the classifiers on: the paper's synthetic problems, handwritten digits, and radar scenes that you have."""
+"""Data to try the classifiers on: the paper's synthetic problems, handwritten digits, and radar scenes of yours."""
 
 from rplvq.datasets._digits import load_digits_covariances
 from rplvq.datasets._maps import classify_scene
