@@ -29,9 +29,9 @@ class PolsarScene:
     folder : path-like
         A folder C2, T2, C3, T3, C4 or T4 holds the real planes of Hermitian matrices, such as ``T11``, ``T12_real``,
         ``T12_imag`` ... ``T33``. A folder S2 holds the complex planes ``s11``, ``s12``, ``s21`` and ``s22``. The files
-        end in ``.tif`` (GeoTIFF, which needs rasterio of the extra ``radar``), or in ``.bin``: numbers of 32 bits, or
-        twice 32 for S2, little-endian, row by row. Beside ``.bin`` files, ``config.txt`` states the numbers of rows and
-        columns after the lines ``Nrow`` and ``Ncol``, and ENVI headers ``.hdr`` may state the georeference.
+        are ``.tif`` (GeoTIFF, which needs rasterio of the extra ``radar``), or ``.bin``: little-endian numbers of 32
+        bits, or twice 32 for S2, row by row. Beside ``.bin`` files, ``config.txt`` states rows and columns after the
+        lines ``Nrow`` and ``Ncol``, and ENVI headers ``.hdr`` may state the georeference.
     looks : (int, int), default=(1, 1)
         Rows and columns of the files that are averaged to one pixel (multi-looking).
     window : int, default=1
@@ -53,11 +53,9 @@ class PolsarScene:
     Notes
     -----
     A scattering matrix S becomes ``k k^H`` of its Pauli vector ``k = (S11 + S22, S11 - S22, S12 + S21) / sqrt(2)``, the
-    coherency matrix T3 of a monostatic radar.
-
-    The classifier checks the numbers. A single look has rank one, and rounding to float32 can make small eigenvalues
-    negative: average first. If a pixel is still refused, :func:`rplvq.features.shrink` adds a little of the identity to
-    ``scene.read().reshape(-1, n, n)``.
+    coherency matrix T3 of a monostatic radar. A single look has rank one, and rounding to float32 can make small
+    eigenvalues negative: average first. If the classifier still refuses a pixel, :func:`rplvq.features.shrink` adds a
+    little of the identity to ``scene.read().reshape(-1, n, n)``.
 
     Examples
     --------

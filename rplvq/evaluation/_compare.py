@@ -43,8 +43,7 @@ def compare(
     X : array-like of shape (N, n, n), or (N, ...) as the estimators take it
         Samples; a data frame or a sparse matrix is passed on as it is.
     y : array-like of shape (N,) or (N, C)
-        Labels, or soft labels. Estimators are trained on them; folds are stratified and scored by the most probable
-        class.
+        Labels, or soft labels, by whose most probable class folds are stratified and scored.
     estimators : mapping of str to estimator, sequence of estimators and metrics, or None, default=None
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
         a number where that is ambiguous, and a metric, such as "riemann" or a manifold, stands for the trained

@@ -75,9 +75,8 @@ class CommonSubspace(MatrixTransformer):
 
     New samples may have power outside the subspace, which is dropped: without an average reference they are projected
     to what they would be with one. Those that lack a direction of the subspace are refused, because they are singular.
-
-    Channels in different units should be brought to one scale before, because the tolerance compares their power. A
-    UserWarning says so, and another if the samples share at most half of the directions that each of them has.
+    A UserWarning says that channels in different units should be brought to one scale before, because the tolerance
+    compares their power, or that the samples share at most half of the directions that each of them has.
 
     Examples
     --------

@@ -119,14 +119,12 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimator_ : classifier
-        Fitted to all samples.
+    estimator_, classes_ : classifier and ndarray of shape (C,)
+        The estimator, fitted to all samples, and its labels, without the reject label.
     criterion_, threshold_, reject_label_
         The criterion that "auto" stands for, the threshold, and the label of rejected samples.
     limits_ : Limits or None
         The limits of the squared distances, ``limits_.sqdist`` (C,), for "combined" and "distance".
-    classes_ : ndarray of shape (C,)
-        Labels of the classes, without the reject label.
 
     Notes
     -----

@@ -10,11 +10,11 @@ from rplvq.manifolds import AffineInvariant
 from rplvq.protocols import Array
 
 
-def read(estimator: Any, X: Any, groups: Any, *, reset: bool = False) -> tuple[Array, Array, dict[Any, Array]]:
+def read(estimator: Any, X: Any, groups: Any, known: Array | None = None) -> tuple[Array, Array, dict[Any, Array]]:
     """Return checked matrices (N, n, n), the sorted names (G,) of their groups, and the rows of each group by name.
 
-    Without groups all samples are the group None. ``reset`` is True in fit, which sets ``n_features_in_``; otherwise
-    the size of X is compared with it.
+    Without groups all samples are the group None. The size and the type of the groups are compared with those in fit,
+    whose groups are ``known``; fit itself passes None, and sets ``n_features_in_``.
     """
     X = stacked(X)
     codes = encoded(AffineInvariant(), X)
@@ -25,17 +25,12 @@ def read(estimator: Any, X: Any, groups: Any, *, reset: bool = False) -> tuple[A
         if array.dtype.kind == "M":
             array = array.astype("datetime64[us]")  # so that the same date in another unit is the same group
         names, index = np.unique(array, return_inverse=True)
-    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    validate_data(estimator, X, skip_check_array=True, reset=known is None)
+    if known is not None and known.tolist() != [None]:
+        if groups is None:
+            remedy = "pass groups, with a new name for a new session"
+            raise ValueError(f"groups is None, but fit was given groups, {known.tolist()}: {remedy}")
+        if not same_type(given := one_type(groups, "groups", "group"), known):
+            first = given.ravel().tolist()[0]
+            raise ValueError(f"groups[0] is {first!r}, but fit was given groups of another type, {known.tolist()}")
     return codes, names, {name: np.flatnonzero(index == g) for g, name in enumerate(names.tolist())}
-
-
-def require_groups(groups: Any, known: Array) -> None:
-    """Raise ValueError if fit was given groups, (G,), and transform is given none, or those of another type."""
-    if known.tolist() == [None]:
-        return
-    if groups is None:
-        remedy = "pass groups, with a new name for a new session"
-        raise ValueError(f"groups is None, but fit was given groups, {known.tolist()}: {remedy}")
-    if not same_type(names := one_type(groups, "groups", "group"), known):
-        first = names.ravel().tolist()[0]
-        raise ValueError(f"groups[0] is {first!r}, but fit was given groups of another type, {known.tolist()}")

@@ -13,7 +13,7 @@ from rplvq.arrays import MatrixTransformer, congruence, invsqrtm, matrix_size, p
 from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.preprocessing._groups import read, require_groups
+from rplvq.preprocessing._groups import read
 from rplvq.protocols import Array
 
 
@@ -138,7 +138,7 @@ class Recenter(MatrixTransformer):
         """Learn the mean of each group."""
         with single_blas_thread(matrix_size(X)):
             self._check_parameters()
-            codes, names, members = read(self, X, groups, reset=True)
+            codes, names, members = read(self, X, groups)
             means = np.stack([self._mean(subset(codes, rows), name) for name, rows in members.items()])
             sizes = np.array([len(rows) for rows in members.values()])
             if self.online:
@@ -159,8 +159,7 @@ class Recenter(MatrixTransformer):
         with single_blas_thread(matrix_size(X)):
             if not (self.online and hasattr(self, "running_")):
                 raise ValueError("partial_fit needs a fit with online=True: without it groups have no running mean")
-            codes, _, members = read(self, X, groups)
-            require_groups(groups, self.groups_)
+            codes, _, members = read(self, X, groups, self.groups_)
             running = dict(self.running_)
             for name, rows in members.items():
                 running[name] = deque(self._running_means(name, subset(codes, rows)), maxlen=1).pop()
@@ -179,8 +178,7 @@ class Recenter(MatrixTransformer):
         """
         check_is_fitted(self)
         with single_blas_thread(matrix_size(X)):
-            codes, _, members = read(self, X, groups)
-            require_groups(groups, self.groups_)
+            codes, _, members = read(self, X, groups, self.groups_)
             running = getattr(self, "running_", {})
             kind = np.result_type(codes, self.means_, *(mean for mean, _ in running.values()))
             result = np.empty(codes.shape, dtype=kind)
