@@ -62,7 +62,6 @@ its transformers. Prints CSV as predict does; the accuracy is that before learni
 """,
     "info": """\
 examples:
-  python -m rplvq info digits.npz
   python -m rplvq info digits.npz --json
 """,
 }

@@ -55,14 +55,13 @@ def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) 
     X = region_covariances(digits.images, lambda image: grey5(image) / FULL_SCALE, shrinkage=shrinkage)
     if return_X_y:
         return X, digits.target
+    about = f"Region covariances (1797, 5, 5) of the features {', '.join(FEATURE_NAMES)}, each divided by its full "
+    about += f"scale, with shrinkage {shrinkage}"
     return Bunch(
         data=X,
         target=digits.target,
         images=digits.images,
         feature_names=list(FEATURE_NAMES),
         target_names=digits.target_names,
-        DESCR=(
-            f"Region covariances (1797, 5, 5) of the features {', '.join(FEATURE_NAMES)}, each divided by its full "
-            f"scale, with shrinkage {shrinkage}; of these images:\n\n{digits.DESCR}"
-        ),
+        DESCR=f"{about}; of these images:\n\n{digits.DESCR}",
     )

@@ -45,10 +45,8 @@ class Comparison:
 
     Parameters
     ----------
-    names : sequence of str
-        Names of the E estimators.
-    metrics : sequence of str
-        Names of the M metrics; larger is better.
+    names, metrics : sequence of str
+        Names of the E estimators, and of the M metrics, of which larger is better.
     folds : sequence of (int, int)
         Numbers of training and test samples of the F folds.
     scores : ndarray of shape (E, M, F)

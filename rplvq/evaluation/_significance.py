@@ -59,10 +59,9 @@ def corrected_t_p_value(a: npt.ArrayLike, b: npt.ArrayLike, test_to_train: float
     """Compute the two-sided p-value of the corrected resampled t-test on paired scores.
 
     Scores of folds that share training data are correlated, which the ordinary t-test ignores. This test uses ``t =
-    mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom. The
-    variance var(d) has the divisor F - 1 (Nadeau and Bengio 2003, "Inference for the Generalization Error",
-    doi:10.1023/A:1024068626366, section 3). The p-value is 1 if all scores are equal, 0 if they differ by the same
-    amount in every fold, and NaN if a score is NaN.
+    mean(d) / sqrt((1 / F + n_test / n_train) var(d))`` for the differences d, with F - 1 degrees of freedom and the
+    divisor F - 1 of the variance (Nadeau and Bengio 2003, doi:10.1023/A:1024068626366, section 3). It is 1 if all
+    scores are equal, 0 if they differ by the same amount in every fold, and NaN if a score is NaN.
 
     Parameters
     ----------

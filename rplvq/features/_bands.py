@@ -124,10 +124,7 @@ def augmented_covariances(
 class FilterBankCovariances(FeatureTransformer):
     """Transformer of trials to matrices per band: :func:`filter_bank_covariances` with its options as parameters.
 
-    Parameters
-    ----------
-    sfreq, bands, order, zero_phase, center, shrinkage
-        As for :func:`filter_bank_covariances`. The attributes are those of :class:`TrialCovariances`.
+    The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------
@@ -165,10 +162,7 @@ class FilterBankCovariances(FeatureTransformer):
 class AugmentedCovariances(FeatureTransformer):
     """Transformer of trials to augmented matrices: :func:`augmented_covariances` with its options as parameters.
 
-    Parameters
-    ----------
-    order, lag, center, shrinkage
-        As for :func:`augmented_covariances`. The attributes are those of :class:`TrialCovariances`.
+    The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def trial_covariances(
         Weight s of the scaled identity in ``(1 - s) C + s tr(C) / n I``. The names estimate s for each trial, as
         scikit-learn does, for complex signals too: "ledoit_wolf" (Ledoit and Wolf 2004,
         doi:10.1016/S0047-259X(03)00096-4), and "oas" (Chen et al. 2010, doi:10.1109/TSP.2010.2053029), which assumes
-        that signals are Gaussian, and complex ones circular, as the analytic signals of :func:`scipy.signal.hilbert`.
+        that signals are Gaussian, and complex ones circular.
 
     Returns
     -------
@@ -130,11 +130,6 @@ def _warn_of_means(signals: Array) -> None:
 @library_estimator()
 class TrialCovariances(FeatureTransformer):
     """Transformer of trials to covariance matrices: :func:`trial_covariances` with its options as parameters.
-
-    Parameters
-    ----------
-    estimator, center, shrinkage
-        As for :func:`trial_covariances`.
 
     Attributes
     ----------

@@ -23,8 +23,8 @@ def model_card(model: Any, manifold: Any = None, *, markdown: bool = True) -> An
     Parameters
     ----------
     model : fitted estimator, or path-like
-        An estimator or a pipeline of this library, or a file of :func:`rplvq.save_model`. Only a file tells the
-        versions that wrote it, and the date and the data if ``save_model`` was given ``data``.
+        An estimator or a pipeline of this library, or a file of :func:`rplvq.save_model`, which alone tells the
+        versions that wrote it, and the date and the data that ``save_model`` was given.
     manifold : optional
         As for :func:`rplvq.load_model`.
     markdown : bool, default=True

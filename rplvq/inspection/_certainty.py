@@ -125,8 +125,7 @@ class AccuracyReject(NamedTuple):
     coverage, accuracy : ndarray of shape (T,)
         Shares of samples, ascending to 1, one for each distinct certainty, and the accuracy of these predictions.
     area : float
-        Area under the curve from 0 to 1, which is 1 if every prediction is right. Below the smallest share the curve is
-        constant.
+        Area under the curve from 0 to 1, which is constant below the smallest share; 1 if every prediction is right.
     """
 
     coverage: Array

@@ -52,8 +52,7 @@ def plot_explanation(
     Returns
     -------
     ndarray of matplotlib Axes
-        The bars, and one Axes per component or one for the map. The titles of components show the power of the sample
-        and of the other prototype in the filter; the power of the own prototype is 1.
+        The bars, and one Axes per component or one for the map. Titles show powers in units of the own prototype's.
 
     Examples
     --------

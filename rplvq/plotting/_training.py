@@ -13,8 +13,8 @@ from rplvq.protocols import Array
 def plot_history(history: Any, ax: Any = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
 
-    After a fit that chose not to train there are no epochs to draw. For such a classifier the first two panels show
-    what it compared instead, from its ``choice_``: the held-out loss and error of each candidate.
+    After a fit that chose not to train, the first two panels show what it compared instead, from its ``choice_``: the
+    held-out loss and error of each candidate.
 
     Parameters
     ----------

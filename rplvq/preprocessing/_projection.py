@@ -104,11 +104,8 @@ class SPDProjection(MatrixTransformer):
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
     >>> pipeline = make_pipeline(SPDProjection(n_components=5), RiemannianLVQ(max_epochs=5, random_state=0))
-    >>> bool(pipeline.fit(X, y).score(X, y) > 0.9)
-    True
-    >>> costs = pipeline[0].costs_
-    >>> pipeline[0].transform(X).shape, bool(costs[-1] < costs[0])
-    ((60, 5, 5), True)
+    >>> bool(pipeline.fit(X, y).score(X, y) > 0.9), pipeline[0].transform(X).shape
+    (True, (60, 5, 5))
     """
 
     def __init__(
