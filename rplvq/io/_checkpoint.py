@@ -119,7 +119,7 @@ class LoadedCheckpoint(NamedTuple):
     progress : rplvq.training.Progress
         The progress of the run.
     origin : dict or None
-        ``seed``, ``data`` (SHA-256) and ``parameters`` (one text each) of the fit; None after a Trainer alone.
+        ``seed``, ``data`` (SHA-256) and ``parameters`` (one text each) of the fit; None if a Trainer ran alone.
     versions : dict of str to str
         Versions of the libraries that wrote it.
     """
