@@ -124,7 +124,10 @@ def augmented_covariances(
 class FilterBankCovariances(FeatureTransformer):
     """Transformer of trials to matrices per band: :func:`filter_bank_covariances` with its options as parameters.
 
-    The attributes are those of :class:`TrialCovariances`.
+    Parameters
+    ----------
+    sfreq, bands, order, zero_phase, center, shrinkage
+        As for :func:`filter_bank_covariances`. The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------
@@ -162,7 +165,10 @@ class FilterBankCovariances(FeatureTransformer):
 class AugmentedCovariances(FeatureTransformer):
     """Transformer of trials to augmented matrices: :func:`augmented_covariances` with its options as parameters.
 
-    The attributes are those of :class:`TrialCovariances`.
+    Parameters
+    ----------
+    order, lag, center, shrinkage
+        As for :func:`augmented_covariances`. The attributes are those of :class:`TrialCovariances`.
 
     Examples
     --------

@@ -123,7 +123,10 @@ def _read_images(images: Any) -> Signals:
 class RegionCovariances(FeatureTransformer):
     """Transformer of images to descriptors: :func:`region_covariances` with its options as parameters.
 
-    Masks belong to single images, so they are not parameters here.
+    Parameters
+    ----------
+    features, shrinkage
+        As for :func:`region_covariances`. Masks belong to single images, so they are not parameters here.
 
     Attributes
     ----------

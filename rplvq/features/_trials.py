@@ -131,6 +131,11 @@ def _warn_of_means(signals: Array) -> None:
 class TrialCovariances(FeatureTransformer):
     """Transformer of trials to covariance matrices: :func:`trial_covariances` with its options as parameters.
 
+    Parameters
+    ----------
+    estimator, center, shrinkage
+        As for :func:`trial_covariances`.
+
     Attributes
     ----------
     feature_names_in_ : ndarray of str of shape (n_channels,)
