@@ -16,7 +16,7 @@ from rplvq.arrays import (
     matrix_size,
     single_blas_thread,
 )
-from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks
+from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
 from rplvq.estimators import (
@@ -148,11 +148,14 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             If training diverges.
         OSError
             If the checkpoint cannot be read.
+        RuntimeError
+            If a worker has another version of rplvq, NumPy or numba than this process.
         """
         model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):
             manifold, least = self._check(model), FEWEST // self.rounds
             X = in_blocks(X, least)
+            require_same_versions()
             of_samples = y, sample_weight, groups, ambient_of(manifold)
             classes, blocks = encoded_blocks(X, *of_samples, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)

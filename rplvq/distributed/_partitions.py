@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import attrs
@@ -25,6 +26,8 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
 
 MOST_BLOCKS = 64
 """An array of NumPy is cut into at most so many blocks."""
+SAME = ("rplvq", "numpy", "numba")
+"""Packages of which all workers must have the version of this process, so that they compute the same bits."""
 
 
 @attrs.frozen(eq=False)
@@ -114,11 +117,31 @@ def in_blocks(X: Any, least: int = 10_000) -> Any:
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it
         rows = -1 if X.dtype == object or X.size == 0 or X.ndim == 0 else max(least, -(-len(X) // MOST_BLOCKS))
-        X = da.from_array(X, chunks=(rows, *[-1] * (X.ndim - 1)) if X.ndim else -1)
+        X = da.from_array(X, chunks=(rows, *[-1] * (X.ndim - 1)) if X.ndim else -1, name=False)  # without a hash of X
     require_known(X, "X")
     if X.ndim == 0 or len(X) == 0:
         raise ValueError(f"Found array with 0 sample(s) (X has shape {X.shape}) while a minimum of 1 is required")
     return X.rechunk(dict.fromkeys(range(1, X.ndim), -1))
+
+
+def require_same_versions() -> None:
+    """Raise RuntimeError if a worker of the Client that computes has another version of one of the packages SAME."""
+    client = getattr(dask.base.get_scheduler(), "__self__", None)  # other schedulers are functions
+    if client is None:
+        return
+    for name in SAME:
+        try:
+            own = version(name)
+        except PackageNotFoundError:
+            own = None
+        for worker, answer in client.run(version, name, on_error="return").items():
+            other = None if isinstance(answer, PackageNotFoundError) else answer
+            if other != own and not isinstance(other, Exception):  # a worker that is lost answers with an error
+                here, there = (f"{name} {one}" if one else f"no {name}" for one in (own, other))
+                raise RuntimeError(
+                    f"worker {worker} has {there}, but this process has {here}, so that its results could differ: "
+                    f"install the same version of {name} on all machines, and restart the workers"
+                )
 
 
 def require_known(values: Any, name: str) -> None:

@@ -13,7 +13,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -111,21 +111,22 @@ def main() -> None:
             test, labels = make_syn2(5_000, bases=bases, random_state=2)
             makers = {"local": RiemannianLVQ, "distributed": lambda **own: DistributedLVQ(RiemannianLVQ(**own))}
             ratios = []
-            for repeat in range(options.repeats + 1):
+            for repeat in range(options.repeats + 2):
+                is_timed = repeat == options.repeats + 1
                 seconds, line = {}, []
                 for name, make in makers.items():
                     times: Times = {}
                     began = np.array(list(clocks()))
-                    with timed(times):
+                    with timed(times) if is_timed else nullcontext():
                         model = make(random_state=0).fit(X, y)
                     whole = np.array(list(clocks())) - began
                     seconds[name] = whole[0]
                     critical = whole[1] + whole[2:].max()
                     line.append(f"{name} {whole[0]:.2f} s (CPU path {critical:.2f})")
-                    if repeat in (0, options.repeats):
-                        show(f"{name}, N = {count}, " + ("first" if repeat == 0 else "warm"), whole, times)
+                    if is_timed:
+                        show(f"{name}, N = {count}", whole, times)
                         print(f"  accuracy {getattr(model, 'estimator_', model).score(test, labels):.4f}")
-                if repeat:
+                if 0 < repeat <= options.repeats:
                     ratios.append(seconds["distributed"] / seconds["local"])
                     print(", ".join(line), f"ratio {ratios[-1]:.2f}", flush=True)
             print(f"N = {count}: median ratio {np.median(ratios):.2f}, from {min(ratios):.2f} to {max(ratios):.2f}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
 import os
 import signal
 from contextlib import contextmanager
@@ -367,6 +369,37 @@ def test_two_processes_give_the_prototypes_of_one(cluster, batch_size, small_par
         there = DistributedLVQ(model, rounds=2).fit(cut(X, 30), y)
         assert_same_fit(there, here)
     assert_same_fit(clone(here).fit(X, y), DistributedLVQ(model, rounds=2).fit(X, y))
+
+
+def faked_versions(versions):
+    """On a worker, answer for some packages with other versions; None for a package that is missing."""
+
+    def version(name, given=importlib.metadata.version):
+        if versions.get(name, "") is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return versions.get(name) or given(name)
+
+    importlib.metadata.version = version
+
+
+@pytest.mark.parametrize(
+    "name, version, there",
+    [("numpy", "1.0", "has numpy 1.0"), ("rplvq", "0.0.1", "has rplvq 0.0.1"), ("numba", None, "has no numba")],
+)
+def test_a_worker_with_another_version_is_named_before_anything_is_computed(cluster, name, version, there):
+    worker = sorted(cluster.scheduler_info()["workers"])[1]
+    X, y = data()
+    spoiled = cut(X, 30).map_blocks(lambda block: block * np.nan)  # would be noticed if it were computed
+    lvq = DistributedLVQ(RiemannianLVQ(max_epochs=0))
+    own = importlib.metadata.version(name)
+    cluster.run(faked_versions, {name: version}, workers=[worker])
+    try:
+        with pytest.raises(RuntimeError, match=f"worker {worker} {there}, but this process has {name} {own}"):
+            lvq.fit(spoiled, y)
+    finally:
+        cluster.run(importlib.reload, importlib.metadata, workers=[worker])
+    assert not hasattr(lvq, "estimator_")
+    lvq.fit(cut(X, 30), y)
 
 
 def test_compare_runs_unchanged_under_dask(cluster):
