@@ -1,5 +1,6 @@
 """DistributedLVQ: a RiemannianLVQ that is fitted from a Dask array and predicts lazily."""
 
+from operator import attrgetter
 from typing import Any, Self
 
 import attrs
@@ -18,7 +19,7 @@ from rplvq.arrays import (
 )
 from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
-from rplvq.distributed._training import DistributedTrainer, first_prototypes, size_of
+from rplvq.distributed._training import DistributedTrainer, first_prototypes
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -250,7 +251,7 @@ def _placed(
     manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
     if manifold is not trainer.manifold:
         parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)
-    n_visits, total = (sum(values) for values in zip(*parts.map(size_of), strict=True))
+    n_visits, total = (sum(values) for values in zip(*parts.map(attrgetter("n_visits", "total_weight")), strict=True))
     return DistributedTrainer(attrs.evolve(trainer, manifold=manifold), parts, n_visits, total, held), some
 
 

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any
 
 import attrs
@@ -25,7 +25,7 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
 
 
 MOST_BLOCKS = 64
-"""An array of NumPy is cut into at most so many blocks."""
+"""An array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have."""
 SAME = ("rplvq", "numpy", "numba")
 """Packages of which all workers must have the version of this process, so that they compute the same bits."""
 
@@ -94,8 +94,8 @@ def digest(block: Samples) -> bytes:
 def _reuse_memory() -> None:
     """Let this process reuse freed arrays of up to 32 MB, as any process does without Dask.
 
-    Dask starts workers with ``MALLOC_TRIM_THRESHOLD_``. The GNU library then maps each array above 128 KB anew and
-    fills it with zeros, so that the same work takes more than twice the time.
+    Dask starts workers with a setting by which the GNU library maps each array above 128 KB anew and fills it with
+    zeros, so that the same work takes more than twice the time.
     """
     if "MALLOC_TRIM_THRESHOLD_" in os.environ and "MALLOC_MMAP_THRESHOLD_" not in os.environ:
         set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
@@ -110,10 +110,7 @@ def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> 
 
 
 def in_blocks(X: Any, least: int = 10_000) -> Any:
-    """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples.
-
-    An array of NumPy is cut into at most :data:`MOST_BLOCKS` blocks of at least so many samples.
-    """
+    """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples."""
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it
         rows = -1 if X.dtype == object or X.size == 0 or X.ndim == 0 else max(least, -(-len(X) // MOST_BLOCKS))
@@ -127,20 +124,14 @@ def in_blocks(X: Any, least: int = 10_000) -> Any:
 def require_same_versions() -> None:
     """Raise RuntimeError if a worker of the Client that computes has another version of one of the packages SAME."""
     client = getattr(dask.base.get_scheduler(), "__self__", None)  # other schedulers are functions
-    if client is None:
-        return
-    for name in SAME:
-        try:
-            own = version(name)
-        except PackageNotFoundError:
-            own = None
+    for name in SAME if client is not None else ():
+        own = next((one.version for one in distributions(name=name)), "(not installed)")
         for worker, answer in client.run(version, name, on_error="return").items():
-            other = None if isinstance(answer, PackageNotFoundError) else answer
-            if other != own and not isinstance(other, Exception):  # a worker that is lost answers with an error
-                here, there = (f"{name} {one}" if one else f"no {name}" for one in (own, other))
+            other = "(not installed)" if isinstance(answer, PackageNotFoundError) else answer
+            if other != own and not isinstance(other, OSError):  # a worker that is lost answers with an OSError
                 raise RuntimeError(
-                    f"worker {worker} has {there}, but this process has {here}, so that its results could differ: "
-                    f"install the same version of {name} on all machines, and restart the workers"
+                    f"worker {worker} has {name} {other}, but this process has {name} {own}, so that results could "
+                    "differ: install the same version on all machines, and restart the workers"
                 )
 
 

@@ -1,7 +1,6 @@
 """From what users pass to the parts that train: samples are checked on the workers, joined and, if needed, mixed.
 
-A part is the samples that one worker visits between two averages. Parts depend on the partitions, and neither on their
-order nor on the workers.
+A part is what one worker visits between two averages. It depends on the partitions, not on their order or workers.
 """
 
 from __future__ import annotations

@@ -43,8 +43,6 @@ PRECISION = 1e-6
 """Tolerance of averages: the prototypes of parts are near each other."""
 NEAR = 1e-4
 """Tolerance of the class means of parts, far below their standard error."""
-FEW = 200
-"""Number of samples of a class whose mean is the first guess of that of a part."""
 
 
 class Swept(NamedTuple):
@@ -77,11 +75,6 @@ def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -
     """Add up losses, errors and weights of a part."""
     meter = measure(manifold, cost, state, part)
     return meter.cost, meter.wrong, meter.total
-
-
-def size_of(part: Samples) -> tuple[int, float]:
-    """Return how many samples an epoch visits in a part, and their summed weight."""
-    return part.n_visits, part.total_weight
 
 
 def swept(
@@ -137,7 +130,7 @@ def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Ar
     codes, weights = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype), part.filled_weights
     for label in np.flatnonzero(by_class):
         rows = np.flatnonzero(part.classes == label)
-        few = rows[evenly_spaced_rows(len(rows), FEW)]  # their mean saves several passes over all
+        few = rows[evenly_spaced_rows(len(rows), 200)]  # a near guess saves several passes over all
         start = riemannian_mean(manifold, subset(part.codes, few), weights[few], tol=NEAR).code
         codes[label] = riemannian_mean(manifold, subset(part.codes, rows), weights[rows], start=start, tol=NEAR).code
     return codes, by_class

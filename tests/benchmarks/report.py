@@ -26,7 +26,7 @@ PERFORMANCE = ("goals", "training", "metrics", "threads", "cold_start", "predict
 SHOWN = (2, 3, 5, 10, 22)
 """The sizes of matrices in the table of metrics."""
 WORKERS = (1, 10, 100)
-MANY, A_PARTITION = 10**9, 10**5  # matrices of the extrapolation: in all, and per partition
+MANY, A_PARTITION, EPOCHS = 10**9, 10**6, 5  # of the extrapolation: matrices in all and per part, and epochs
 
 
 def load(name: str) -> dict[str, Any]:
@@ -211,59 +211,82 @@ def whole_fit() -> str:
     return " and ".join(parts)
 
 
-def predicted(samples: float, partitions: float, workers: float) -> float:
-    """Return the seconds of a step that the fitted model predicts."""
-    model = load("distributed")["model"]
-    return float(model["latency"] + model["a_partition"] * partitions + model["a_sample"] * samples / workers)
+def predicted(name: str, row: dict[str, Any]) -> float:
+    """Return the seconds that a fitted model predicts for a round ("path") or for the class means ("means")."""
+    latency, a_part, a_sample, squares, cubes = load("distributed")["models"][name]
+    count, n = row["K"] if name == "path" else 1, row["n"]
+    each = a_sample + count * (squares * n**2 + cubes * n**3)
+    return float(latency + a_part * row["parts"] + each * row["N"] / row["workers"])
 
 
-def steps() -> str:
-    """Return the table of measured steps beside those of the model."""
-    record = load("distributed")
+def rounds() -> str:
+    """Return the table of measured rounds beside those of the model."""
     rows = []
-    for row in record["rows"]:
-        expected = predicted(row["samples"], row["partitions"], record["workers"])
-        rows.append([f"{row['samples']:,}", str(row["partitions"]), f"{row['seconds']:.2f}", f"{expected:.2f}"])
-    return table(["samples N", "partitions P", "seconds", "model"], rows)
+    for row in load("distributed")["rows"]:
+        cells = [f"{row['N']:,}", *(str(row[name]) for name in ("n", "K", "parts", "workers"))]
+        for name in ("path", "means"):
+            cells += [f"{row[name]:.2f}", f"{predicted(name, row):.2f}"]
+        rows.append([*cells, f"{row['seconds']:.2f}", f"{row['down']:,}", f"{row['up']:,}"])
+    head = ["N", "n", "K", "parts", "workers", "round, s", "model", "class means, s", "model", "wall, s"]
+    return table([*head, "bytes down", "bytes up"], rows)
 
 
-def coefficients() -> str:
-    """State the three coefficients of the model."""
-    record = load("distributed")
-    model = record["model"]
+def coefficients(name: str) -> str:
+    """State the coefficients of a model."""
+    latency, a_part, a_sample, squares, cubes = load("distributed")["models"][name]
     return (
-        f"a = {model['latency']:.3f} s, b = {1000 * model['a_partition']:.1f} ms per partition, c = "
-        f"{1e6 * model['a_sample']:.0f} µs per sample (n = {record['n']}, K = {record['prototypes']})"
+        f"a = {1000 * latency:.1f} ms, b = {1000 * a_part:.1f} ms, c = {1e6 * a_sample:.2f} µs, d = "
+        f"{1e9 * squares:.1f} ns, e = {1e9 * cubes:.2f} ns"
     )
 
 
-def payload() -> tuple[int, int]:
-    """Return the bytes of the answer of a partition, and of the prototypes that a worker gets."""
-    record = load("distributed")
-    k, n = record["prototypes"], record["n"]
-    return 8 * k * (n * n + 1), 8 * k * n * n
-
-
-def bytes_in_words() -> str:
-    """State the bytes of an answer by the formula, and those measured."""
-    record = load("distributed")
-    measured = max(row["bytes_returned"] for row in record["rows"])
-    return (
-        f"For n = {record['n']} and K = {record['prototypes']} that is {payload()[0]:,} bytes up; a pickled answer was "
-        f"measured at {measured:,}"
-    )
+def misfit() -> str:
+    """State by how much the models differ from what was measured, at most and in the median."""
+    rows = load("distributed")["rows"]
+    errors = sorted(abs(predicted(name, row) / row[name] - 1) for name in ("path", "means") for row in rows)
+    return f"{errors[len(errors) // 2]:.0%} in the median and {errors[-1]:.0%} at most"
 
 
 def extrapolated() -> str:
-    """Return the table that the model predicts for a billion matrices."""
-    (up, down), partitions = payload(), MANY // A_PARTITION
+    """Return the table that the models predict for a billion matrices."""
     rows = []
+    last = next(row for row in load("distributed")["rows"] if (row["n"], row["K"]) == (10, 4))
     for workers in WORKERS:
-        seconds = predicted(MANY, partitions, workers)
-        computing = load("distributed")["model"]["a_sample"] * MANY / workers / seconds
-        moved = (partitions * up + workers * down) / 1e6
-        rows.append([str(workers), f"{seconds:,.0f}", f"{seconds / 3600:.1f}", f"{computing:.0%}", f"{moved:.1f}"])
-    return table(["workers W", "seconds per step", "hours", "of which computing", "MB moved per step"], rows)
+        case = last | {"N": MANY, "parts": MANY // A_PARTITION, "workers": workers}
+        means, seconds = (predicted(name, case) for name in ("means", "path"))
+        moved = (case["parts"] * case["up"] + workers * case["down"]) / 1e6
+        hours = (means + EPOCHS * seconds) / 3600
+        rows.append([str(workers), f"{means:,.0f}", f"{seconds:,.0f}", f"{hours:.1f}", f"{moved:.1f}"])
+    head = ["workers", "class means, s", "a round, s", f"both, {EPOCHS} epochs, hours", "MB per round"]
+    return table(head, rows)
+
+
+def fits() -> str:
+    """Return the table of whole fits, distributed and local."""
+    rows = []
+    for row in load("fits")["rows"]:
+        ratios = f"{row['ratio']:.2f} ({row['least']:.2f} to {row['most']:.2f})"
+        seconds = [f"{row[name]:.1f}" for name in ("local", "distributed")]
+        right = [f"{row[f'accuracy_{name}']:.4f}" for name in ("local", "distributed")]
+        rows.append([f"{row['N']:,}", *seconds, ratios, f"{row['path_ratio']:.2f}", *right, f"{row['load']}"])
+    head = ["N", "local, s", "distributed, s", "ratio", "ratio of CPU paths", "local, accuracy", "distributed", "load"]
+    return table(head, rows)
+
+
+def partitions() -> str:
+    """Return the table of the accuracy in 4 and in 16 partitions."""
+    by_data: dict[str, list[dict[str, Any]]] = {}
+    for row in load("partitions")["rows"]:
+        by_data.setdefault(row["data"], []).append(row)
+    rows = []
+    for name, own in by_data.items():
+        cells = [name, str(len(own))]
+        for kind in ("one process", "4", "16"):
+            known = [row[kind] for row in own if kind in row]
+            cells.append(f"{sum(known) / len(known):.4f}" if known else "")
+        losses = [row["4"] - row["16"] for row in own]
+        rows.append([*cells, f"{sum(losses) / len(own):.4f}", f"{max(losses):.4f}"])
+    return table(["data", "seeds", "one process", "4 partitions", "16 partitions", "mean loss", "largest"], rows)
 
 
 FIELDS: dict[str, Callable[[], str]] = {
@@ -284,11 +307,15 @@ FIELDS: dict[str, Callable[[], str]] = {
     "samples": samples,
     "whole fit": whole_fit,
     "samples machine": lambda: machine(load("samples")),
-    "steps": steps,
-    "coefficients": coefficients,
-    "bytes": bytes_in_words,
-    "workers": lambda: str(load("distributed")["workers"]),
+    "rounds": rounds,
+    "coefficients": lambda: coefficients("path"),
+    "coefficients of means": lambda: coefficients("means"),
+    "misfit": misfit,
+    "partitions": partitions,
+    "fits": fits,
+    "fits machine": lambda: machine(load("fits")),
     "distributed machine": lambda: machine(load("distributed")),
+    "distributed load": lambda: str(load("distributed")["machine"]["load"]),
     "extrapolated": extrapolated,
 }
 

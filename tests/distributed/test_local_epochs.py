@@ -10,7 +10,7 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'rplvq[dask]'
 import dask.array as da
 
 from rplvq import AffineInvariant, Checkpoint, EarlyStopping, HeldOut, LogEuclidean, Product, RiemannianLVQ
-from rplvq.datasets import make_syn1, make_syn2
+from rplvq.datasets import load_digits_covariances, make_syn1, make_syn2
 from rplvq.distributed import DistributedLVQ
 from rplvq.distributed._training import averaged
 from rplvq.io import load_checkpoint
@@ -67,6 +67,33 @@ def test_the_mean_is_that_of_the_manifold():
     ends = [np.array([np.diag([np.e**2, 1.0])]), np.array([np.eye(2)])]
     found = averaged(AffineInvariant(), ends, np.array([[5.0], [5.0]]), np.array([0]), np.array([np.eye(2)]), np.inf)
     np.testing.assert_allclose(found[0], np.diag([np.e, 1.0]), rtol=1e-6)
+
+
+def many(name, real_data):
+    if name == "digits":
+        return load_digits_covariances()
+    if name == "ETH-80":
+        with np.load(real_data("eth80_cov5.npz")) as file:
+            return file["full256"], file["y"]
+    return make_syn2(30_000, n=4, random_state=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["digits", "ETH-80", "SynII"])
+def test_sixteen_partitions_lose_hardly_anything_against_four(name, real_data):
+    """With the parts and rounds of the default. What fits into one part loses nothing."""
+    X, y = many(name, real_data)
+    losses = []
+    for seed in range(5):
+        order = np.random.default_rng(seed).permutation(len(X))
+        train, test = np.split(order, [5 * len(X) // 6])
+        lvq = DistributedLVQ(RiemannianLVQ(random_state=seed))
+        with dask.config.set(scheduler="synchronous"):
+            right = [
+                lvq.fit(cut(X[train], -(-len(train) // count)), y[train]).score(X[test], y[test]) for count in (4, 16)
+            ]
+        losses.append(right[0] - right[1])
+    assert np.max(losses) <= (0.003 if name == "SynII" else 0)
 
 
 @pytest.mark.parametrize("batch_size", [1, 8])

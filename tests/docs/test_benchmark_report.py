@@ -47,12 +47,12 @@ def test_the_command_writes_the_pages_and_finds_stale_ones(report, monkeypatch, 
 
 
 def test_the_extrapolation_follows_the_model(report, results):
-    record = json.loads((results / "distributed.json").read_text())
-    record["model"] = {"latency": 0.5, "a_partition": 0.01, "a_sample": 0.0001}
-    record |= {"n": 10, "prototypes": 4}
-    (results / "distributed.json").write_text(json.dumps(record))
-    # 0.5 + 0.01 * 10^4 + 10^-4 * 10^9 / 100 seconds; 10^4 * 3232 + 100 * 3200 bytes.
-    assert report.extrapolated().splitlines()[-1] == "| 100 | 1,100 | 0.3 | 91% | 32.6 |"
+    row = {"N": 100, "n": 10, "K": 4, "parts": 2, "workers": 1, "down": 4000, "up": 3000}
+    models = {"path": [0.7, 0.01, 1e-6, 1e-9, 1e-9], "means": [0.0, 0.1, 1e-5, 0.0, 0.0]}
+    (results / "distributed.json").write_text(json.dumps({"rows": [row], "models": models}))
+    # A round: 0.7 + 0.01 * 1000 + (1 + 4 * (0.1 + 1)) 10^-6 * 10^9 / 100 seconds; 1000 * 3000 + 100 * 4000 bytes.
+    # The class means: 0.1 * 1000 + 10^-5 * 10^9 / 100 seconds.
+    assert report.extrapolated().splitlines()[-1] == "| 100 | 200 | 65 | 0.1 | 3.4 |"
 
 
 def test_results_of_training_replace_the_printed_table(report, results):
