@@ -94,8 +94,7 @@ def digest(block: Samples) -> bytes:
 def _reuse_memory() -> None:
     """Let this process reuse freed arrays of up to 32 MB, as any process does without Dask.
 
-    Dask starts workers with a setting by which the GNU library maps each array above 128 KB anew and fills it with
-    zeros, so that the same work takes more than twice the time.
+    By a setting of Dask's, the GNU library maps each array above 128 KB anew, which more than doubles the time of work.
     """
     if "MALLOC_TRIM_THRESHOLD_" in os.environ and "MALLOC_MMAP_THRESHOLD_" not in os.environ:
         set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
