@@ -19,7 +19,7 @@ from rplvq.arrays import (
 )
 from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
-from rplvq.distributed._training import DistributedTrainer, first_prototypes
+from rplvq.distributed._training import DistributedTrainer, first_prototypes, mean_of_parts
 from rplvq.estimators import (
     RiemannianLVQ,
     ambient_of,
@@ -267,9 +267,14 @@ def _begun(
     decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
-            first = first_prototypes(trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE)
-            given = *first, some, n_classes, rng
+            is_all = len(parts) <= SAMPLE
+            first, labels, of_parts = first_prototypes(trainer, parts, some, n_classes, rng, is_all=is_all)
+            given = first, labels, some, n_classes, rng
             trainer, progress = begin_training(model, trainer, *given, n_samples=training.total_weight)
+            state = progress.state
+            if of_parts and np.array_equal(np.asarray(state.prototypes), first):  # no others were chosen
+                state = state._replace(prototypes=mean_of_parts(trainer.manifold, of_parts))
+                progress = progress._replace(state=state, best=state)
             if held is not None:
                 progress = progress._replace(best_cost=training.score(progress.state, held).cost)
         if decision.is_compiled is None and not progress.stopped:

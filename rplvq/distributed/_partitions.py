@@ -48,6 +48,10 @@ class Partitions:
         """
         return list(dask.compute(*self._lazily(function, shared, each)))
 
+    def begun(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return what :meth:`map` computes as objects of Dask; a Client computes them beside this process."""
+        return list(dask.persist(*self._lazily(function, shared, ())))
+
     def made(self, function: Callable[..., Samples], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> Partitions:
         """Return the samples that a function makes of each block, called as by :meth:`map`; they stay there."""
         return partitions_of(self._lazily(function, shared, each), persist=self.persist)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import attrs
+import dask
 import numpy as np
 
 from rplvq.arrays import Samples, evenly_spaced_rows, subset, visits
@@ -136,16 +137,27 @@ def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Ar
     return codes, by_class
 
 
+def mean_of_parts(manifold: Manifold[Any], of_parts: Sequence[Any]) -> Prototypes:
+    """Return the class means (C, ...) of all samples, given the lazy results of :func:`means_of`."""
+    means, by_class = zip(*dask.compute(*of_parts), strict=True)
+    return averaged(manifold, means, np.array(by_class), np.arange(len(means[0])), np.sum(means, axis=0), np.inf)
+
+
 def first_prototypes(
     trainer: Trainer, partitions: Partitions, some: Samples, n_classes: int, rng: np.random.Generator, *, is_all: bool
-) -> tuple[Prototypes, Array]:
-    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples; class means are means of those of all parts."""
+) -> tuple[Prototypes, Array, list[Any]]:
+    """Choose prototypes (K, ...) and labels (K,) from ``some`` samples.
+
+    Class means are only those by which the choice is made: workers meanwhile compute those of the parts, returned last.
+    """
     counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
     if is_all or not (places_means(trainer.initializer) and (counts == 1).all()):
-        return trainer.first_prototypes(some, n_classes, rng)
-    means, by_class = zip(*partitions.map(means_of, trainer.manifold, n_classes), strict=True)
-    labels = np.arange(n_classes)
-    return averaged(trainer.manifold, means, np.array(by_class), labels, np.sum(means, axis=0), np.inf), labels
+        return *trainer.first_prototypes(some, n_classes, rng), []
+    of_parts = partitions.begun(means_of, trainer.manifold, n_classes)
+    means, by_class = means_of(some, trainer.manifold, n_classes)
+    if not by_class.all():  # a rare class
+        means = np.asarray(mean_of_parts(trainer.manifold, of_parts))
+    return means, np.arange(n_classes), of_parts
 
 
 @attrs.frozen(eq=False)
