@@ -1,7 +1,4 @@
-"""Training on Dask arrays that no single machine holds; needs the extra ``dask``.
-
-Nothing here decides how prototypes learn: this package only runs the library's steps and initializers on workers.
-"""
+"""Training on Dask arrays that no single machine holds, by the library's own steps; needs the extra ``dask``."""
 
 from rplvq.distributed._estimator import DistributedLVQ
 

@@ -8,17 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import (
-    Samples,
-    accuracy,
-    by_block,
-    check_class_sizes,
-    evenly_spaced_rows,
-    matrix_size,
-    single_blas_thread,
-)
+from rplvq.arrays import Samples, accuracy, check_class_sizes, evenly_spaced_rows, matrix_size, single_blas_thread
 from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
-from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks
+from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks, reencoded
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, mean_of_parts
 from rplvq.estimators import (
     RiemannianLVQ,
@@ -40,16 +32,7 @@ from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables, kernel_of, require_count
 from rplvq.protocols import Array, Manifold
-from rplvq.training import (
-    Decision,
-    Progress,
-    Trainer,
-    edge_trouble,
-    one_decision,
-    step_trouble,
-    untrained_history,
-    warn_of,
-)
+from rplvq.training import Decision, Progress, Trainer, edge_trouble, one_decision, step_trouble, warn_of
 
 SAMPLE = 20_000
 """Number of evenly spaced samples that this process collects to choose from."""
@@ -180,9 +163,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             for latest in training.epochs(progress, rng, origin):
                 progress = latest
             state, history = progress.result()
-            if not history:
-                kinds = [parts for parts in (training.partitions, training.held_out) if parts is not None]
-                history = untrained_history(state, *(training.score(state, own) for own in kinds))
+            history = history or training.untrained(state)
             fitted = training.trainer, state, classes, rng, history
             first = X[:1].compute() if X.ndim == 1 else np.empty((1, *X.shape[1:]))  # an object array of matrices
             store(model, first, *fitted, choice=progress.choice, samples=some)
@@ -250,7 +231,7 @@ def _placed(
     some = parts.take(evenly_spaced_rows(len(parts), SAMPLE)).canonical()
     manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
     if manifold is not trainer.manifold:
-        parts, held = parts.made(_encoded, manifold), None if held is None else held.made(_encoded, manifold)
+        parts, held = parts.made(reencoded, manifold), None if held is None else held.made(reencoded, manifold)
     n_visits, total = (sum(values) for values in zip(*parts.map(attrgetter("n_visits", "total_weight")), strict=True))
     return DistributedTrainer(attrs.evolve(trainer, manifold=manifold), parts, n_visits, total, held), some
 
@@ -267,8 +248,9 @@ def _begun(
     decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
-            is_all = len(parts) <= SAMPLE
-            first, labels, of_parts = first_prototypes(trainer, parts, some, n_classes, rng, is_all=is_all)
+            first, labels, of_parts = first_prototypes(
+                trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE
+            )
             given = first, labels, some, n_classes, rng
             trainer, progress = begin_training(model, trainer, *given, n_samples=training.total_weight)
             state = progress.state
@@ -281,10 +263,6 @@ def _begun(
             state = progress.state.at_epoch(1, trainer.max_epochs)
             trainer.sweep(state, some.at(slice(0, 1)), np.random.default_rng(0))
     return attrs.evolve(training, trainer=trainer, decision=attrs.evolve(decision, verbose=0)), progress
-
-
-def _encoded(part: Samples, manifold: Manifold[Any]) -> Samples:
-    return attrs.evolve(part, codes=by_block(manifold.encode, part.codes))
 
 
 def _apply(block: Array, model: RiemannianLVQ, method: str, nothing: Array, block_info: Any) -> Array:

@@ -1,11 +1,10 @@
 """Samples in partitions on the workers: encoded and read there, so that only sums and a few samples travel."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any
@@ -42,21 +41,18 @@ class Partitions:
         return int(self.sizes.sum())
 
     def map(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
-        """Return ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
+        """Return what the lazy calls yield, see :meth:`lazily`."""
+        return list(dask.compute(*self.lazily(function, *shared, each=each)))
+
+    def made(self, function: Callable[..., Samples], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> "Partitions":
+        """Return the samples that lazy calls make, see :meth:`lazily`; they stay where the blocks are."""
+        return partitions_of(self.lazily(function, *shared, each=each), persist=self.persist)
+
+    def lazily(self, function: Callable[..., Any], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> list[Any]:
+        """Return lazy calls of ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
 
         ``function`` must be at the top level of a module. The shared arguments are sent once to every worker.
         """
-        return list(dask.compute(*self._lazily(function, shared, each)))
-
-    def begun(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
-        """Return what :meth:`map` computes as objects of Dask; a Client computes them beside this process."""
-        return list(dask.persist(*self._lazily(function, shared, ())))
-
-    def made(self, function: Callable[..., Samples], *shared: Any, each: Sequence[Sequence[Any]] = ()) -> Partitions:
-        """Return the samples that a function makes of each block, called as by :meth:`map`; they stay there."""
-        return partitions_of(self._lazily(function, shared, each), persist=self.persist)
-
-    def _lazily(self, function: Callable[..., Any], shared: Sequence[Any], each: Sequence[Sequence[Any]]) -> list[Any]:
         call, common = dask.delayed(_evaluate, pure=False), [dask.delayed(value, traverse=False) for value in shared]
         own = each or [()] * len(self.blocks)
         return [call(function, block, *common, *values) for block, values in zip(self.blocks, own, strict=True)]
@@ -101,9 +97,9 @@ def _reuse_memory() -> None:
     By a setting of Dask's, the GNU library maps each array above 128 KB anew, which more than doubles the time of work.
     """
     if "MALLOC_TRIM_THRESHOLD_" in os.environ and "MALLOC_MMAP_THRESHOLD_" not in os.environ:
-        set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
-        for option, size in ((-3, 2**25), (-1, 2**26)) if set_option else ():  # M_MMAP_ and M_TRIM_THRESHOLD
-            set_option(option, size)
+        with suppress(AttributeError, TypeError):  # another library
+            for option, size in ((-3, 2**25), (-1, 2**26)):  # M_MMAP_THRESHOLD and M_TRIM_THRESHOLD
+                ctypes.CDLL(None).mallopt(option, size)
 
 
 def _evaluate(function: Callable[..., Any], block: Samples, *arguments: Any) -> Any:
@@ -126,7 +122,7 @@ def in_blocks(X: Any, least: int = 10_000) -> Any:
 
 def require_same_versions() -> None:
     """Raise RuntimeError if a worker of the Client that computes has another version of one of the packages SAME."""
-    client = getattr(dask.base.get_scheduler(), "__self__", None)  # other schedulers are functions
+    client: Any = getattr(dask.base.get_scheduler(), "__self__", None)  # other schedulers are functions
     for name in SAME if client is not None else ():
         own = next((one.version for one in distributions(name=name)), "(not installed)")
         for worker, answer in client.run(version, name, on_error="return").items():

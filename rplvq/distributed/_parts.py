@@ -3,8 +3,6 @@
 A part is what one worker visits between two averages. It depends on the partitions, not on their order or workers.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ import numpy as np
 
 from rplvq.arrays import (
     Samples,
+    by_block,
     canonical_order,
     check_labels,
     check_weights,
@@ -197,6 +196,11 @@ def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
     return attrs.evolve(ordered, codes=ordered.codes[:])
 
 
+def reencoded(part: Samples, manifold: Manifold[Any]) -> Samples:
+    """Encode the codes of a part, as a manifold with a reference demands."""
+    return attrs.evolve(part, codes=by_block(manifold.encode, part.codes))
+
+
 def held_out(
     parts: Partitions, labels: Array, fraction: float, rng: np.random.Generator
 ) -> tuple[Partitions, Partitions]:
@@ -214,10 +218,7 @@ def held_out(
     training, rest = (parts.made(_half, which, labels, fraction, groups, each=each) for which in (0, 1))
     sizes = sum((one[1] for one in rest.map(_facts_of, labels.max() + 1)), np.zeros(labels.max() + 1))
     if not sizes.all():
-        raise ValueError(
-            f"early_stopping: class index {np.argmin(sizes)} has too few distinct samples or groups, so that none can "
-            "be held out. Turn early_stopping off"
-        )
+        raise ValueError(f"early_stopping: class index {np.argmin(sizes)} has too few samples or groups: turn it off")
     return training, rest
 
 

@@ -38,12 +38,11 @@ from rplvq.training import (
     one_decision,
     require_finite,
     run_epochs,
+    untrained_history,
 )
 
-PRECISION = 1e-6
-"""Tolerance of averages: the prototypes of parts are near each other."""
-NEAR = 1e-4
-"""Tolerance of the class means of parts, far below their standard error."""
+PRECISION = 1e-4
+"""Tolerance of means, relative to the spread of what is averaged; far below the standard error of class means."""
 
 
 class Swept(NamedTuple):
@@ -132,8 +131,10 @@ def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Ar
     for label in np.flatnonzero(by_class):
         rows = np.flatnonzero(part.classes == label)
         few = rows[evenly_spaced_rows(len(rows), 200)]  # a near guess saves several passes over all
-        start = riemannian_mean(manifold, subset(part.codes, few), weights[few], tol=NEAR).code
-        codes[label] = riemannian_mean(manifold, subset(part.codes, rows), weights[rows], start=start, tol=NEAR).code
+        start = riemannian_mean(manifold, subset(part.codes, few), weights[few], tol=PRECISION).code
+        codes[label] = riemannian_mean(
+            manifold, subset(part.codes, rows), weights[rows], start=start, tol=PRECISION
+        ).code
     return codes, by_class
 
 
@@ -153,7 +154,7 @@ def first_prototypes(
     counts = prototype_counts(getattr(trainer.initializer, "per_class", None), n_classes)
     if is_all or not (places_means(trainer.initializer) and (counts == 1).all()):
         return *trainer.first_prototypes(some, n_classes, rng), []
-    of_parts = partitions.begun(means_of, trainer.manifold, n_classes)
+    of_parts = list(dask.persist(*partitions.lazily(means_of, trainer.manifold, n_classes)))
     means, by_class = means_of(some, trainer.manifold, n_classes)
     if not by_class.all():  # a rare class
         means = np.asarray(mean_of_parts(trainer.manifold, of_parts))
@@ -218,6 +219,11 @@ class DistributedTrainer:
         scores = (partitions or self.partitions).map(score_of, self.trainer.manifold, self.trainer.cost, state)
         cost, wrong, total = (sum(values) for values in zip(*scores, strict=True))
         return Score(cost, wrong / total)
+
+    def untrained(self, state: State) -> Any:
+        """Return the history of a fit without any epoch."""
+        kinds = [parts for parts in (self.partitions, self.held_out) if parts is not None]
+        return untrained_history(state, *(self.score(state, own) for own in kinds))
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
