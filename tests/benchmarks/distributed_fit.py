@@ -123,6 +123,8 @@ def compared(count: int, repeats: int) -> dict[str, Any]:
     result |= {"distributed": float(np.median(there[:, 0])), "ratio": float(np.median(ratios))}
     result |= {"least": float(ratios.min()), "most": float(ratios.max()), "load": round(os.getloadavg()[0], 1)}
     result["path_ratio"] = float(np.median(path / local[:, 1]))
+    cpu = local[:, 1], there[:, 1], there[:, 2:].sum(axis=1)
+    result |= dict(zip(("cpu_local", "cpu_caller", "cpu_workers"), map(float, np.min(cpu, axis=1)), strict=True))
     for name, model in models.items():
         times: Times = {}
         whole, classifier = fitted(model, X, y, times)

@@ -273,6 +273,18 @@ def fits() -> str:
     return table(head, rows)
 
 
+def bound() -> str:
+    """State what the processor time of a fit of most samples leaves to gain for more workers."""
+    row = load("fits")["rows"][-1]
+    caller, shared, local = (row[name] for name in ("cpu_caller", "cpu_workers", "cpu_local"))
+    two, four, limit = ((caller + part) / local for part in (shared / 2, shared / 4, 0.0))
+    return (
+        f"With {row['N']:,} samples the caller needs {caller:.1f} s of processor time and the workers share {shared:.1f} "
+        f"s; the local fit needs {local:.1f} s. Two workers therefore reach {two:.2f} times the local seconds, four "
+        f"{four:.2f}, and no number less than {limit:.2f}"
+    )
+
+
 def partitions() -> str:
     """Return the table of the accuracy in 4 and in 16 partitions."""
     by_data: dict[str, list[dict[str, Any]]] = {}
@@ -313,6 +325,7 @@ FIELDS: dict[str, Callable[[], str]] = {
     "misfit": misfit,
     "partitions": partitions,
     "fits": fits,
+    "bound": bound,
     "fits machine": lambda: machine(load("fits")),
     "distributed machine": lambda: machine(load("distributed")),
     "distributed load": lambda: str(load("distributed")["machine"]["load"]),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import os
+import platform
 import re
 import signal
+import subprocess
+import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -370,6 +373,29 @@ def test_two_processes_give_the_prototypes_of_one(cluster, batch_size, small_par
         there = DistributedLVQ(model, rounds=2).fit(cut(X, 30), y)
         assert_same_fit(there, here)
     assert_same_fit(clone(here).fit(X, y), DistributedLVQ(model, rounds=2).fit(X, y))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the setting is of the GNU library")
+def test_workers_reuse_freed_memory():
+    """With the setting with which Dask starts workers, each new array is mapped page by page."""
+    code = """if True:
+        import resource
+        import numpy as np
+        from rplvq.distributed._partitions import _reuse_memory
+        def faults():
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            for _ in range(100):
+                np.ones(2**17)
+            return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+        before = faults()
+        _reuse_memory()
+        print(before, faults())
+    """
+    settings = os.environ | {"MALLOC_TRIM_THRESHOLD_": "65536"}
+    settings.pop("MALLOC_MMAP_THRESHOLD_", None)
+    printed = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
+    before, after = map(int, printed.stdout.split())
+    assert after < before / 10
 
 
 def faked_versions(versions):

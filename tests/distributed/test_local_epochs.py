@@ -208,10 +208,12 @@ def test_a_fit_of_several_parts_goes_on_from_a_checkpoint(small_parts, tmp_path)
     assert_same(DistributedLVQ(lvq, rounds=2).fit(cut(X, 60), y, resume=path), wanted)
 
 
-def test_class_means_of_more_samples_than_are_collected(monkeypatch, small_parts):
+@pytest.mark.parametrize("count", [40, 3])
+def test_class_means_of_more_samples_than_are_collected(monkeypatch, small_parts, count):
+    """Three samples cannot have all four classes."""
     X, y = data()
     wanted = RiemannianLVQ("log_euclidean", max_epochs=0).fit(X, y)
-    monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", 40)
+    monkeypatch.setattr("rplvq.distributed._estimator.SAMPLE", count)
     found = DistributedLVQ(RiemannianLVQ("log_euclidean", max_epochs=0)).fit(cut(X, 60), y)
     np.testing.assert_allclose(found.prototypes_, wanted.prototypes_, rtol=1e-9)
     trained = DistributedLVQ(model()).fit(cut(X, 60), y)
