@@ -279,8 +279,8 @@ def bound() -> str:
     caller, shared, local = (row[name] for name in ("cpu_caller", "cpu_workers", "cpu_local"))
     two, four, limit = ((caller + part) / local for part in (shared / 2, shared / 4, 0.0))
     return (
-        f"With {row['N']:,} samples the caller needs {caller:.1f} s of processor time and the workers share {shared:.1f} "
-        f"s; the local fit needs {local:.1f} s. Two workers therefore reach {two:.2f} times the local seconds, four "
+        f"With {row['N']:,} samples the caller needs {caller:.1f} s of processor time, workers share {shared:.1f} s, "
+        f"and the local fit needs {local:.1f} s. Two workers therefore reach {two:.2f} times the local seconds, four "
         f"{four:.2f}, and no number less than {limit:.2f}"
     )
 
