@@ -51,9 +51,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     """Prototypes learned from a Dask array of samples that no single machine has to hold.
 
     Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
-    the Riemannian mean after each round. One part gives the fit of :class:`rplvq.RiemannianLVQ`, bit for bit; with
-    weights up to rounding, and early stopping holds out other samples. Workers, threads, retries and the order of
-    partitions change no bit. Dask computes in threads or in the cluster of a Client.
+    the Riemannian mean after each round. One part of up to 20,000 samples gives the fit of
+    :class:`rplvq.RiemannianLVQ`, bit for bit; with weights up to rounding, and early stopping holds out other samples.
+    Workers, threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a
+    Client.
 
     Parameters
     ----------
