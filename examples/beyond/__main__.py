@@ -36,6 +36,8 @@ EXPERIMENTS = Experiments(
         "batches": (("batches",), ()),
         "votes": (("votes",), (ETH,)),
         "more": (("more",), ()),
+        "own_sigma2": (("sigma2",), ()),
+        "reference": (("reference",), ()),
         "costs": (("costs",), ()),
         "geometries": (("geometries",), ()),
         "products": (("products",), ()),

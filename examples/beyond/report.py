@@ -46,6 +46,8 @@ def write(folder: pathlib.Path, docs: pathlib.Path = DOCS) -> None:
         "more_by_split": report_more.by_split(folder),
         "costs": report_parts.costs(folder),
         "geometries": report_parts.geometries(folder),
+        "own_sigma2": report_parts.own_sigma2(folder),
+        "reference": report_parts.reference(folder),
         "reduction": report_parts.reduction(folder),
         "products-eth80": report_products.objects(folder),
         "products-own": report_products.own(folder),

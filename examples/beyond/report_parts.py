@@ -1,4 +1,4 @@
-"""Tables of the pages in docs/experiments on costs, geometries and dimension reduction."""
+"""Tables of the pages in docs/experiments on costs, geometries, sigma2, lost rank and dimension reduction."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import numpy as np
 
 from examples.beyond import costs as cost_runs
 from examples.beyond import geometries as geometry_runs
+from examples.beyond import own_sigma2 as sigma2_runs
 from examples.beyond import reduction as reduction_runs
+from examples.beyond import reference as reference_runs
 from examples.beyond.problems import TITLES
-from examples.paper.report import by_method, paired, spread, table
+from examples.beyond.report_default import TITLES as DEFAULT_TITLES
+from examples.beyond.report_default import split_title
+from examples.paper.report import by_method, paired, results, spread, table
 from examples.paper.runner import Record, load
+from rplvq.protocols import Array
 
-__all__ = ["NOTHING", "costs", "geometries", "over_subjects", "reduction"]
+__all__ = ["NOTHING", "costs", "geometries", "over_subjects", "own_sigma2", "reduction", "reference"]
 
 COSTS = {cost_runs.PAPER: "RSLVQ, the paper's", "SpreadRSLVQ": "SpreadRSLVQ, sigma2 of its own"}
 NOTHING = ("", "")  # in the place of a difference and its p-value
@@ -96,3 +101,45 @@ def reduction(folder: pathlib.Path) -> str:
         )
     head = ["size", "mean kappa [seeds]", "difference to full size", "p", "seconds to fit", "ms to predict"]
     return table(head, rows)
+
+
+def own_sigma2(folder: pathlib.Path) -> str:
+    """Return the table of accuracies / log-losses with a sigma2 that is learned, and how far it went."""
+    rates = [f"learned, rate {rate:g}" for rate in sigma2_runs.RATES]
+    ways = ["default", "rule", *rates, "learned where the default trains"]
+    rows = []
+    for data, size in sigma2_runs.SIZES:
+        found = results(folder, f"sigma2-{data}")
+        if found:
+            cells = [" / ".join(_mean(found, way, name, ".3f") for name in ("accuracy", "log_loss")) for way in ways]
+            factors = " and ".join(_mean(found, way, "factor", ".2g") for way in rates)
+            rows.append([f"{DEFAULT_TITLES[data]}, {split_title(data, size)} [{len(found)}]", *cells, factors])
+    return table(["data", *ways, "sigma2 became"], rows)
+
+
+def _mean(found: Sequence[Record], way: str, name: str, form: str) -> str:
+    return f"{np.mean([result[way][name] for result in found]):{form}}"
+
+
+def reference(folder: pathlib.Path) -> str:
+    """Return the table of accuracies at full rank, and of gains where a direction has been lost."""
+    rows = []
+    for data, title in reference_runs.TITLES.items():
+        found = results(folder, f"reference-{data}")
+        for kind in reference_runs.CLASSIFIERS if found else ():
+            full, *others = reference_runs.INPUTS
+            runs = {name: np.array([result.get(f"{kind}, {name}", []) for result in found]) for name in others}
+            base = np.array([result[f"{kind}, {full}"] for result in found])
+            cells = [_gain(own - base) if own.size else "" for own in runs.values()]
+            rows.append([f"{title} [{len(found)}]", kind, f"{base.mean():.3f}", *cells])
+    return table(["data", "classifier", *reference_runs.INPUTS], rows)
+
+
+def _gain(gains: Array) -> str:
+    """Return the mean gain with its standard errors over the repetitions and over the units (columns)."""
+    errors = [_standard_error(gains.mean(axis=axis)) for axis in (1, 0)]
+    return f"{gains.mean():+.3f} ± {errors[0]:.3f} / {errors[1]:.3f}"
+
+
+def _standard_error(values: Array) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

@@ -6,14 +6,16 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from examples.beyond import costs, geometries, problems, reduction, report_parts
+from examples.beyond import costs, geometries, own_sigma2, problems, reduction, reference, report_parts
 from examples.paper import data, records, runner
-from rplvq import RiemannianLVQ
+from rplvq import RSLVQ, AffineInvariant, CommonSubspace, RiemannianLVQ
 from rplvq.datasets import make_syn2
 
 pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
 
+needs_eegmmi = pytest.mark.skipif(not data.is_available("eegmmi_s001_raw.npz"), reason="needs eegmmi_s001_raw.npz")
 needs_bci = pytest.mark.skipif(not data.is_available("bci2a_cov22.npz"), reason="needs bci2a_cov22.npz")
 
 
@@ -113,3 +115,44 @@ def test_tables_hold_what_the_records_say(folder):
     lines = report_parts.geometries(folder).splitlines()
     assert len(lines) == 2 + len(geometries.METHODS)
     assert lines[2].startswith("| AffineInvariant | 0.")
+
+
+def test_the_derivative_of_the_loss_by_log_sigma2_is_that_of_differences(rng):
+    sqdist = rng.uniform(0.5, 4.0, size=(20, 3))
+    targets = rng.integers(0, 2, size=20)
+    labels = np.array([0, 1, 1])
+    losses = [RSLVQ()(sqdist, targets, labels, 0.7 * np.exp(h)).loss.mean() for h in (1e-5, -1e-5)]
+    expected = (losses[0] - losses[1]) / 2e-5
+    assert own_sigma2.derivative(sqdist, targets, labels, 0.7) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_learned_sigma2_moves_and_that_of_the_rule_stays(tmp_path):
+    (record,) = runner.run(own_sigma2.smoke(), folder=tmp_path, verbose=0)
+    found = record["result"]
+    assert found["rule"]["factor"] == 1
+    assert abs(found["learned, rate 1"]["factor"] - 1) > abs(found["learned, rate 0.1"]["factor"] - 1) > 0
+    assert all(0.3 < found[way]["accuracy"] < 0.9 for way in ("default", "rule", "learned, rate 1"))
+    assert len(report_parts.own_sigma2(tmp_path).splitlines()) == 3
+
+
+def test_inputs_without_a_direction_have_one_size_less_and_equal_distances_in_any_basis(rng):
+    trials = rng.normal(size=(6, 5, 40))
+    plain, referenced = (own @ own.mT / 40 for own in (trials, trials - trials.mean(axis=1, keepdims=True)))
+    found = reference.inputs(plain, referenced, 0)
+    assert [own.shape[1] for own in found.values()] == [5, 5, 4, 4]
+    in_helmert, in_common = found["Helmert"], CommonSubspace().fit_transform(referenced)
+    for one in (in_helmert, in_common):
+        distances = AffineInvariant().sqdist(one[:2], AffineInvariant().encode(one))
+        assert_allclose(distances, AffineInvariant().sqdist(in_helmert[:2], AffineInvariant().encode(in_helmert)))
+    assert np.all(np.linalg.eigvalsh(found["random"]) > 0)
+
+
+@needs_eegmmi
+def test_an_average_reference_is_scored_by_run(tmp_path):
+    (record,) = runner.run(reference.smoke(), folder=tmp_path, verbose=0)
+    found = record["result"]
+    assert len(found) == 2 * len(reference.INPUTS) + 2
+    assert {len(scores) for scores in found.values()} == {6}  # two fists are in half of the twelve runs
+    assert min(np.mean(scores) for scores in found.values()) > 0.6
+    assert found["class means, Helmert"] == found["class means, common subspace"]
+    assert len(report_parts.reference(tmp_path).splitlines()) == 2 + len(reference.CLASSIFIERS)
