@@ -61,7 +61,8 @@ def learned(split: Split, rate: float, seed: int, max_epochs: int) -> Record:
         sqdist = distances(manifold, state.prototypes, samples.codes)
         change = -rate * derivative(sqdist, targets, state.labels, state.sigma2)
         sigma2 = Constant(float(state.sigma2 * np.exp(change)))
-        state = state._replace(sigma2_schedule=sigma2, step_schedule=attrs.evolve(state.step_schedule, sigma2=sigma2))
+        steps: Any = state.step_schedule
+        state = state._replace(sigma2_schedule=sigma2, step_schedule=attrs.evolve(steps, sigma2=sigma2))
     state = state.at_epoch(max_epochs, max_epochs)
     sqdist = distances(manifold, state.prototypes, manifold.encode(split.X_test))
     true = np.searchsorted(classes, split.y_test)
