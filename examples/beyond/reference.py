@@ -9,8 +9,7 @@ runs. All inputs are scored on the same splits:
 - "Helmert" are the same trials in a fixed basis of the directions that are left;
 - "random" has the reference of the recording, and one random direction of each repetition is dropped.
 
-The classifiers are the default, the class means, and logistic regression in the tangent space. The default takes the
-longest, and is scored on the first two inputs only.
+The classifiers are the default, the class means, and logistic regression in the tangent space.
 """
 
 from __future__ import annotations
@@ -124,8 +123,6 @@ def score(*, repetition: int, method: str, data: str, subjects: int = len(SUBJEC
     for covariances, referenced, y, units, train, test in parts(data, repetition, subjects):
         for name, X in inputs(covariances, referenced, repetition).items():
             for kind in CLASSIFIERS:
-                if kind == "default" and name not in INPUTS[:2]:
-                    continue
                 model = classifier(kind, name == "common subspace", repetition).fit(X[train], y[train])
                 of_units = hits.setdefault(f"{kind}, {name}", {})
                 for unit, is_right in zip(units[test], model.predict(X[test]) == y[test], strict=True):

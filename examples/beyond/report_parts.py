@@ -128,9 +128,8 @@ def reference(folder: pathlib.Path) -> str:
         found = results(folder, f"reference-{data}")
         for kind in reference_runs.CLASSIFIERS if found else ():
             full, *others = reference_runs.INPUTS
-            runs = {name: np.array([result.get(f"{kind}, {name}", []) for result in found]) for name in others}
             base = np.array([result[f"{kind}, {full}"] for result in found])
-            cells = [_gain(own - base) if own.size else "" for own in runs.values()]
+            cells = [_gain(np.array([result[f"{kind}, {name}"] for result in found]) - base) for name in others]
             rows.append([f"{title} [{len(found)}]", kind, f"{base.mean():.3f}", *cells])
     return table(["data", "classifier", *reference_runs.INPUTS], rows)
 

@@ -144,7 +144,7 @@ def jobs(quick: bool = False) -> list[Job]:
         *_table(repetitions, {}),
         *_learning_rates(repetitions, 1),
         *_convergence(repetitions, max_epochs=100),
-        *_selection(range(5), SELECTION),
+        *_selection(repetitions[:10], SELECTION),
         *sorted(grid, key=lambda job: "K=1, T=100" not in job.method),  # those of the figure first
     ]
 
@@ -194,5 +194,7 @@ def _grid(
 def _selection(repetitions: range, search: Record) -> Iterator[Job]:
     """Yield searches that vary one setting after another, which take minutes where the whole grid takes hours."""
     for problem, repetition, method in product(MAKERS, repetitions, (*PLRSQ, "GLRSQ")):
+        if method in PLRSQ and repetition >= 5:
+            continue  # their whole grid is searched, too
         settings = {"problem": problem} | (without_sigma2(search) if method == "GLRSQ" else search)
         yield Job(f"{problem}-selection", method, repetition, settings, select)
