@@ -1,7 +1,7 @@
 """What an average reference costs: covariances of full rank beside those that have lost one direction.
 
 The data are BCI 2a and one subject of eegmmi, with all frequencies or with those from 8 to 30 Hz. On BCI 2a a
-repetition draws a fifth of the trials of session 1 of each subject for testing. On eegmmi it deals six folds of whole
+repetition draws a fifth of the trials of session 1 of each subject for testing. On eegmmi it deals folds of two whole
 runs. All inputs are scored on the same splits:
 
 - "full rank" has the reference of the recording;
@@ -96,7 +96,8 @@ def parts(data: str, repetition: int, subjects: int) -> Iterator[tuple[Array, Ar
             yield X, average @ X @ average, y, np.full(len(y), subject), train, test
         return
     covariances, referenced, y, run = _eegmmi(data)
-    for train, test in GroupKFold(6, shuffle=True, random_state=repetition).split(covariances, y, run):
+    folds = GroupKFold(len(np.unique(run)) // 2, shuffle=True, random_state=repetition)
+    for train, test in folds.split(covariances, y, run):
         yield covariances, referenced, y, run, train, test
 
 
