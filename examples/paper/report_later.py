@@ -12,14 +12,19 @@ from examples.paper.report import by_method, results, spread, table
 from examples.paper.report_overview import verdict
 from examples.paper.runner import load
 
-__all__ = ["glrsq", "leml", "parts", "subjects"]
+__all__ = ["glrsq", "leml", "mdrm_folds", "parts", "subjects"]
 
 SUBJECTS = [f"S{subject}" for subject in range(1, 10)]
 
 
 def parts(folder: pathlib.Path) -> dict[str, str]:
     """Return the tables by the name that the template gives them."""
-    return {"glrsq": glrsq(folder), "glrsq-subjects": subjects(folder), "leml": leml(folder)}
+    return {
+        "glrsq": glrsq(folder),
+        "glrsq-subjects": subjects(folder),
+        "mdrm-folds": mdrm_folds(folder),
+        "leml": leml(folder),
+    }
 
 
 def glrsq(folder: pathlib.Path) -> str:
@@ -49,6 +54,13 @@ def _accuracies(folder: pathlib.Path, experiment: str) -> tuple[list[float], flo
     elif len(values) > 1:
         deviation = float(np.std(values, ddof=1))
     return [float(np.mean(value)) for value in values], deviation
+
+
+def mdrm_folds(folder: pathlib.Path) -> str:
+    """Return the accuracies of MDRM in the 30 folds of session 1 and of both sessions, or "not run"."""
+    found = by_method(load(folder, "bci2a-folds"), "accuracy")
+    runs = [found.get(f"MDRM, {title}", {}).values() for title in ("session 1", "both sessions")]
+    return " and ".join(f"{np.mean(list(run)):.3f}" if run else "not run" for run in runs)
 
 
 def _kappas(folder: pathlib.Path) -> dict[str, list[list[float]]]:
