@@ -32,7 +32,7 @@ RATES = (0.1, 1.0)
 SIZES: tuple[tuple[str, Any], ...] = (("syn2", 120), ("digits", 1000), ("eth80", "full256"), ("bci2a", 72))
 AMOUNT = 3.0
 """Amount of training, as where the default trains."""
-REPETITIONS = {"syn2": 10, "digits": 10, "eth80": 10, "bci2a": 5}
+REPETITIONS = {"syn2": 10, "digits": 5, "eth80": 5, "bci2a": 3}
 
 
 def derivative(sqdist: Array, targets: Array, labels: Array, sigma2: float) -> float:

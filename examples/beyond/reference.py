@@ -44,7 +44,7 @@ TITLES = {
 SUBJECTS = range(1, 10)
 BAND = (8.0, 30.0)
 """Frequencies in Hz."""
-REPETITIONS = 20
+REPETITIONS = 10
 
 
 def inputs(covariances: Array, referenced: Array, repetition: int) -> dict[str, Array]:
