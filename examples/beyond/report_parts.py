@@ -114,7 +114,7 @@ def own_sigma2(folder: pathlib.Path) -> str:
             cells = [" / ".join(_mean(found, way, name, ".3f") for name in ("accuracy", "log_loss")) for way in ways]
             factors = " and ".join(_mean(found, way, "factor", ".2g") for way in rates)
             rows.append([f"{DEFAULT_TITLES[data]}, {split_title(data, size)} [{len(found)}]", *cells, factors])
-    return table(["data", *ways, "sigma2 became"], rows)
+    return table(["data", *ways, "factor"], rows)
 
 
 def _mean(found: Sequence[Record], way: str, name: str, form: str) -> str:
