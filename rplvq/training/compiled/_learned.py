@@ -5,22 +5,7 @@ import numpy as np
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-
-
-def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
-    """Return the scalar product of the vectors of length m that begin at ``at`` and at ``start``."""
-    width = len(like)
-    whole = m - m % width
-    total = fill(0.0, like)
-    for j in range(0, whole, width):
-        total = fused(load(first, at + j, like), load(second, start + j, like), total)
-    store(spare, 0, total)
-    result = 0.0
-    for j in range(width):
-        result += spare[j]
-    for j in range(whole, m):
-        result += first[at + j] * second[start + j]
-    return result
+from rplvq.training.compiled._flat import connect_flat, flat_product, move_flat
 
 
 def pull_row(row: Array, at: int, differences: Array, factors: Array, m: int, like: Lanes) -> None:
@@ -71,22 +56,16 @@ def run_learned(
     trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
     differences, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
     for b in range(n_samples):
-        for k in range(n_prototypes):
-            for j in range(m):
-                differences[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
-            squares[k] = flat_product(differences, k * m, differences, k * m, m, spare, like)
-            sqdist[b, k] = 0.0
+        connect_flat(samples[b * m : (b + 1) * m], prototypes, differences, squares, m, spare, like)
+        sqdist[b] = 0.0
         for i in range(rank):
             for k in range(n_prototypes):
                 images[i, k] = flat_product(omega, i * m, differences, k * m, m, spare, like)
                 sqdist[b, k] += images[i, k] * images[i, k]
-        for k in range(n_prototypes):
-            sqdist[b, k] *= scale * scale
+        sqdist[b] *= scale * scale
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
         n_capped += capped
-        for k in range(n_prototypes):
-            for j in range(m):
-                prototypes[k * m + j] += weights[k] * differences[k * m + j]
+        move_flat(prototypes, differences, weights, m)
         current = learning_rate(rate, longest, weights, squares)
         if current > 0.0:
             for i in range(rank):

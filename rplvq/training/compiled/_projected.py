@@ -9,57 +9,17 @@ import numpy as np
 from rplvq.lanes import Lanes, Parts, fill, fused, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._lanes import may_be_indefinite, product
-
-MARGIN_OF_ERROR = 1e-14
-"""Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
-
-
-def line_sqdist(prototypes: Parts, sample: Array, block: int, n: int, like: Lanes) -> Array:
-    """Return the squared Frobenius distances (W,) of a sample (n, n) to the prototypes of a block."""
-    start, total = block * n * n * len(like), fill(0.0, like)
-    for j in range(n):
-        for i in range(n):
-            at = start + (j * n + i) * len(like)
-            x = fill(sample[i, j].real, like) - load(prototypes[0], at, like)
-            total = fused(x, x, total)
-            if len(prototypes) == 2:
-                y = fill(sample[i, j].imag, like) - load(prototypes[1], at, like)
-                total = fused(y, y, total)
-    return total
-
-
-def follow_lines(prototypes: Parts, sample: Array, rates: Array, block: int, n: int, like: Lanes) -> None:
-    """Move the prototypes of a block by shares of the way to a sample (n, n); ``rates`` (blocks W,) are the shares."""
-    width = len(like)
-    rate, start = load(rates, block * width, like), block * n * n * width
-    for j in range(n):
-        for i in range(n):
-            at = start + (j * n + i) * width
-            x = load(prototypes[0], at, like)
-            store(prototypes[0], at, x + rate * (fill(sample[i, j].real, like) - x))
-            if len(prototypes) == 2:
-                y = load(prototypes[1], at, like)
-                store(prototypes[1], at, y + rate * (fill(sample[i, j].imag, like) - y))
-
-
-def trace(matrix: Parts, start: int, n: int, like: Lanes) -> Array:
-    """Return the traces (W,) of the matrices of a block."""
-    total = fill(0.0, like)
-    for i in range(n):
-        total = total + load(matrix[0], start + (i * n + i) * len(like), like)
-    return total
-
-
-def shifted(matrix: Parts, start: int, shift: Array, out: Parts, n: int, like: Lanes) -> None:
-    """Fill the first block of ``out`` with the matrices of a block plus multiples (W,) of the identity."""
-    width = len(like)
-    for part, copy in zip(matrix, out):  # noqa: B905  (numba does not know the argument strict)
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
-    for i in range(n):
-        at = (i * n + i) * width
-        store(out[0], at, load(out[0], at, like) + shift)
+from rplvq.training.compiled._lanes import (
+    MARGIN_OF_ERROR,
+    add_to_diagonal,
+    copy_block,
+    follow,
+    may_be_indefinite,
+    product,
+    spread,
+    square_difference,
+    trace,
+)
 
 
 def raise_eigenvalues(
@@ -86,7 +46,8 @@ def raise_eigenvalues(
             x = load(part, i, like)
             size = fused(x, x, size)
     shift = fill(2.0, like) * root(size)  # so that all eigenvalues are far from 0, and are the singular values
-    shifted(matrix, start, shift, spare, n, like)
+    copy_block(matrix, start, spare, 0, n, like)
+    add_to_diagonal(spare, shift, n, like)
     product(spare, 0, basis, start, columns, 0, n, like)
     orthogonalise(columns, squares, 0, n, work, like)
     for m in range(n):
@@ -122,6 +83,7 @@ def run_projected(
     relative: float,
     sqdist: Array,
     loss: Array,
+    ends: Parts,
     columns: Parts,
     spare: Parts,
     work: Array,
@@ -130,15 +92,16 @@ def run_projected(
     """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
 
     Prototypes, arrays (blocks n n W,), are moved in place. The floor of the eigenvalues is ``tau``, times the mean
-    eigenvalue of the prototype before its step if ``relative`` is 1. ``basis`` is as for :func:`raise_eigenvalues`, and
-    the other arguments as for ``run_flat``.
+    eigenvalue of the prototype before its step if ``relative`` is 1. ``ends`` holds one block to work in. ``basis`` is
+    as for :func:`raise_eigenvalues`, and the other arguments as for ``run_flat``.
     """
     n, width, n_capped, count = samples.shape[1], len(like), 0, sqdist.shape[1]
     blocks = len(prototypes[0]) // (n * n * width)
     weights, rates, squares = np.empty(count), np.zeros(blocks * width), np.empty(n * width)
     for b in range(len(samples)):
+        spread(samples[b], ends, n, like)
         for block in range(blocks):
-            store(rates, block * width, line_sqdist(prototypes, samples[b], block, n, like))
+            store(rates, block * width, square_difference(ends, 0, prototypes, block * n * n * width, n, like))
         for k in range(count):
             sqdist[b, k] = rates[k]
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
@@ -149,9 +112,10 @@ def run_projected(
             start = block * n * n * width
             mean = trace(prototypes, start, n, like) * fill(1.0 / n, like)
             floor = fill(tau, like) * (fill(relative, like) * mean + fill(1.0 - relative, like))
-            follow_lines(prototypes, samples[b], rates, block, n, like)
+            follow(prototypes, start, ends, 0, load(rates, block * width, like), n, like)
             error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)
-            shifted(prototypes, start, fill(0.0, like) - floor - error, spare, n, like)
+            copy_block(prototypes, start, spare, 0, n, like)
+            add_to_diagonal(spare, fill(0.0, like) - floor - error, n, like)
             if may_be_indefinite(spare, n, like):
                 raise_eigenvalues(prototypes, basis, block, floor, columns, spare, squares, n, work, like)
     return n_capped

@@ -185,7 +185,7 @@ def run_projected(
     at = laid(np.asarray(prototypes), block.codes)
     basis = into_lanes(np.broadcast_to(np.eye(at.n, dtype=at.codes.dtype), (at.n_matrices, at.n, at.n)), at.width)
     floor = float(manifold.floor(at.n)), float(manifold.relative)
-    work = at.empty(1), at.empty(1), at.work, at.like
+    work = at.empty(1), at.empty(1), at.empty(1), at.work, at.like
     n_capped = kernels.run_projected(at.lanes, basis, at.codes, *block.data, rules, *floor, *block.filled, *work)
     return at.matrices().swapaxes(1, 2), n_capped
 

@@ -7,29 +7,23 @@ give ``U = Q diag(s)^-1 Q^H M`` for singular values s, and a Newton step removes
 
 import numpy as np
 
-from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, fused, larger, load, orthogonalise, root, store
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Rules, weigh
 from rplvq.training.compiled._lanes import (
+    MARGIN_OF_ERROR,
+    add_to_diagonal,
     adjoint_product,
-    lower_diagonal,
+    copy_block,
+    follow,
     may_be_indefinite,
     orthonormalise,
     product,
+    spread,
+    square_difference,
     subtract_column,
+    trace,
 )
-
-MARGIN_OF_ERROR = 1e-14
-"""Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
-
-
-def spread(sample: Array, out: Parts, n: int, like: Lanes) -> None:
-    """Fill one block of ``out`` with copies of a sample (n, n) in all lanes."""
-    for j in range(n):
-        for i in range(n):
-            store(out[0], (j * n + i) * len(like), fill(sample[i, j].real, like))
-            if len(out) == 2:
-                store(out[1], (j * n + i) * len(like), fill(sample[i, j].imag, like))
 
 
 def polar(
@@ -48,9 +42,7 @@ def polar(
     ``columns`` and ``spare`` hold one block to work in.
     """
     width = len(like)
-    for part, copy in zip(matrix, columns):  # noqa: B905  (numba does not know the argument strict)
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
+    copy_block(matrix, start, columns, 0, n, like)
     orthogonalise(columns, squares, 0, n, work, like)
     for j in range(n):
         inverse = fill(1.0, like) / root(load(squares, j * width, like))
@@ -69,23 +61,9 @@ def polar(
     for part in spare:
         for i in range(0, n * n * width, width):
             store(part, i, fill(-0.5, like) * load(part, i, like))
-    for i in range(n):
-        at = (i * n + i) * width
-        store(spare[0], at, fill(1.5, like) + load(spare[0], at, like))
+    add_to_diagonal(spare, fill(1.5, like), n, like)
     product(out, start, spare, 0, columns, 0, n, like)
-    for part, copy in zip(columns, out):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, start + i, load(part, i, like))
-
-
-def square_difference(first: Parts, second: Parts, start: int, n: int, like: Lanes) -> Array:
-    """Return the squared Frobenius distances (W,) of the matrices of two blocks."""
-    total = fill(0.0, like)
-    for one, other in zip(first, second):  # noqa: B905
-        for i in range(start, start + n * n * len(like), len(like)):
-            difference = load(one, i, like) - load(other, i, like)
-            total = fused(difference, difference, total)
-    return total
+    copy_block(columns, 0, out, start, n, like)
 
 
 def may_shorten(
@@ -112,7 +90,7 @@ def may_shorten(
     for part, other in zip(columns, spare):  # noqa: B905
         for i in range(0, n * n * width, width):
             store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
-    lower_diagonal(columns, fill(MARGIN_OF_ERROR * n, like), n, like)
+    add_to_diagonal(columns, fill(-MARGIN_OF_ERROR * n, like) * trace(columns, 0, n, like), n, like)
     return may_be_indefinite(columns, n, like)
 
 
@@ -137,13 +115,9 @@ def shortened(
     is overwritten by Y.
     """
     width = len(like)
-    for part, copy in zip(roots, columns):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
+    copy_block(roots, start, columns, 0, n, like)
     orthonormalise(columns, spare, n, like)
-    for part, copy in zip(turned, maps):  # noqa: B905
-        for i in range(start, start + n * n * width, width):
-            store(copy, i, load(part, i, like))
+    copy_block(turned, start, maps, start, n, like)
     for j in range(n):
         for i in range(j):
             x, y = load(spare[0], (j * n + i) * width, like), fill(0.0, like)
@@ -181,11 +155,9 @@ def raise_roots(
     change their matrices.
     """
     width = len(like)
-    for part, copy in zip(roots, columns):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
+    copy_block(roots, start, columns, 0, n, like)
     adjoint_product(columns, 0, columns, 0, spare, 0, (1, n), n, like)
-    lower_diagonal(spare, fill(2.0 * lowest / n + MARGIN_OF_ERROR * n, like), n, like)
+    add_to_diagonal(spare, fill(-2.0 * lowest / n - MARGIN_OF_ERROR * n, like) * trace(spare, 0, n, like), n, like)
     if not may_be_indefinite(spare, n, like):
         return
     orthogonalise(columns, squares, 0, n, work, like)
@@ -242,7 +214,7 @@ def run_wasserstein(
             polar(crossed, start, unitary, columns, spare, squares, n, work, like)
             spread(samples[b], columns, n, like)
             product(columns, 0, unitary, start, turned, start, n, like)
-            store(rates, block * width, square_difference(turned, roots, start, n, like))
+            store(rates, block * width, square_difference(turned, start, roots, start, n, like))
         for k in range(count):
             sqdist[b, k] = rates[k]
         loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
@@ -256,10 +228,7 @@ def run_wasserstein(
             repelled = any_positive(fill(0.0, like) - rate)
             if repelled and may_shorten(roots, crossed, unitary, start, rate, room, columns, spare, n, like):
                 rate = shortened(roots, turned, unitary, start, rate, room, columns, spare, squares, n, work, like)
-            for part, other in zip(roots, turned):  # noqa: B905
-                for i in range(start, start + n * n * width, width):
-                    x = load(part, i, like)
-                    store(part, i, x + rate * (load(other, i, like) - x))
+            follow(roots, start, turned, start, rate, n, like)
             if repelled:
                 raise_roots(roots, start, rate, lowest, columns, spare, squares, n, work, like)
     return len(samples), n_capped
