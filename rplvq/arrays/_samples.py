@@ -1,8 +1,4 @@
-"""The data record, and how large arrays are read in parts, which bounds the memory beside the data themselves.
-
-Chunks (:func:`row_slices`) are for results of which each row is computed separately. Blocks (:func:`block_slices`) are
-for sums over rows: they have a fixed size, so that a sum rounds in the same way whatever the budget of memory is.
-"""
+"""The data record, and how large arrays are read in parts, which bounds the memory beside the data themselves."""
 
 from __future__ import annotations
 
@@ -214,10 +210,9 @@ def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
 
 
 def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_columns: int = 1) -> Array:
-    """Return ``function(codes, *others)`` (N, ...), computed part by part.
+    """Return ``function(codes, *others)`` (N, ...), computed part by part, of a function that works row by row.
 
-    ``codes`` are N samples in the manifold's coordinates; they and all ``others`` have the shape (N, ...). The function
-    must treat each sample separately, and ``n_columns`` is the number of temporary floats that it needs per sample.
+    ``codes`` and all ``others`` are (N, ...); ``n_columns`` is the number of temporary floats that a row needs.
     """
     parts = parts_of(codes, n_columns)
     if len(parts) == 1:
@@ -240,9 +235,8 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     """Return ``manifold.encode(points)`` (N, ...), computed part by part; the result must not be written to.
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
-    matrices), nothing is copied, and the result is the array that was passed, which may be on disk. Otherwise the codes
-    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones. ValueError names the first point
-    that is not on the manifold.
+    matrices), nothing is copied, and the result is the array that was passed, which may be on disk. ValueError names
+    the first point that is not on the manifold.
     """
     points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size

@@ -57,9 +57,8 @@ def _rectangular(rows: Any) -> Array:
 def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str] | None = None) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
-    ``advice`` says by another number of axes what such an array may be, and what can be done.
-    A complex array without imaginary part becomes real. The input is never written to, and is copied only where its
-    type demands it.
+    ``advice`` says by another number of axes what can be done. A complex array without imaginary part becomes real.
+    The input is never written to, and is copied only where its type demands it.
     """
     if sparse.issparse(points):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
@@ -150,8 +149,7 @@ def rank_tolerance(n: int, precision: float = EPS) -> float:
 def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> None:
     """Raise PointError at the first of matrices (N, n, n) that is not positive definite; eigenvalues (N, n) ascend.
 
-    The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest. Below that it is rounding, and
-    its logarithm has no meaning.
+    The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest; below that it is rounding.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest = eigenvalues[:, 0]

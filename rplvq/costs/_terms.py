@@ -41,8 +41,7 @@ def described_by(describe: Callable[..., Terms | None]) -> Callable[[FunctionT],
     """Mark the ``__call__`` of a cost with ``describe(cost, labels, sigma2, soft)``, which returns its terms.
 
     ``soft`` is whether targets are class probabilities. The result is None where the cost has no terms, or raises an
-    error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked: no terms, no compiled
-    evaluation.
+    error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked.
     """
 
     def mark(function: FunctionT) -> FunctionT:

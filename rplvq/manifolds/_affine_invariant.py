@@ -33,16 +33,14 @@ FEW_DISTANCES = 256
 
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class InverseFactors:
     """Prototypes W_k stored as G_k (K, n, n) with ``G_k W_k G_k^H = I``, which is all that training needs.
 
     The factors need not be triangular, and must not be written to.
     """
 
-    __slots__ = ("factors",)
-
-    def __init__(self, factors: Array) -> None:
-        self.factors = factors
+    factors: Array
 
     def __len__(self) -> int:
         return len(self.factors)
@@ -55,9 +53,6 @@ class InverseFactors:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
         return np.asarray(squared_roots(np.linalg.inv(self.factors)), dtype=dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.factors,)  # pickle could do without it, skops could not
 
 
 class AffineInvariantGeodesics(NamedTuple):
@@ -88,8 +83,7 @@ def whiten(factors: Array, samples: Array) -> Array:
 
 def log_spectrum(eigenvalues: Array) -> Array:
     """Return the logarithms of ascending whitened eigenvalues (..., n)."""
-    # Eigenvalues below eps times the largest are rounding. They are raised to it, so that a pair that is further apart
-    # than float64 resolves has a large distance instead of NaN.
+    # Eigenvalues below eps times the largest are rounding. They are raised to it, so that no distance is NaN.
     logs = np.maximum(eigenvalues, eigenvalues[..., -1:] * EPS)
     return np.asarray(np.log(logs, out=logs))
 
@@ -102,10 +96,9 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
 
 
 def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tuple[Array, Array]:
-    """Decompose ``G X G^H = U diag(exp(l)) U^H`` for all pairs of K factors G and B samples X, both (..., n, n).
+    """Return l (B, K, n), unsorted, and U (B, K, n, n) with ``G X G^H = U diag(exp(l)) U^H`` for all pairs.
 
-    Each sample may have factors of its own, shape (B, K, n, n). Return l (B, K, n), which is not sorted, and the
-    matrices U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
+    The factors G are (K, n, n), or (B, K, n, n) with those of each sample X (B, n, n). LAPACK serves without kernels.
     """
     if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
         return found
@@ -288,9 +281,7 @@ class AffineInvariant:
     def pull(self, geodesics: AffineInvariantGeodesics, weights: Array) -> Array:
         """Return the weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
 
-        In these coordinates the affine-invariant inner product is ``Re tr(A B)``. The coordinates depend on the factors
-        G, so the results of several batches add up only if all were connected to the same prototypes object, or all to
-        its codes.
+        In these coordinates, which depend on the factors G, the affine-invariant inner product is ``Re tr(A B)``.
         """
         _, logs, eigenvectors, _ = geodesics
         scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)

@@ -19,14 +19,12 @@ LONGEST = 0.5
 
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class MetricPrototypes:
     """Logarithms ``codes`` (K, n, n), and ``omega`` (r, m) of the metric ``Q = omega^T omega`` on their coordinates."""
 
-    __slots__ = ("codes", "omega")
-
-    def __init__(self, codes: Array, omega: Array) -> None:
-        self.codes = codes
-        self.omega = omega
+    codes: Array
+    omega: Array
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -34,9 +32,6 @@ class MetricPrototypes:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the logarithms, shape (K, n, n), without the metric."""
         return np.array(self.codes, dtype=dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.codes, self.omega)  # pickle could do without it, skops could not
 
     def with_codes(self, codes: Array) -> MetricPrototypes:
         """Return new prototypes (M, n, n) with the same metric."""

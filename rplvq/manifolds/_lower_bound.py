@@ -66,8 +66,7 @@ def common_frame(factors: Array) -> Frame:
 def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = None) -> Array:
     """Return lower bounds (B, K) of the distances, not squared, of positive definite matrices (B, n, n).
 
-    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
-    they are several times faster, and equal up to rounding.
+    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity.
     """
     block = max(16, CACHE_BYTES // samples[0].nbytes)
     starts = range(0, len(samples), block)
@@ -76,7 +75,8 @@ def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = Non
 
 def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) -> Array:
     n = samples.shape[-1]
-    seen = whitened(frame.whitener, samples)
+    right = (samples.reshape(-1, n) @ adjoint(frame.whitener)).reshape(samples.shape)
+    seen: Array = frame.whitener @ right  # R X R^H by two large products
     error = rounding(n) * (1 + _size(frame.whitener, samples))
     lost = ~(error < UNRELIABLE)
     if lost.any():
@@ -140,13 +140,6 @@ def nearest_by_bound(
 def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
     """Return the smallest (M,) of the values (M, K) of prototypes that are not in the group of the winner (M,)."""
     return np.asarray(np.where(groups == groups[winner][:, None], np.inf, values).min(axis=1))
-
-
-def whitened(factor: Array, samples: Array) -> Array:
-    """Return ``G X G^H`` for one factor (n, n) and samples (B, n, n), from two large products."""
-    n = len(factor)
-    right = (samples.reshape(-1, n) @ adjoint(factor)).reshape(samples.shape)
-    return np.asarray(factor @ right)
 
 
 def rounding(n: int) -> float:
