@@ -45,6 +45,25 @@ class Rules(NamedTuple):
     classes: Array
 
 
+class Block(NamedTuple):
+    """What kernels know of M samples apart from their codes, and the values before each step, which they fill.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (M, C)
+        Class probabilities.
+    multiplicity : ndarray of shape (M,)
+        Weights of samples.
+    sqdist, loss : ndarray of shape (M, K) and (M,)
+        Squared distances to the prototypes, and losses.
+    """
+
+    targets: Array
+    multiplicity: Array
+    sqdist: Array
+    loss: Array
+
+
 def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
     """Add the slopes (K,) of the mixture that is term t, and return its loss, for class probabilities ``target`` (C,).
 
@@ -124,21 +143,21 @@ def paced(pace: Array, sqdist: Array, slope: Array) -> float:
     return value
 
 
-def weigh(sqdist: Array, target: Array, multiplicity: float, rules: Rules, weights: Array) -> tuple[float, int]:
-    """Fill ``weights`` (K,) with the capped weights of one sample, and return its loss and the number of caps.
-
-    ``target`` (C,) are its class probabilities, and ``multiplicity`` is the weight of the sample.
-    """
-    loss, n_capped = 0.0, 0
+def weigh(block: Block, b: int, rules: Rules, weights: Array) -> int:
+    """Fill ``weights`` (K,) with the capped weights of sample b, and its loss; return the number of caps."""
+    sqdist = block.sqdist[b]
+    loss = 0.0
+    n_capped = 0
     for k in range(len(weights)):
         weights[k] = 0.0
     for t in range(len(rules.numbers)):
         if rules.numbers[t, 0] == MARGIN:
-            loss += add_margin(sqdist, target, rules, t, weights)
+            loss += add_margin(sqdist, block.targets[b], rules, t, weights)
         else:
-            loss += add_mixture(sqdist, target, rules, t, weights)
+            loss += add_mixture(sqdist, block.targets[b], rules, t, weights)
+    block.loss[b] = loss
     for k in range(len(weights)):
-        weights[k] *= multiplicity
+        weights[k] *= block.multiplicity[b]
     step = 2.0 * paced(rules.pace, sqdist, weights)
     for k in range(len(weights)):
         weight = step * weights[k]
@@ -150,4 +169,4 @@ def weigh(sqdist: Array, target: Array, multiplicity: float, rules: Rules, weigh
             weight *= rules.caps[1] / length
             n_capped += 1
         weights[k] = weight
-    return loss, n_capped
+    return n_capped

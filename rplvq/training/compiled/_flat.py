@@ -7,7 +7,7 @@ import numpy as np
 
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
+from rplvq.training.compiled._costs import Block, Rules, weigh
 
 
 def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
@@ -43,21 +43,9 @@ def move_flat(prototypes: Array, differences: Array, weights: Array, m: int) -> 
             prototypes[j] += weights[k] * differences[j]
 
 
-def run_flat(
-    prototypes: Array,
-    samples: Array,
-    targets: Array,
-    multiplicity: Array,
-    rules: Rules,
-    sqdist: Array,
-    loss: Array,
-    like: Lanes,
-) -> int:
-    """Take one step per sample, and return the number of caps.
-
-    Prototypes are moved in place. ``targets`` (M, C) are class probabilities, ``multiplicity`` (M,) weights of samples,
-    and ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step.
-    """
+def run_flat(prototypes: Array, samples: Array, block: Block, rules: Rules, like: Lanes) -> int:
+    """Move prototypes in place by one step per sample, and return the number of caps."""
+    sqdist = block.sqdist
     n_capped = 0
     m = len(prototypes) // sqdist.shape[1]
     weights = np.empty(sqdist.shape[1])
@@ -65,7 +53,6 @@ def run_flat(
     differences = np.empty_like(prototypes)
     for b in range(len(sqdist)):
         connect_flat(samples[b * m : (b + 1) * m], prototypes, differences, sqdist[b], m, spare, like)
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
+        n_capped += weigh(block, b, rules, weights)
         move_flat(prototypes, differences, weights, m)
     return n_capped

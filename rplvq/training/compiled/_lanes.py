@@ -4,11 +4,22 @@ The layout is that of ``rplvq/lanes/_rotations.py``, with columns contiguous; ``
 begin.
 """
 
+from typing import NamedTuple
+
 from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, raw, root, store
 from rplvq.protocols import Array
 
 MARGIN_OF_ERROR = 1e-14
 """Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
+
+
+class Work(NamedTuple):
+    """Memory to work in: two blocks of matrices, and what rotations of one block need."""
+
+    columns: Parts  # (n n W,)
+    spare: Parts  # (n n W,)
+    squares: Array  # (n W,)
+    turns: Array  # (5 n W,)
 
 
 def copy_block(matrix: Parts, at: int, out: Parts, into: int, n: int, like: Lanes) -> None:
