@@ -57,13 +57,11 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
         compiled(wasserstein.raise_roots, orthogonalise, *matrix),
     ]
-    product = compiled(flat.flat_product)
-    along = (product, compiled(flat.connect_flat, product), compiled(flat.move_flat))
-    learning = [compiled(each) for each in (learned.pull_row, learned.learning_rate)]
+    learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
-        (flat.run_flat, *along),
-        (learned.run_learned, *along, *learning),
+        (flat.run_flat, compiled(flat.flat_distance)),
+        (learned.run_learned, *learning),
         (projected.run_projected, *matrix, compiled(projected.raise_eigenvalues, orthogonalise, *matrix)),
         (wasserstein.run_wasserstein, *matrix, *turned),
     )

@@ -5,7 +5,22 @@ import numpy as np
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Block, Rules, weigh
-from rplvq.training.compiled._flat import connect_flat, flat_product, move_flat
+
+
+def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
+    """Return the scalar product of the vectors of length m that begin at ``at`` and at ``start``."""
+    width = len(like)
+    whole = m - m % width
+    total = fill(0.0, like)
+    for j in range(0, whole, width):
+        total = fused(load(first, at + j, like), load(second, start + j, like), total)
+    store(spare, 0, total)
+    result = 0.0
+    for j in range(width):
+        result += spare[j]
+    for j in range(whole, m):
+        result += first[at + j] * second[start + j]
+    return result
 
 
 def pull_row(row: Array, at: int, differences: Array, factors: Array, m: int, like: Lanes) -> None:
@@ -54,7 +69,10 @@ def run_learned(
     trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
     differences, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
     for b in range(n_samples):
-        connect_flat(samples[b * m : (b + 1) * m], prototypes, differences, squares, m, spare, like)
+        for k in range(n_prototypes):
+            for j in range(m):
+                differences[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
+            squares[k] = flat_product(differences, k * m, differences, k * m, m, spare, like)
         sqdist[b] = 0.0
         for i in range(rank):
             for k in range(n_prototypes):
@@ -62,7 +80,9 @@ def run_learned(
                 sqdist[b, k] += images[i, k] * images[i, k]
         sqdist[b] *= scale * scale
         n_capped += weigh(block, b, rules, weights)
-        move_flat(prototypes, differences, weights, m)
+        for k in range(n_prototypes):
+            for j in range(m):
+                prototypes[k * m + j] += weights[k] * differences[k * m + j]
         current = learning_rate(rate, longest, weights, squares)
         if current > 0.0:
             for i in range(rank):
