@@ -109,8 +109,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
 
     ``weighted`` are the relevances times the scale, and ``pulls`` the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, both
     (F,), or (K, F) with sums over b alone. ``sqdist`` (B, K) are the squared distances of the product, and ``strength``
-    is their sum weighted by the absolute weights, a number or (K, 1). Of (K, F), all sets are scaled to the geometric
-    mean of their means, so that they share one scale.
+    is their sum weighted by the absolute weights, a number or (K, 1).
     """
     unit = float(sqdist.mean())
     if not unit > 0:

@@ -30,11 +30,7 @@ def decomposes(manifold: Manifold[Any], size: int) -> bool:
 
 @contextmanager
 def connection(manifold: Any, size: int, n_jobs: int | None = None) -> Iterator[Connect]:
-    """Give a replacement of ``manifold.connect`` for batches of ``size`` samples that runs over threads.
-
-    It is ``manifold.connect`` itself on manifolds other than AffineInvariant, for batches of one sample, and with one
-    thread. ``n_jobs`` threads are counted as in joblib.
-    """
+    """Give what replaces ``manifold.connect`` for batches of ``size`` samples: over threads, counted as in joblib."""
     n_threads = effective_n_jobs(n_jobs) if decomposes(manifold, size) else 1
     if n_threads == 1:
         yield manifold.connect

@@ -27,8 +27,7 @@ class CompiledSteps(NamedTuple):
     def take(self, state: State, samples: Samples, meter: Meter) -> tuple[State, int]:
         """Take one step per sample of a block; return the new state and the number of caps.
 
-        Losses and errors before each step are added to ``meter``. A step rule interrupts the steps where it measures
-        the prototypes.
+        Losses and errors before each step are added to ``meter``. A step rule interrupts the steps to measure.
         """
         rule: Any = state.step_schedule  # a StepRule if there is a memory
         total, start = 0, 0
@@ -59,25 +58,11 @@ def compiled_steps(
     caps: tuple[float | None, float],
     n_epochs: int,
 ) -> CompiledSteps | None:
-    """Return compiled steps if they are wanted, available, and faster for these parts; else None.
+    """Return compiled steps for a block of samples if they are wanted, available, and faster for these parts; else None.
 
-    Parameters
-    ----------
-    manifold, cost, state : Manifold, Cost and State
-        The parts. The field ``compiled`` of the manifold says whether compiled steps are wanted, see :func:`wanted`.
-    samples : Samples
-        A block of samples.
-    size : int
-        Number of samples per step.
-    caps : tuple
-        The cap on the weight of a pair, which may be None, and the longest step.
-    n_epochs : int
-        Number of epochs planned, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If compiled steps are demanded (``compiled=True``), and these parts have none.
+    Steps take ``size`` samples each. ``caps`` are the cap on the weight of a pair, which may be None, and the longest
+    step. ``n_epochs`` epochs are planned, at least 1. ValueError is raised if compiled steps are demanded
+    (``compiled=True``), and these parts have none.
     """
     want = wanted(manifold)
     rules = None if want is False else _rules(manifold, cost, state, samples, size, caps)

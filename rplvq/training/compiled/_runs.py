@@ -23,7 +23,7 @@ from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 from rplvq.training.compiled._build import Kernels
 from rplvq.training.compiled._costs import Block, Rules
-from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
+from rplvq.training.compiled._decision import runs_compiled, saved_seconds
 from rplvq.training.compiled._lanes import Work
 
 STEPS = 20
@@ -229,5 +229,6 @@ def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
     if run.rotating is None:
         return runs_compiled((run.kernel, 1, len(EIGHT)), SAVED, len(samples))
     shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
-    kind, saved = lane_kind(run.kernel, *shape), run.rotating * saved_seconds(*shape)
+    kind = run.kernel, 1 + shape[2], lane_width(*shape)
+    saved = run.rotating * saved_seconds(*shape)
     return is_worthwhile(*shape, run.rotating) and runs_compiled(kind, saved, len(samples))
