@@ -27,6 +27,10 @@ class Terms(NamedTuple):
     scales: Array  # (T, K), of the logits; those of a margin are not used
     offsets: Array  # (T, K), likewise
 
+    def times(self, factor: float) -> "Terms":
+        """Return the terms with their factors multiplied."""
+        return self._replace(numbers=self.numbers * [1.0, factor, 1.0])
+
 
 def term(kind: float, parameter: float, scale: Array | float, offset: Array | float, count: int) -> Terms:
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""

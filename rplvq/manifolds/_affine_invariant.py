@@ -20,8 +20,6 @@ ILL_CONDITIONED = 1e8
 """Rounding of a whitened spectrum, in units of eps, above which sqdist uses the singular values of roots instead."""
 WIDE = float(np.log(ILL_CONDITIONED))
 """Range of the logarithms of a whitened spectrum above which connect uses the singular values of roots instead."""
-SMALLEST = 1e-140
-"""Traces replace norms below this, because their squares underflow."""
 FEW_PAIRS = 30
 """Smallest number of pairs for which compiled rotations are used; it is larger for small and for large matrices."""
 SMALLEST_IN_LANES = 3
@@ -112,13 +110,12 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
 
 def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
     """Return the indices, rows and columns, of the pairs whose spectra (B, K, n) the rounding of ``G X G^H`` spoils."""
-    # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. Real covariances are rarely so ill-conditioned.
+    # The eigenvalues of G X G^H are known only to eps |G|^2 |X|, where |X| is at most the trace.
     with np.errstate(over="ignore"):
-        squares, norms = (np.vecdot(flat, flat) for flat in map(as_vectors, (factors, samples)))
-        norms = np.sqrt(norms)
-        if (low := norms < SMALLEST).any():
-            norms[low] = np.trace(samples[low], axis1=1, axis2=2).real
-        return np.nonzero(np.log(squares / ILL_CONDITIONED * norms[:, None]) > logs[..., 0])
+        flat = as_vectors(factors)
+        traces = np.trace(samples, axis1=1, axis2=2).real
+        size = np.vecdot(flat, flat) / ILL_CONDITIONED * traces[:, None]
+        return np.nonzero(np.log(size) > logs[..., 0])
 
 
 def sharpen(

@@ -84,7 +84,7 @@ def _together(
 
     The mean is None for a group whose cost rises, or that takes long: it needs the safeguards of the single search.
     ``counts`` (G,) are the numbers of samples, which are sorted by group and have positive weights (M,). ``seen`` may
-    be what is known of samples and guesses (M + G). The means are then only as accurate as those of single.means_of_parts.
+    be what is known of samples and guesses (M + G). The means are then only as accurate as those of means_of_parts.
     """
     firsts = np.cumsum(counts) - counts
     n_samples = len(codes)
