@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -170,16 +170,14 @@ class Samples:
         A sample that is in several groups is returned in the first of them.
         """
         rows, weights = distinct(self.codes, self.targets, self.weights, shares=shares)
-        groups = None if self.groups is None else self._first_groups(self.groups)[rows]
+        groups = None
+        if self.groups is not None:
+            numbers = repeats(self.codes, self.targets)
+            there = self.filled_weights > 0
+            first = np.full(len(self), np.iinfo(self.groups.dtype).max)
+            np.minimum.at(first, numbers[there], self.groups[there])
+            groups = first[numbers[rows]]
         return Samples(subset(self.codes, rows), self.targets[rows], weights, groups)
-
-    def _first_groups(self, groups: Array) -> Array:
-        """Return for each sample (N,) the smallest group among the samples of positive weight that equal it."""
-        numbers = repeats(self.codes, self.targets)
-        there = self.filled_weights > 0
-        first = np.full(len(self), np.iinfo(groups.dtype).max)
-        np.minimum.at(first, numbers[there], groups[there])
-        return np.asarray(first[numbers])
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
@@ -243,7 +241,11 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     if not is_array or len(parts_of(points)) == 1:
         return np.asarray(manifold.encode(points))
     kept: Array | None = None
-    for rows, codes in _encoded_parts(manifold, points):
+    for rows in parts_of(points):
+        try:
+            codes = np.asarray(manifold.encode(points[rows]))
+        except PointError as error:
+            raise error.shifted(rows.start) from None
         if kept is None and _is_same(codes, points[rows]):
             continue
         if kept is None:
@@ -255,14 +257,6 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
             kept = kept.astype(np.result_type(kept, codes), copy=False)
         kept[rows] = codes
     return np.asarray(points) if kept is None else kept
-
-
-def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[slice, Array]]:
-    for rows in parts_of(points):
-        try:
-            yield rows, np.asarray(manifold.encode(points[rows]))
-        except PointError as error:
-            raise error.shifted(rows.start) from None
 
 
 def _is_same(codes: Array, points: Array) -> bool:

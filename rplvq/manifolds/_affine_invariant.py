@@ -1,6 +1,5 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -140,11 +139,6 @@ def sharpen(
     logs[rows, columns] = 2 * log_spectrum(singular[:, ::-1])
 
 
-def pair_spectra(factors: Array, samples: Array, kernels: LaneKernels | None = None) -> Array:
-    """Return the log-eigenvalues (M, n) of M whitened pairs of an inverse factor and a sample, both (M, n, n)."""
-    return log_spectrum(ascending_eigenvalues(factors @ samples @ adjoint(factors), kernels))
-
-
 @library_part
 @attrs.frozen
 class AffineInvariant:
@@ -238,7 +232,10 @@ class AffineInvariant:
         result = np.empty(len(samples), dtype=np.intp)
         names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
-        spectra = partial(pair_spectra, kernels=kernels)
+
+        def spectra(factors: Array, samples: Array) -> Array:
+            return log_spectrum(ascending_eigenvalues(factors @ samples @ adjoint(factors), kernels))
+
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
             part = samples[rows]
             bounds = lower_bounds(frame, part, inverses)

@@ -109,9 +109,8 @@ class LearnedLogEuclidean:
     Under a fixed Q the space is flat, and the Riemannian gradient, taken in the metric Q itself, is
     ``grad d^2 = Q^-1 (-2 Q v) = -2 v``. Prototypes therefore move as under :class:`rplvq.LogEuclidean`.
 
-    Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. With
-    ``rate > 0``, `move` also changes the metric. Therefore the conditions of :func:`rplvq.testing.check_manifold` that
-    compare distances before and after a move hold for ``rate=0`` only.
+    Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. The
+    conditions of :func:`rplvq.testing.check_manifold` that compare distances before and after a move need ``rate=0``.
 
     Examples
     --------

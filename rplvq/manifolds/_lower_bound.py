@@ -1,8 +1,8 @@
 """The search for the nearest prototype under the affine-invariant metric, with few of the K distances.
 
 The Frobenius distance of two logarithms never exceeds the affine-invariant distance (Bhatia 2007, Positive Definite
-Matrices, Theorem 6.1.4, the exponential metric increasing property), and a real function whose slope lies in [0, 1]
-never increases Frobenius distances of Hermitian matrices. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with
+Matrices, Theorem 6.1.4), and a real function whose slope lies in [0, 1] never increases Frobenius distances of
+Hermitian matrices. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with
 ``0 <= x f'(x) <= 1``. The Pade approximants of the logarithm are such functions, and need no eigenvalues: with
 Gauss-Legendre nodes t and weights w on [0, 1], ``f(x) = sum_j w_j (x - 1) / (1 + t_j (x - 1))`` is a constant minus a
 sum of shifted inverses.
@@ -47,8 +47,7 @@ class Frame(NamedTuple):
 
 def common_frame(factors: Array) -> Frame:
     """Return the frame of prototypes W_k, given as inverse factors G_k (K, n, n) with ``G_k W_k G_k^H = I``."""
-    # It makes the harmonic mean the identity, which needs no inverse: R^H R = mean_k G_k^H G_k. Every frame gives valid
-    # bounds; they are the tighter the closer the prototypes are to the identity.
+    # It makes the harmonic mean the identity, which needs no inverse: R^H R = mean_k G_k^H G_k.
     n_prototypes, n = factors.shape[:2]
     whitener: Array = np.asarray(np.linalg.qr((factors / np.sqrt(n_prototypes)).reshape(-1, n), mode="r"))
     rows = solve_triangular(whitener.T, factors.reshape(-1, n).T, lower=True)
@@ -154,8 +153,7 @@ def lengths(logs: Array) -> Array:
 
 def _size(factor: Array, samples: Array) -> Array:
     """Return a bound (B,) on the norm of ``|G| |X| |G|^H``; the rounding of ``G X G^H`` is eps times this norm."""
-    # |X_ij| is at most sqrt(X_ii X_jj). Unlike the product of norms, this bound does not grow if the channels have
-    # different units.
+    # |X_ij| is at most sqrt(X_ii X_jj), a bound that does not grow if the channels have different units.
     roots = np.sqrt(np.abs(np.diagonal(samples, axis1=1, axis2=2)))
     return np.asarray(np.square(roots @ np.abs(factor).T).sum(axis=1))
 

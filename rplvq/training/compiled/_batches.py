@@ -1,7 +1,4 @@
-"""Decomposes mini-batches on the affine-invariant manifold over threads.
-
-Threads only decompose, and every matrix is decomposed on its own, so the result does not depend on their number.
-"""
+"""Decomposes mini-batches on the affine-invariant manifold over threads, whose number does not change the result."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
