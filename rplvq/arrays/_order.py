@@ -22,9 +22,8 @@ def distinct(
 ) -> tuple[Array, Array | None]:
     """Return indices (M,) of the distinct samples of positive weight, in canonical order, and their weights.
 
-    The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. What
-    only sees these samples is repeatable whatever the order of its input, takes an integer weight as repetitions of the
-    sample, and takes no notice of samples of weight 0.
+    The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. An
+    integer weight is then the same as repetitions of the sample.
     """
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     # Weights of equal samples are added in ascending order, so that their sum does not depend on the input order.

@@ -105,8 +105,7 @@ def nearest_by_bound(
     whether (B,) a prototype of another group may be as near up to rounding.
     """
     # A sample is open while a prototype of another group may be as near as its best one. Each round evaluates the
-    # prototype with the smallest bound of every open sample. When few samples are open, a last round evaluates all
-    # prototypes that their bounds leave.
+    # prototype with the smallest bound of every open sample, and the last one all that the bounds of few samples leave.
     rows = np.arange(len(bounds))
     winner = bounds.argmin(axis=1)
     logs = spectra(factors[winner], samples)

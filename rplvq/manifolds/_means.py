@@ -32,9 +32,7 @@ NEARLY_FLAT = 0.3
 """If one step leaves more than this share of the gradient, the curvature matters and two steps do not suffice."""
 FLAT = 0.15
 LARGE = 48
-"""If it leaves less than the share FLAT of large matrices, the curvature is nearly the same for all parts of the data.
-
-In spaces of high dimension it hardly depends on the direction: the steps of four parts differed by 0.1 %."""
+"""If it leaves less than the share FLAT of matrices of size LARGE, the curvature serves for all parts of the data."""
 
 
 class Mean(NamedTuple):

@@ -207,8 +207,7 @@ class TangentSpace(FlatMethods):
         m = self._n_coordinates(matrices)
         reference = self.reference
         if reference is None:
-            # Under a congruence of the points, the arithmetic mean changes in the same way as the Riemannian mean. All
-            # steps from one to the other then change in this way, too, up to rounding.
+            # Under a congruence of the points, the arithmetic mean and all steps from it change as the Riemannian mean.
             shares = np.full(len(matrices), 1.0) if weights is None else weights
             total: Any = sum(np.tensordot(shares[rows], matrices[rows], 1) for rows in parts_of(matrices))
             start = total / shares.sum()
@@ -307,7 +306,6 @@ def _mapped(matrix: Array | LowRankCovariance | None, codes: Array) -> Array:
     """Apply a matrix (m, m) to the coordinates of Hermitian matrices (N, n, n)."""
     if matrix is None:
         return codes
-    # One product per sample, so that the code of a sample does not depend on the samples beside it, not even by
-    # rounding.
+    # One product per sample, so that its code does not depend on the samples beside it, not even by rounding.
     vectors = (matrix @ coordinates(codes, len(matrix))[..., None])[..., 0]
     return from_coordinates(vectors, codes.shape[-1])
