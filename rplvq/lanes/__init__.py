@@ -25,8 +25,7 @@ from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, ra
 __all__ = [
     "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",
     "cholesky_lanes", "compiled_rotations", "compiler", "fill", "from_lanes", "fused", "into_lanes", "lane_kernels",
-    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store",
-    "verbosity",
+    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store", "verbosity",
 ]  # fmt: skip
 
 

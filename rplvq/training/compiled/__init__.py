@@ -17,7 +17,6 @@ from rplvq.training.compiled._decision import Decision, one_decision, runs_compi
 from rplvq.training.compiled._runs import run_block
 
 __all__ = [
-    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps",
-    "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block",
-    "runs_compiled",
+    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps", "connection",
+    "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block", "runs_compiled",
 ]  # fmt: skip
