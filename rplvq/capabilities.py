@@ -1,21 +1,8 @@
 """What a part may offer beyond its protocol in :mod:`rplvq.protocols`.
 
 Each capability is a small protocol that one part of the library asks for by :func:`provides`, that is by the names of
-its members. Of a manifold:
-
-- large and distributed batches, and means in bounded memory: :class:`Additive`,
-- fast means of many small groups: :class:`Grouped`,
-- a faster ``predict``: :class:`NearestSearch`,
-- the step size: :class:`Scaled` and :class:`Bounded`,
-- coordinates that ``fit`` learns from the samples: :class:`Referenced` and :class:`Supervised`, and what the
-  discriminant asks of them: :class:`AtReference` and :class:`Whitened`,
-- ``explain``: :class:`Decomposed`,
-- whether steps are compiled: :class:`Compilable`.
-
-Of a cost: :class:`Probabilistic`, :class:`WithPriors`, :class:`BoundedSlope` and :class:`ForSomeClasses`. Of a schedule
-or step size: :class:`WithStart`, :class:`OfSigma2`, :class:`WithAmount`, :class:`StepOfShare`, :class:`WithSchedule`
-and :class:`Capped`. Of an initializer: :class:`PlacesMeans` and :class:`PerClass`. Of other parts: :class:`Windowed`
-(rules of growth) and :class:`BeforeFit` (callbacks).
+its members. They follow in this order: those of manifolds, of costs, of schedules and step sizes, of initializers, of
+rules of growth and of callbacks.
 """
 
 from functools import cache
@@ -58,8 +45,8 @@ class Additive(Protocol):
     def pull(self, geodesics: Any, weights: Array) -> Array:
         """Return the tangents ``sum_b weights[b, k] Log_k(x_b)``, shape (K, ...).
 
-        The coordinates are the manifold's own and linear in the tangent, so that the results for several batches add up
-        if these batches were connected to the same prototypes object.
+        The coordinates are linear in the tangent, so that the results for several batches add up if these batches were
+        connected to the same prototypes object.
         """
 
     def exp(self, prototypes: Prototypes, tangents: Array) -> Prototypes:
@@ -109,8 +96,8 @@ class Bounded(Protocol):
 class Referenced(Protocol):
     """A manifold whose coordinates depend on a reference point that is learned from the training samples.
 
-    An estimator calls ``referenced`` at the beginning of each new fit, and in the first call of ``partial_fit``. Later
-    calls and predictions use the manifold that ``referenced`` returned. Before that, ``encode`` raises ValueError.
+    An estimator calls ``referenced`` at the beginning of each new fit, and in the first call of ``partial_fit``, and
+    uses the manifold that it returns. Before that, ``encode`` raises ValueError.
     """
 
     @property
@@ -131,8 +118,7 @@ class Referenced(Protocol):
 class Supervised(Protocol):
     """A manifold that also learns from the groups of the points, which are the classes of the training samples.
 
-    A trial within ``fit`` holds samples out. If the manifold had learned from their classes, the held-out loss would be
-    too low. Each trial therefore learns again, from the samples that train in it.
+    Each trial within ``fit`` learns again without the samples that it holds out, whose loss would else be too low.
     """
 
     def relearned(

@@ -282,8 +282,8 @@ def is_saved_estimator(cls: type) -> bool:
 def trusted_types() -> list[str]:
     """Return the names of all classes of this library that a pipeline may hold.
 
-    skops also saves steps that :func:`rplvq.save_model` refuses. ``skops.io.load(path, trusted=trusted_types())`` reads
-    the file; add what you trust of ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
+    ``skops.io.load(path, trusted=trusted_types())`` reads a file that ``skops.io.dump`` wrote; add what you trust of
+    ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
     """
     for name in _LATE:
         saved_estimator(name)

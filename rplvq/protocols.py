@@ -24,9 +24,7 @@ Prototypes: TypeAlias = Any
 """K prototypes in the manifold's internal representation.
 
 Prototypes are either codes, an array of shape (K, ...), or an object of the manifold's own that has a length and that
-``numpy.asarray`` turns into codes. For example, the affine-invariant manifold stores inverse factors instead of
-matrices. Every manifold method that takes prototypes accepts both forms. An object that stores more than codes, such as
-a learned metric, is a :class:`StatefulPrototypes`.
+``numpy.asarray`` turns into codes, such as inverse factors. Every manifold method that takes prototypes accepts both.
 """
 
 
@@ -46,8 +44,7 @@ class StatefulPrototypes(Protocol):
 class Geodesics(Protocol):
     """What one decomposition of all (sample, prototype) pairs yields; it is passed to ``move`` unchanged.
 
-    Only ``sqdist`` is public. Whatever else a manifold stores here (eigenvectors, differences) is read by the manifold
-    itself.
+    Whatever else a manifold stores here, such as eigenvectors, is read by the manifold itself.
     """
 
     @property
@@ -68,9 +65,8 @@ class Manifold(Protocol[GeodesicsT]):
     These five methods are required. What a manifold may also offer is in :mod:`rplvq.capabilities`.
 
     A manifold whose ``connect`` and ``move`` do what a compiled kernel does names this kernel by the mark
-    :func:`rplvq.parts.has_kernel` on both methods. A manifold that uses :func:`rplvq.manifolds.flat_connect` and
-    :func:`rplvq.manifolds.flat_move` has the marks of these functions, and runs compiled with the extra ``fast``. A
-    subclass that overrides one of the methods, and a wrapper, have no mark and take the plain path.
+    :func:`rplvq.parts.has_kernel` on both methods. :func:`rplvq.manifolds.flat_connect` and
+    :func:`rplvq.manifolds.flat_move` have such marks. Without marks, steps take the plain path.
     """
 
     def encode(self, points: Any) -> Array:
@@ -107,8 +103,7 @@ class Cost(Protocol):
     """A loss that depends on squared distances.
 
     What a cost may also offer is in :mod:`rplvq.capabilities`. The decorator :func:`rplvq.costs.described_by` adds a
-    description by numbers, from which compiled steps evaluate the cost (extra ``fast``). A subclass that overrides
-    ``__call__``, and a wrapper, have none and take the plain path.
+    description by numbers, from which compiled steps evaluate the cost (extra ``fast``).
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
@@ -152,8 +147,7 @@ class StepRule(Schedule, Protocol):
     """A step size that depends on what the earlier steps met.
 
     The trainer calls ``init`` once before training. It then calls ``update`` in every step, after the gradient is known
-    and before the prototypes move, and ``observe`` after they have moved. What the rule remembers is a value of its
-    own, which the trainer stores in its state, so that checkpoints and saved models continue with it.
+    and before the prototypes move, and ``observe`` after they have moved. The memory is a part of the trainer's state.
 
     Steps under a rule run on the plain path, unless its ``update`` and ``observe`` are marked with the name of a rule
     that the compiled kernels know, as those of :class:`rplvq.schedules.AdaptiveStep` are.

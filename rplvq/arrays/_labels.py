@@ -19,8 +19,7 @@ MISSING = ("NoneType", "NAType", "NaTType")
 def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     """Return labels (N,) or (N, 1) as an array of one sortable type; soft labels (N, C) are returned unchecked.
 
-    Raise ValueError at the first label that is missing or that has another type than the first one; ``noun`` says in
-    the message what the entries are.
+    ValueError names the first ``noun`` that is missing, or has another type than the first one.
     """
     array = np.asarray(unmasked(labels, name))
     if array.ndim == 0 or array.shape[1:] not in ((), (1,)):
@@ -67,11 +66,9 @@ def check_groups(groups: Any, n_samples: int) -> Array:
 def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
     """Return the labels, (N,) or (N, C), and the domains (N,) of samples, which are given by groups or in the labels.
 
-    With groups (N,), ``y`` stays as it is. Without, it holds strings "domain/label", as ``encode_domains`` of pyRiemann
-    makes them, which are split at their last "/". ValueError is raised if it does not, and at invalid groups.
+    Without groups, ``y`` holds strings "domain/label", as ``encode_domains`` of pyRiemann makes them, which are split
+    at their last "/". ValueError is raised if it does not, and at invalid groups.
 
-    Examples
-    --------
     >>> split_domains(["anna/left", "day/2/left"])
     (array(['left', 'left'], dtype='<U4'), array(['anna', 'day/2'], dtype='<U5'))
     """
@@ -111,8 +108,7 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
 
     ``y`` holds N labels of one sortable type, or soft labels (N, C) with C >= 2. If ``classes`` (C,) are given, a label
     that is not among them is an error; with ``more`` it is a class that appears late, if it has their type. ValueError
-    is raised if lengths differ, labels are missing, of mixed types, continuous, unknown or of one class only, or soft
-    labels are not probabilities.
+    names what else is wrong with the labels.
     """
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
@@ -193,10 +189,9 @@ def weigh_classes(
     """Multiply sample weights (N,) by the weight of each sample's class; None for both stays None.
 
     "balanced" weights are ``n / (n_classes n_c)`` for a class with n_c of n samples, where a sample of weight w counts
-    as w samples. Of a mapping from labels to numbers, a class that is missing has weight 1. ValueError is raised if
-    ``class_weight`` has another form, a value that is negative or not finite, or a key that is no class while it lacks
-    a class (unless the stream ``is_open`` for late classes); at class probabilities; and if a stream is to be balanced,
-    of which one batch does not tell how frequent classes are.
+    as w samples. Of a mapping from labels to numbers, a class that is missing has weight 1. ValueError is raised at
+    another form or value, at class probabilities, if a key is no class while a class is missing (unless the stream
+    ``is_open`` for late classes), and if a stream is to be balanced.
     """
     if class_weight is None:
         return weights

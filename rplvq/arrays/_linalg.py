@@ -72,8 +72,8 @@ def expm(matrices: Array) -> Array:
 
 def lower_inverse(lower: Array) -> Array:
     """Invert lower triangular matrices (..., n, n) by forward substitution."""
-    # Row by row and without pivoting, because a general inverse loses the small entries of factors whose rows differ by
-    # many orders of magnitude, as those of a covariance in mixed units do.
+    # Without pivoting, because a general inverse loses the small entries of factors whose rows differ by many orders of
+    # magnitude, as those of a covariance in mixed units do.
     n = lower.shape[-1]
     inverse = np.zeros_like(lower)
     for i in range(n):

@@ -13,7 +13,7 @@ MOST_VISITS = 100
 
 
 def canonical_order(codes: Array, targets: Array) -> Array:
-    """Return an order (N,) of the samples that depends on their values only, not on how they were passed."""
+    """Return an order (N,) of the samples that depends on their values only."""
     return _order_and_runs(targets, codes)[0]
 
 
@@ -22,9 +22,8 @@ def distinct(
 ) -> tuple[Array, Array | None]:
     """Return indices (M,) of the distinct samples of positive weight, in canonical order, and their weights.
 
-    The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. What
-    only sees these samples is repeatable whatever the order of its input, takes an integer weight as repetitions of the
-    sample, and takes no notice of samples of weight 0.
+    The weight of a sample is the sum over all that equal it, scaled by :func:`as_counts`; None stands for ones. An
+    integer weight is then the same as repetitions of the sample.
     """
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     # Weights of equal samples are added in ascending order, so that their sum does not depend on the input order.
@@ -38,8 +37,8 @@ def distinct(
 def as_counts(weights: Array, *, shares: bool = False) -> Array:
     """Scale weights (N,) that are no counts of samples, so that they do not make an epoch long.
 
-    A mean above 100 is scaled to 100. If the weights may be ``shares``, because those of other calls do not matter, it
-    is scaled to 1, and so are weights that are all below 1.
+    A mean above 100 is scaled to 100. If the weights may be ``shares``, it is scaled to 1, and so are weights that are
+    all below 1.
     """
     if weights.mean() <= MOST_VISITS and not (shares and weights.max() < 1):
         return weights

@@ -1,13 +1,9 @@
-"""The data record, and how large arrays are read in parts, which bounds the memory beside the data themselves.
-
-Chunks (:func:`row_slices`) are for results of which each row is computed separately. Blocks (:func:`block_slices`) are
-for sums over rows: they have a fixed size, so that a sum rounds in the same way whatever the budget of memory is.
-"""
+"""The data record, and how large arrays are read in parts, which bounds the memory beside the data themselves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -174,16 +170,14 @@ class Samples:
         A sample that is in several groups is returned in the first of them.
         """
         rows, weights = distinct(self.codes, self.targets, self.weights, shares=shares)
-        groups = None if self.groups is None else self._first_groups(self.groups)[rows]
+        groups = None
+        if self.groups is not None:
+            numbers = repeats(self.codes, self.targets)
+            there = self.filled_weights > 0
+            first = np.full(len(self), np.iinfo(self.groups.dtype).max)
+            np.minimum.at(first, numbers[there], self.groups[there])
+            groups = first[numbers[rows]]
         return Samples(subset(self.codes, rows), self.targets[rows], weights, groups)
-
-    def _first_groups(self, groups: Array) -> Array:
-        """Return for each sample (N,) the smallest group among the samples of positive weight that equal it."""
-        numbers = repeats(self.codes, self.targets)
-        there = self.filled_weights > 0
-        first = np.full(len(self), np.iinfo(groups.dtype).max)
-        np.minimum.at(first, numbers[there], groups[there])
-        return np.asarray(first[numbers])
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
@@ -214,10 +208,9 @@ def parts_of_batch(codes: Array, size: int, n_prototypes: int) -> list[slice]:
 
 
 def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_columns: int = 1) -> Array:
-    """Return ``function(codes, *others)`` (N, ...), computed part by part.
+    """Return ``function(codes, *others)`` (N, ...), computed part by part, of a function that works row by row.
 
-    ``codes`` are N samples in the manifold's coordinates; they and all ``others`` have the shape (N, ...). The function
-    must treat each sample separately, and ``n_columns`` is the number of temporary floats that it needs per sample.
+    ``codes`` and all ``others`` are (N, ...); ``n_columns`` is the number of temporary floats that a row needs.
     """
     parts = parts_of(codes, n_columns)
     if len(parts) == 1:
@@ -240,16 +233,19 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
     """Return ``manifold.encode(points)`` (N, ...), computed part by part; the result must not be written to.
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
-    matrices), nothing is copied, and the result is the array that was passed, which may be on disk. Otherwise the codes
-    take 8 N n^2 bytes for real n x n matrices and 16 N n^2 bytes for complex ones. ValueError names the first point
-    that is not on the manifold.
+    matrices), nothing is copied, and the result is the array that was passed, which may be on disk. ValueError names
+    the first point that is not on the manifold.
     """
     points = unmasked(stacked(points))
     is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
     if not is_array or len(parts_of(points)) == 1:
         return np.asarray(manifold.encode(points))
     kept: Array | None = None
-    for rows, codes in _encoded_parts(manifold, points):
+    for rows in parts_of(points):
+        try:
+            codes = np.asarray(manifold.encode(points[rows]))
+        except PointError as error:
+            raise error.shifted(rows.start) from None
         if kept is None and _is_same(codes, points[rows]):
             continue
         if kept is None:
@@ -261,14 +257,6 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
             kept = kept.astype(np.result_type(kept, codes), copy=False)
         kept[rows] = codes
     return np.asarray(points) if kept is None else kept
-
-
-def _encoded_parts(manifold: Manifold[Any], points: Array) -> Iterator[tuple[slice, Array]]:
-    for rows in parts_of(points):
-        try:
-            yield rows, np.asarray(manifold.encode(points[rows]))
-        except PointError as error:
-            raise error.shifted(rows.start) from None
 
 
 def _is_same(codes: Array, points: Array) -> bool:

@@ -27,23 +27,10 @@ def best_factor(
 ) -> tuple[Array, Array]:
     """Return the factors (S,) that minimise the mean negative log-posterior of the true classes, and the means (S,).
 
-    The posterior is the softmax of ``offsets - factor * energies``. The mean of its negative logarithm is convex in the
-    factor, so that Newton's method within a shrinking bracket finds the only minimum.
-
-    Parameters
-    ----------
-    energies : ndarray of shape (S, M, C)
-        S sets of energies of M samples for C classes.
-    targets : ndarray of shape (M,) or (M, C)
-        Class indices or probabilities of the classes.
-    weights : ndarray of shape (M,)
-        Multiplicity of each sample.
-    start : float
-        Factor with which the search begins.
-    bounds : tuple of float
-        Smallest and largest factor, both positive.
-    offsets : ndarray of shape (C,), default=0
-        Logarithms of the classes' prior probabilities, which the factor does not scale.
+    The posterior of M samples is the softmax of ``offsets - factor * energies``, for S sets of energies (S, M, C) and
+    the log-priors (C,) of the classes. ``targets`` are class indices (M,) or probabilities (M, C), and ``weights`` (M,)
+    the multiplicities of the samples. The mean is convex in the factor, so that Newton's method, from ``start`` within
+    a bracket that shrinks from the ``bounds``, finds the only minimum.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Runs the linear algebra of small matrices on one thread.
 
-NumPy and SciPy call libraries of linear algebra (BLAS), which by default divide even small matrices among all cores.
-Their threads can then wait for each other longer than they work, above all if other processes use the cores, too.
-Public calls that loop over matrices therefore run under :func:`single_blas_thread`.
+Libraries of linear algebra (BLAS) divide even small matrices among all cores. Their threads can then wait for each
+other longer than they work. Public calls that loop over matrices therefore run under :func:`single_blas_thread`.
 """
 
 import math
@@ -77,9 +76,8 @@ class single_blas_thread:  # noqa: N801 - called like a function
 
     The limit holds for the whole process, except in libraries with one setting per thread. If several blocks overlap,
     nested or in threads, the first one sets the limit, and the last one restores what the user had set. Larger matrices
-    keep their threads; ``n`` is their size, see :func:`matrix_size`. Entering and leaving a block takes about ten
-    microseconds in all. NumPy's underflows are ignored inside, also after ``np.seterr(all="raise")``: they only say
-    that a small probability is 0.
+    keep their threads; ``n`` is their size, see :func:`matrix_size`. NumPy's underflows are ignored inside, also after
+    ``np.seterr(all="raise")``: they only say that a small probability is 0.
 
     Examples
     --------
@@ -141,9 +139,7 @@ def set_threads(library: Any, count: int) -> None:
 
 
 def matrix_size(points: Any) -> int:
-    """Return the size n of matrices (..., n, n). An array (N, d) counts as symmetric matrices with d free entries.
-
-    The size of anything that is no array is 0, which counts as small.
+    """Return n of matrices (..., n, n), or of symmetric ones with d free entries for an array (N, d), and else 0.
 
     >>> import numpy as np
     >>> matrix_size(np.zeros((5, 40, 40))), matrix_size(np.zeros((5, 820))), matrix_size([[1.0]])

@@ -57,9 +57,8 @@ def _rectangular(rows: Any) -> Array:
 def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str] | None = None) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
-    ``advice`` says by another number of axes what such an array may be, and what can be done.
-    A complex array without imaginary part becomes real. The input is never written to, and is copied only where its
-    type demands it.
+    ``advice`` says by another number of axes what can be done. A complex array without imaginary part becomes real.
+    The input is never written to, and is copied only where its type demands it.
     """
     if sparse.issparse(points):
         raise TypeError("Sparse data was passed, but dense data is required: use X.toarray()")
@@ -106,7 +105,7 @@ def check_hermitian(points: Any) -> Array:
     require_finite(array)
     tolerance = max(1e-10, 32 * precision_of(points))
     array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
-    if _is_hermitian(array):
+    if (array == adjoint(array)).all():
         return array
     gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
     size = np.abs(array).max(axis=(1, 2))
@@ -119,13 +118,6 @@ def check_hermitian(points: Any) -> Array:
             "To symmetrise the data, pass 0.5 * (X + X.conj().swapaxes(1, 2))",
         )
     return hermitian_part(array)
-
-
-def _is_hermitian(matrices: Array) -> bool:
-    """Whether matrices (N, n, n) equal their conjugate transposes."""
-    if matrices.shape[-1] == 2 and matrices.dtype.kind == "f":  # NumPy compares short rows slowly
-        return bool((matrices[:, 0, 1] == matrices[:, 1, 0]).all())
-    return bool((matrices == adjoint(matrices)).all())
 
 
 def check_positive_definite(points: Any) -> Array:
@@ -157,8 +149,7 @@ def rank_tolerance(n: int, precision: float = EPS) -> float:
 def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> None:
     """Raise PointError at the first of matrices (N, n, n) that is not positive definite; eigenvalues (N, n) ascend.
 
-    The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest. Below that it is rounding, and
-    its logarithm has no meaning.
+    The smallest eigenvalue must exceed ``min(10 n precision, 1e-6)`` times the largest; below that it is rounding.
     """
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest = eigenvalues[:, 0]

@@ -37,7 +37,7 @@ COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLV
 def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
     return [
-        "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability",
-        "RiemannianGaussian", "ScaledCost", "SpreadRSLVQ", "SummedCost", "Terms", "as_soft", "calibrated_loss",
-        "class_groups", "described_by", "likeliest_variance", "log_proba_of", "restrict_to_classes", "terms_of",
+        "COSTS", "GLVQ", "PLVQ", "RSLVQ", "Combinable", "FlatGaussian", "Representability", "RiemannianGaussian",
+        "ScaledCost", "SpreadRSLVQ", "SummedCost", "Terms", "as_soft", "calibrated_loss", "class_groups",
+        "described_by", "likeliest_variance", "log_proba_of", "restrict_to_classes", "terms_of",
     ]  # fmt: skip

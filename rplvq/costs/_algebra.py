@@ -86,7 +86,7 @@ class ScaledCost(Combinable):
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the terms of the cost with their factors multiplied, if it has terms."""
         found = terms_of(self.cost, labels, sigma2, soft)
-        return None if found is None else found._replace(numbers=found.numbers * [1.0, self.factor, 1.0])
+        return None if found is None else found.times(self.factor)
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

@@ -52,8 +52,7 @@ class GLVQ(Combinable):
         if soft or (labels == labels[0]).all():
             return None
         factor, steepness = self._scale(sigma2)
-        found = term(MARGIN, steepness, 0.0, 0.0, len(labels))
-        return found._replace(numbers=found.numbers * [1.0, factor, 1.0])
+        return term(MARGIN, steepness, 0.0, 0.0, len(labels)).times(factor)
 
     def _scale(self, sigma2: float) -> tuple[float, float]:
         """Return the factor of the loss, and the steepness."""

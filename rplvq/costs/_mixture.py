@@ -1,10 +1,8 @@
-"""The Gaussian mixture behind the probabilistic costs, and the sigma2 that fits its posterior best.
+"""The Gaussian mixture behind the probabilistic costs, the sigma2 that fits its posterior best, and calls of any cost.
 
 Component k has the logit ``log pi_k - d_k / (2 sigma2)``; the normaliser of a shared sigma2 cancels. Everything is
 computed in logarithms: the sum over a class is divided by its own largest term, so that a class whose probability
 underflows still has an exact logarithm and an exact slope.
-
-Also here are the calls of any cost: :func:`evaluate` for its loss, and :func:`log_proba_of` for its posterior.
 """
 
 from functools import lru_cache
@@ -82,18 +80,15 @@ def class_log_sum_exp(logits: Array, groups: Groups) -> Array:
 
 def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Array | None = None) -> Array:
     """Return the class log-posterior (B, C), ``log sum_{c_k = c} p_k`` with the softmax p of the logits (B, K)."""
-    groups = class_groups(labels)
-    by_class = class_log_sum_exp(mixture_logits(sqdist, sigma2, log_priors), groups)
-    if log_priors is None and len(groups.starts) == len(labels):  # the largest logit is 0
-        return np.asarray(by_class - np.log(np.add.reduce(np.exp(by_class), axis=1, keepdims=True)))
+    by_class = class_log_sum_exp(mixture_logits(sqdist, sigma2, log_priors), class_groups(labels))
     return np.asarray(by_class - log_sum_exp(by_class))
 
 
 def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
     """Return loss (B,) and slope (B, K) of any cost, which may return them as a plain tuple.
 
-    TypeError is raised if it does not return two arrays of these shapes, and ValueError if it reads class probabilities
-    (B, C) as if they were class indices (B,), and fails at that. Other exceptions of the cost are not changed.
+    TypeError is raised if it does not return two arrays of these shapes, and ValueError if it fails at class
+    probabilities (B, C) because it reads class indices (B,).
     """
     try:
         found = cost(sqdist, targets, labels, sigma2)

@@ -22,8 +22,7 @@ class Representability(Combinable):
     With one prototype per class its minimum is the class mean.
 
     It is the generative term that Hammer, Nebel, Riedel and Villmann ("Generative versus discriminative prototype based
-    classification", WSOM 2014) add to discriminative LVQ costs: ``RSLVQ() + 0.1 * Representability()``. Its loss has
-    the units of the loss of RSLVQ, so that the factor means the same for all data.
+    classification", WSOM 2014) add to discriminative LVQ costs: ``RSLVQ() + 0.1 * Representability()``.
 
     Examples
     --------

@@ -83,14 +83,6 @@ def to_priors(value: Any) -> tuple[float, ...] | None:
     return None if value is None else tuple(float(prior) for prior in value)
 
 
-def some_priors(priors: tuple[float, ...], classes: Array) -> tuple[float, ...]:
-    """Return the priors of the classes with these indices (M,), scaled to sum to one; ValueError if one is missing."""
-    if (missing := classes[classes >= len(priors)]).size:
-        raise ValueError(f"priors has {len(priors)} entries, none for class index {missing[0]}")
-    chosen = np.array(priors)[classes]
-    return tuple((chosen / chosen.sum()).tolist())
-
-
 def mixture_terms(priors: tuple[float, ...] | None, labels: Array, sigma2: float) -> Terms:
     """Return the one term of RSLVQ and PLVQ."""
     offsets = log_prior(priors, labels)
@@ -104,8 +96,16 @@ class MixtureCost(Combinable):
     priors: tuple[float, ...] | None = attrs.field(default=None, converter=to_priors, validator=check_priors)
 
     def restrict_to_classes(self, classes: Array) -> Self:
-        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one."""
-        return self if self.priors is None else attrs.evolve(self, priors=some_priors(self.priors, classes))
+        """Return the same cost for the classes with these indices (M,), whose priors are scaled to sum to one.
+
+        ValueError is raised if the prior of one of them is missing.
+        """
+        if self.priors is None:
+            return self
+        if (missing := classes[classes >= len(self.priors)]).size:
+            raise ValueError(f"priors has {len(self.priors)} entries, none for class index {missing[0]}")
+        chosen = np.array(self.priors)[classes]
+        return attrs.evolve(self, priors=chosen / chosen.sum())
 
     def largest_slope(self, sigma2: float) -> float:
         """Return ``1 / (2 sigma2)``, the largest absolute slope of any sample."""

@@ -27,6 +27,10 @@ class Terms(NamedTuple):
     scales: Array  # (T, K), of the logits; those of a margin are not used
     offsets: Array  # (T, K), likewise
 
+    def times(self, factor: float) -> "Terms":
+        """Return the terms with their factors multiplied."""
+        return self._replace(numbers=self.numbers * [1.0, factor, 1.0])
+
 
 def term(kind: float, parameter: float, scale: Array | float, offset: Array | float, count: int) -> Terms:
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
@@ -41,8 +45,7 @@ def described_by(describe: Callable[..., Terms | None]) -> Callable[[FunctionT],
     """Mark the ``__call__`` of a cost with ``describe(cost, labels, sigma2, soft)``, which returns its terms.
 
     ``soft`` is whether targets are class probabilities. The result is None where the cost has no terms, or raises an
-    error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked: no terms, no compiled
-    evaluation.
+    error. A subclass that overrides ``__call__``, and a wrapper that calls it, are not marked.
     """
 
     def mark(function: FunctionT) -> FunctionT:

@@ -1,9 +1,8 @@
 """Decompositions of many small matrices at once, one matrix per lane of a vector register, compiled by numba.
 
-The functions are plain Python that works on NumPy arrays; with numba (extra ``fast``) they are compiled. Matrices are
-made diagonal by one-sided Jacobi rotations. In training these took less time than LAPACK's ``eigh`` for matrices from
-3 x 3 to about 55 x 55 (complex ones: 45 x 45). Where eigenvalues alone are needed, reflections and QL steps are faster
-still. Nothing here knows a metric or a cost.
+The functions are plain Python that works on NumPy arrays; with numba (extra ``fast``) they are compiled. In training,
+one-sided Jacobi rotations took less time than LAPACK's ``eigh`` for matrices from 3 x 3 to about 55 x 55 (complex ones:
+45 x 45). Nothing here knows a metric or a cost.
 """
 
 from rplvq.lanes._compile import (
@@ -26,8 +25,7 @@ from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, ra
 __all__ = [
     "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",
     "cholesky_lanes", "compiled_rotations", "compiler", "fill", "from_lanes", "fused", "into_lanes", "lane_kernels",
-    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store",
-    "verbosity",
+    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store", "verbosity",
 ]  # fmt: skip
 
 

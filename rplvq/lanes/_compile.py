@@ -1,11 +1,9 @@
 """Compiles functions if numba can be used, stores their machine code, and decides when compiling pays.
 
-Each kernel is compiled once per installation for each kind of matrices. Before that, callers work without compiled
-code. A process compiles once the time that compiled code would have saved it so far exceeds the time of compiling. It
-then loses at most about twice the time that it would lose if it knew all its work in advance. All times are estimated
-from the sizes of the data and not measured, so that the bits of a result do not depend on the speed of the machine.
-Compiling in another thread is no remedy: numba holds Python's lock most of the time, and the exit of a process would
-have to wait for the thread.
+Each kernel is compiled once per installation for each kind of matrices. A process compiles once the time that compiled
+code would have saved it so far exceeds the time of compiling. Until then, callers work without compiled code. All times
+are estimated from the sizes of the data and not measured, so that the bits of a result do not depend on the speed of
+the machine. Compiling in another thread is no remedy, because numba holds Python's lock most of the time.
 """
 
 import hashlib
@@ -77,12 +75,9 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
     ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
     matrices, and the last one is ``like``. A kernel is compiled when it is first called with arguments of new types.
-    Ctrl-C waits meanwhile, because numba could not be used again in the process if it were interrupted there.
-
-    numba stores the machine code in the folder of this package or, if that is not writable, in its own cache folder. If
-    neither is writable, every process compiles again, which takes a few seconds. The names of the stored files contain
-    a hash of the source of all kernels: machine code of another source is not loaded, and is removed. Code that cannot
-    be loaded or stored is compiled in memory.
+    Ctrl-C waits meanwhile, because numba could not be used again in the process if it were interrupted there. numba
+    stores the machine code in the folder of this package, or in its own cache folder, under names that contain a hash
+    of the source of all kernels: code of another source is removed. What cannot be loaded or stored is compiled again.
     """
     if not can_compile():
         return None
@@ -145,8 +140,7 @@ def can_compile() -> bool:
 def compiler(source: str) -> Callable[..., Any]:
     """Return a function that compiles other functions, and appends ``source`` to their names.
 
-    With the option ``cache`` it compiles a kernel, which Python calls. Without it, it compiles a function that only
-    other compiled functions call; its machine code is stored within theirs.
+    With the option ``cache`` it compiles a kernel, which Python calls, else a function that compiled functions call.
     """
     import numba
 

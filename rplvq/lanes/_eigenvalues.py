@@ -1,10 +1,9 @@
 """Eigenvalues of many Hermitian matrices at once, one matrix per lane, in plain Python that numba can compile.
 
 Reflections make a matrix tridiagonal, and QL steps make it diagonal, in the variant of Pal, Walker and Kahan without
-square roots (Parlett 1998, The Symmetric Eigenvalue Problem, chapters 7 and 8, doi:10.1137/1.9781611971163). As with
-LAPACK's ``eigvalsh``, the error of an eigenvalue is in proportion to the largest one. This takes about a tenth of the
-time of ``eigvalsh`` (n = 3 to 96), and half (n = 10) to a tenth (n = 32) of that of the rotations of ``_rotations.py``.
-The rotations are for eigenvectors, and for small eigenvalues that must be accurate.
+square roots (Parlett 1998, The Symmetric Eigenvalue Problem, chapters 7 and 8, doi:10.1137/1.9781611971163). This takes
+about a tenth of the time of LAPACK's ``eigvalsh`` (n = 3 to 96), with errors in proportion to the largest eigenvalue,
+too. The rotations of ``_rotations.py`` are for eigenvectors, and for small eigenvalues that must be accurate.
 
 ``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
 """

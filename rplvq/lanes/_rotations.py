@@ -6,10 +6,9 @@ as accurate as M allows. (Hestenes 1958, doi:10.1137/0106005; Demmel and Veselic
 
 Four things make this fast:
 
-- Rotations come in rounds. A round rotates pairs of neighbouring columns and swaps the columns of each pair. Rounds
-  whose pairs begin at even places alternate with rounds whose pairs begin at odd places. After n rounds every column
-  has met every other one. While a column is rotated, it is also multiplied with its neighbour of the next round, so
-  that neither has to be read again for this product.
+- Rotations come in rounds. A round rotates pairs of neighbouring columns, beginning at even and at odd places in turn,
+  and swaps the columns of each pair. After n rounds every column has met every other one. While a column is rotated, it
+  is also multiplied with its neighbour of the next round.
 - Each column is stored as a vector and a separate scale. For ``x = d X`` and ``y = e Y``, a rotation by an angle with
   tangent t replaces X by ``X - t (e / d) Y`` and d by ``d / sqrt(1 + t^2)``, which takes half of the multiplications.
   Only the squares of the scales are needed, so no square root of ``1 + t^2`` is taken.
@@ -32,8 +31,7 @@ Parts = tuple[Array, ...]
 CONVERGED = 4e-14
 """Squared angle of a rotation, relative to the ratio of the norms, up to which its two columns count as orthogonal.
 
-The rotations of a round change the products of other columns by at most the square of their angles. If all angles are
-this small, the cosines between all columns are therefore rounding errors.
+If all angles of a round are this small, the cosines between all columns are rounding errors.
 """
 MAX_SWEEPS = 40
 TINY = 1e-150
@@ -188,9 +186,8 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
 
     The block is overwritten by U diag(s), and its part of ``squares`` (blocks n W,) by the eigenvalues s^2, unsorted.
     Very large and very small matrices are scaled by a power of two while they are rotated. ``work`` (5 n W,) is
-    temporary memory. The numbers of a lane are not changed any more once its columns are orthogonal, so that they do
-    not depend on the other lanes; only the order of the columns does. Returns the number of rounds, from which
-    :func:`find_order` finds this order.
+    temporary memory. The numbers of a lane do not depend on the other lanes; only the order of the columns does.
+    Returns the number of rounds, from which :func:`find_order` finds this order.
     """
     width, start, values = len(like), block * n * n * len(like), block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])

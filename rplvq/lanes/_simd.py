@@ -17,9 +17,8 @@ Lanes = tuple[float, ...]
 def raw(arrays: Any) -> Any:
     """Return an array, or a tuple of arrays, in the form that ``load`` and ``store`` access fastest.
 
-    In compiled code this form is the address of the first number. numba counts the references to an array at every call
-    of a function, which took as much time as the rotations; addresses are not counted. The array must exist as long as
-    the address is used, as the arguments of the calling function do.
+    In compiled code this is the address of the first number. numba counts the references to an array at every call,
+    which took as much time as the rotations. The array must exist as long as the address is used.
     """
     return arrays
 

@@ -76,8 +76,7 @@ def __dir__() -> list[str]:
     """List what users call, which is what completion shows; the other names are for rooms of the library."""
     return [
         "MANIFOLDS", "AffineInvariant", "BuresWasserstein", "EuclideanVectors", "FlatGeodesics", "FromPymanopt",
-        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "LowRankCovariance", "Mean",
-        "MissingChannels", "Product", "ProjectedEuclidean", "TangentSpace", "flat_components",
-        "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist", "is_additive",
-        "riemannian_mean",
+        "LearnedLogEuclidean", "LogCholesky", "LogEuclidean", "LowRankCovariance", "Mean", "MissingChannels", "Product",
+        "ProjectedEuclidean", "TangentSpace", "flat_components", "flat_connect", "flat_exp", "flat_move",
+        "flat_nearest", "flat_pull", "flat_sqdist", "is_additive", "riemannian_mean",
     ]  # fmt: skip

@@ -1,6 +1,5 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import attrs
@@ -20,8 +19,6 @@ ILL_CONDITIONED = 1e8
 """Rounding of a whitened spectrum, in units of eps, above which sqdist uses the singular values of roots instead."""
 WIDE = float(np.log(ILL_CONDITIONED))
 """Range of the logarithms of a whitened spectrum above which connect uses the singular values of roots instead."""
-SMALLEST = 1e-140
-"""Traces replace norms below this, because their squares underflow."""
 FEW_PAIRS = 30
 """Smallest number of pairs for which compiled rotations are used; it is larger for small and for large matrices."""
 SMALLEST_IN_LANES = 3
@@ -33,16 +30,14 @@ FEW_DISTANCES = 256
 
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class InverseFactors:
     """Prototypes W_k stored as G_k (K, n, n) with ``G_k W_k G_k^H = I``, which is all that training needs.
 
     The factors need not be triangular, and must not be written to.
     """
 
-    __slots__ = ("factors",)
-
-    def __init__(self, factors: Array) -> None:
-        self.factors = factors
+    factors: Array
 
     def __len__(self) -> int:
         return len(self.factors)
@@ -55,9 +50,6 @@ class InverseFactors:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
         return np.asarray(squared_roots(np.linalg.inv(self.factors)), dtype=dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.factors,)  # pickle could do without it, skops could not
 
 
 class AffineInvariantGeodesics(NamedTuple):
@@ -88,8 +80,7 @@ def whiten(factors: Array, samples: Array) -> Array:
 
 def log_spectrum(eigenvalues: Array) -> Array:
     """Return the logarithms of ascending whitened eigenvalues (..., n)."""
-    # Eigenvalues below eps times the largest are rounding. They are raised to it, so that a pair that is further apart
-    # than float64 resolves has a large distance instead of NaN.
+    # Eigenvalues below eps times the largest are rounding. They are raised to it, so that no distance is NaN.
     logs = np.maximum(eigenvalues, eigenvalues[..., -1:] * EPS)
     return np.asarray(np.log(logs, out=logs))
 
@@ -102,10 +93,9 @@ def follow(factors: Array, halves: Array, basis: Array) -> InverseFactors:
 
 
 def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tuple[Array, Array]:
-    """Decompose ``G X G^H = U diag(exp(l)) U^H`` for all pairs of K factors G and B samples X, both (..., n, n).
+    """Return l (B, K, n), unsorted, and U (B, K, n, n) with ``G X G^H = U diag(exp(l)) U^H`` for all pairs.
 
-    Each sample may have factors of its own, shape (B, K, n, n). Return l (B, K, n), which is not sorted, and the
-    matrices U (B, K, n, n). LAPACK decomposes if there are no compiled ``kernels``.
+    The factors G are (K, n, n), or (B, K, n, n) with those of each sample X (B, n, n). LAPACK serves without kernels.
     """
     if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
         return found
@@ -119,13 +109,12 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
 
 def imprecise(logs: Array, factors: Array, samples: Array) -> tuple[Array, ...]:
     """Return the indices, rows and columns, of the pairs whose spectra (B, K, n) the rounding of ``G X G^H`` spoils."""
-    # The eigenvalues of G X G^H are known only to eps |G|^2 |X|. Real covariances are rarely so ill-conditioned.
+    # The eigenvalues of G X G^H are known only to eps |G|^2 |X|, where |X| is at most the trace.
     with np.errstate(over="ignore"):
-        squares, norms = (np.vecdot(flat, flat) for flat in map(as_vectors, (factors, samples)))
-        norms = np.sqrt(norms)
-        if (low := norms < SMALLEST).any():
-            norms[low] = np.trace(samples[low], axis1=1, axis2=2).real
-        return np.nonzero(np.log(squares / ILL_CONDITIONED * norms[:, None]) > logs[..., 0])
+        flat = as_vectors(factors)
+        traces = np.trace(samples, axis1=1, axis2=2).real
+        size = np.vecdot(flat, flat) / ILL_CONDITIONED * traces[:, None]
+        return np.nonzero(np.log(size) > logs[..., 0])
 
 
 def sharpen(
@@ -148,11 +137,6 @@ def sharpen(
         vectors, singular, _ = np.linalg.svd(own @ roots)
         eigenvectors[rows, columns] = vectors[..., ::-1]
     logs[rows, columns] = 2 * log_spectrum(singular[:, ::-1])
-
-
-def pair_spectra(factors: Array, samples: Array, kernels: LaneKernels | None = None) -> Array:
-    """Return the log-eigenvalues (M, n) of M whitened pairs of an inverse factor and a sample, both (M, n, n)."""
-    return log_spectrum(ascending_eigenvalues(factors @ samples @ adjoint(factors), kernels))
 
 
 @library_part
@@ -248,7 +232,10 @@ class AffineInvariant:
         result = np.empty(len(samples), dtype=np.intp)
         names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
-        spectra = partial(pair_spectra, kernels=kernels)
+
+        def spectra(factors: Array, samples: Array) -> Array:
+            return log_spectrum(ascending_eigenvalues(factors @ samples @ adjoint(factors), kernels))
+
         for rows in row_slices(len(samples), 4 * samples[0].nbytes + 32 * len(factors)):
             part = samples[rows]
             bounds = lower_bounds(frame, part, inverses)
@@ -288,9 +275,7 @@ class AffineInvariant:
     def pull(self, geodesics: AffineInvariantGeodesics, weights: Array) -> Array:
         """Return the weighted sums of the whitened logarithms ``G_k Log_k(x_b) G_k^H``, shape (K, n, n).
 
-        In these coordinates the affine-invariant inner product is ``Re tr(A B)``. The coordinates depend on the factors
-        G, so the results of several batches add up only if all were connected to the same prototypes object, or all to
-        its codes.
+        In these coordinates, which depend on the factors G, the affine-invariant inner product is ``Re tr(A B)``.
         """
         _, logs, eigenvectors, _ = geodesics
         scaled = (eigenvectors * (weights[..., None] * logs)[..., None, :]) @ adjoint(eigenvectors)

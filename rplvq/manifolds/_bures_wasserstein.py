@@ -9,7 +9,6 @@ from rplvq.arrays import (
     adjoint,
     by_block,
     check_positive_definite,
-    from_spectrum,
     hermitian_part,
     reads_parts,
     row_slices,
@@ -20,10 +19,6 @@ from rplvq.protocols import Array
 
 NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
-LARGE = 48
-"""Size of matrices from which on a Hermitian decomposition takes less time than singular values."""
-EVEN = 2e-7
-"""Share of the trace of ``A^H A`` above which its eigenvalues are known to 1e-9 of themselves."""
 LOWEST_SHARE = 1e-10
 """Eigenvalues of a repelled prototype are kept above this share of their mean."""
 
@@ -42,29 +37,8 @@ class BuresWassersteinGeodesics(NamedTuple):
 
 def turn(roots: Array, samples: Array) -> Array:
     """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
-    mixed = adjoint(samples) @ roots
-    if mixed.shape[-1] < LARGE:
-        return np.asarray(samples @ _polar_by_singular(mixed))
-    polar = np.empty_like(mixed)
-    for place in np.ndindex(mixed.shape[:-2]):
-        one = mixed[place]
-        eigenvalues, basis = np.linalg.eigh(adjoint(one) @ one)
-        if _is_even(eigenvalues):
-            polar[place] = one @ from_spectrum(1.0 / np.sqrt(eigenvalues), basis)
-        else:
-            polar[place] = _polar_by_singular(one)
-    return np.asarray(samples @ polar)
-
-
-def _polar_by_singular(matrices: Array) -> Array:
-    """Return the unitary polar factors of matrices (..., n, n)."""
-    left, _, right = np.linalg.svd(matrices)
-    return np.asarray(left @ right)
-
-
-def _is_even(eigenvalues: Array) -> bool:
-    """Whether the ascending eigenvalues (n,) of a matrix ``A^H A`` are exact enough for square roots."""
-    return bool(eigenvalues[0] > EVEN * eigenvalues.sum())
+    left, _, right = np.linalg.svd(adjoint(samples) @ roots)
+    return np.asarray(samples @ (left @ right))
 
 
 def squares(matrices: Array) -> Array:
@@ -73,23 +47,11 @@ def squares(matrices: Array) -> Array:
     return np.asarray(np.vecdot(flat, flat).real)
 
 
-def _singular_sums(mixed: Array) -> Array:
-    """Return the sums (...) of the singular values of matrices (..., n, n)."""
-    if mixed.shape[-1] < LARGE:
-        return np.asarray(np.linalg.svd(mixed, compute_uv=False).sum(axis=-1))
-    sums = np.empty(mixed.shape[:-2])
-    for place in np.ndindex(sums.shape):
-        one = mixed[place]
-        eigenvalues = np.linalg.eigvalsh(adjoint(one) @ one)
-        singular = np.sqrt(eigenvalues) if _is_even(eigenvalues) else np.linalg.svd(one, compute_uv=False)
-        sums[place] = singular.sum()
-    return sums
-
-
 def by_traces(roots: Array, samples: Array) -> Array:
     """Return the squared distances (B, K), from traces where they do not cancel, and else from roots."""
     size = squares(samples)[:, None] + squares(roots)
-    sqdist = size - 2.0 * _singular_sums(adjoint(samples)[:, None] @ roots)
+    singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
+    sqdist = size - 2.0 * singular.sum(axis=-1)
     b, k = np.nonzero(sqdist < NEAR_SHARE * size)
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)

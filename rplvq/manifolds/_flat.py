@@ -47,10 +47,15 @@ def flat_sqdist(prototypes: Array, samples: Array) -> Array:
     They are computed from differences, so that a sample at a prototype has distance 0, and the result for one sample
     does not depend on the others.
     """
+    return np.asarray(cdist(*_both_as_vectors(samples, prototypes), "sqeuclidean"))
+
+
+def _both_as_vectors(samples: Array, prototypes: Array) -> tuple[Array, Array]:
+    """Return samples (B, ...) and prototypes (K, ...) as real vectors of one length."""
     if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
         prototypes = prototypes.astype(complex)
         samples = samples.astype(complex)
-    return np.asarray(cdist(as_vectors(samples), as_vectors(prototypes), "sqeuclidean"))
+    return as_vectors(samples), as_vectors(prototypes)
 
 
 def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None) -> Array:  # noqa: ARG001
@@ -59,13 +64,7 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
         return np.asarray(flat_sqdist(prototypes, samples).argmin(axis=1))
     # |x - w|^2 = |x|^2 - 2 x.w + |w|^2 loses digits by cancellation. If the second-nearest prototype may be as near
     # within rounding, the distances of that sample are recomputed as |x - w|^2.
-    if np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
-        prototypes = prototypes.astype(complex)
-        samples = samples.astype(complex)
-    ends = as_vectors(samples)
-    starts = as_vectors(prototypes)
-    if len(starts) == 1:
-        return np.zeros(len(ends), dtype=np.intp)
+    ends, starts = _both_as_vectors(samples, prototypes)
     own = np.vecdot(starts, starts)
     partial = (-2.0 * starts) @ ends.T  # (K, B), so that minima over K run over whole rows
     partial += own[:, None]
@@ -82,11 +81,7 @@ def flat_nearest(prototypes: Array, samples: Array, groups: Array | None = None)
 def flat_connect(prototypes: Array, samples: Array) -> FlatGeodesics:
     """Connect samples (B, ...) with prototypes (K, ...) by straight lines."""
     prototypes = np.asarray(prototypes)
-    if len(samples) != 1 or np.iscomplexobj(prototypes) != np.iscomplexobj(samples):
-        return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
-    # A step on one sample, for which the overhead of cdist would dominate.
-    difference = as_vectors(samples) - as_vectors(prototypes)
-    return FlatGeodesics(np.asarray(np.vecdot(difference, difference)[None]), prototypes, samples)
+    return FlatGeodesics(flat_sqdist(prototypes, samples), prototypes, samples)
 
 
 @has_kernel("flat")
@@ -94,7 +89,7 @@ def flat_move(geodesics: FlatGeodesics, weights: Array) -> Array:
     """Return the moved prototypes ``w_k + sum_b weights[b, k] (x_b - w_k)``, shape (K, ...)."""
     prototypes = geodesics.prototypes
     samples = geodesics.samples
-    if len(samples) == 1:
+    if len(samples) == 1:  # in a step on one sample, the products below would take half of the time
         factors = weights.reshape(-1, *[1] * (prototypes.ndim - 1))
         return np.asarray(prototypes + factors * (samples - prototypes))
     pulled = np.tensordot(weights, samples, axes=(0, 0))

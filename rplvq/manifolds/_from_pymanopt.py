@@ -80,8 +80,7 @@ class FromPymanopt:
         """Check that points (N, ...) are finite and on the manifold, and remove rounding.
 
         ValueError is raised at the first point that a retraction of the zero tangent changes by more than 1e-6 of its
-        norm (a vector off the unit sphere, a basis that is not orthonormal), or that has no logarithm to the first
-        point (outside the hyperbolic ball).
+        norm, such as a vector off the unit sphere, or that has no logarithm to the first point.
         """
         array = np.asarray(unmasked(points))
         if array.dtype.kind not in "biufc" or array.ndim < 2:

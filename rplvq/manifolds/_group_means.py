@@ -82,10 +82,9 @@ def _together(
 ) -> list[Array | None]:
     """Run the iteration of :func:`riemannian_mean` for G groups at once, from the guesses ``start`` (G, ...).
 
-    Return their means. The mean is None for a group whose cost rises, or that takes long: it needs the safeguards of
-    the single search. ``counts`` (G,) are the numbers of samples, which are sorted by group and have positive weights
-    (M,). ``seen`` may be what is known of samples and guesses (M + G) at the guesses. The means are then only as
-    accurate as those of :func:`means_of_parts`.
+    The mean is None for a group whose cost rises, or that takes long: it needs the safeguards of the single search.
+    ``counts`` (G,) are the numbers of samples, which are sorted by group and have positive weights (M,). ``seen`` may
+    be what is known of samples and guesses (M + G). The means are then only as accurate as those of means_of_parts.
     """
     firsts = np.cumsum(counts) - counts
     n_samples = len(codes)

@@ -19,14 +19,12 @@ LONGEST = 0.5
 
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class MetricPrototypes:
     """Logarithms ``codes`` (K, n, n), and ``omega`` (r, m) of the metric ``Q = omega^T omega`` on their coordinates."""
 
-    __slots__ = ("codes", "omega")
-
-    def __init__(self, codes: Array, omega: Array) -> None:
-        self.codes = codes
-        self.omega = omega
+    codes: Array
+    omega: Array
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -34,9 +32,6 @@ class MetricPrototypes:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the logarithms, shape (K, n, n), without the metric."""
         return np.array(self.codes, dtype=dtype)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.codes, self.omega)  # pickle could do without it, skops could not
 
     def with_codes(self, codes: Array) -> MetricPrototypes:
         """Return new prototypes (M, n, n) with the same metric."""
@@ -114,9 +109,8 @@ class LearnedLogEuclidean:
     Under a fixed Q the space is flat, and the Riemannian gradient, taken in the metric Q itself, is
     ``grad d^2 = Q^-1 (-2 Q v) = -2 v``. Prototypes therefore move as under :class:`rplvq.LogEuclidean`.
 
-    Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. With
-    ``rate > 0``, `move` also changes the metric. Therefore the conditions of :func:`rplvq.testing.check_manifold` that
-    compare distances before and after a move hold for ``rate=0`` only.
+    Prototypes store Omega. Codes without it, such as those of initializers, are measured by the initial metric. The
+    conditions of :func:`rplvq.testing.check_manifold` that compare distances before and after a move need ``rate=0``.
 
     Examples
     --------

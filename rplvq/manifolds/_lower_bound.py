@@ -1,8 +1,8 @@
 """The search for the nearest prototype under the affine-invariant metric, with few of the K distances.
 
 The Frobenius distance of two logarithms never exceeds the affine-invariant distance (Bhatia 2007, Positive Definite
-Matrices, Theorem 6.1.4, the exponential metric increasing property), and a real function whose slope lies in [0, 1]
-never increases Frobenius distances of Hermitian matrices. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with
+Matrices, Theorem 6.1.4), and a real function whose slope lies in [0, 1] never increases Frobenius distances of
+Hermitian matrices. So ``||f(X) - f(W)||_F <= d(X, W)`` for every f with
 ``0 <= x f'(x) <= 1``. The Pade approximants of the logarithm are such functions, and need no eigenvalues: with
 Gauss-Legendre nodes t and weights w on [0, 1], ``f(x) = sum_j w_j (x - 1) / (1 + t_j (x - 1))`` is a constant minus a
 sum of shifted inverses.
@@ -47,8 +47,7 @@ class Frame(NamedTuple):
 
 def common_frame(factors: Array) -> Frame:
     """Return the frame of prototypes W_k, given as inverse factors G_k (K, n, n) with ``G_k W_k G_k^H = I``."""
-    # It makes the harmonic mean the identity, which needs no inverse: R^H R = mean_k G_k^H G_k. Every frame gives valid
-    # bounds; they are the tighter the closer the prototypes are to the identity.
+    # It makes the harmonic mean the identity, which needs no inverse: R^H R = mean_k G_k^H G_k.
     n_prototypes, n = factors.shape[:2]
     whitener: Array = np.asarray(np.linalg.qr((factors / np.sqrt(n_prototypes)).reshape(-1, n), mode="r"))
     rows = solve_triangular(whitener.T, factors.reshape(-1, n).T, lower=True)
@@ -66,8 +65,7 @@ def common_frame(factors: Array) -> Frame:
 def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = None) -> Array:
     """Return lower bounds (B, K) of the distances, not squared, of positive definite matrices (B, n, n).
 
-    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity. With compiled ``kernels``
-    they are several times faster, and equal up to rounding.
+    The rounding of the bound is subtracted; where it is unknown the bound is minus infinity.
     """
     block = max(16, CACHE_BYTES // samples[0].nbytes)
     starts = range(0, len(samples), block)
@@ -76,7 +74,8 @@ def lower_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None = Non
 
 def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) -> Array:
     n = samples.shape[-1]
-    seen = whitened(frame.whitener, samples)
+    right = (samples.reshape(-1, n) @ adjoint(frame.whitener)).reshape(samples.shape)
+    seen: Array = frame.whitener @ right  # R X R^H by two large products
     error = rounding(n) * (1 + _size(frame.whitener, samples))
     lost = ~(error < UNRELIABLE)
     if lost.any():
@@ -106,8 +105,7 @@ def nearest_by_bound(
     whether (B,) a prototype of another group may be as near up to rounding.
     """
     # A sample is open while a prototype of another group may be as near as its best one. Each round evaluates the
-    # prototype with the smallest bound of every open sample. When few samples are open, a last round evaluates all
-    # prototypes that their bounds leave.
+    # prototype with the smallest bound of every open sample, and the last one all that the bounds of few samples leave.
     rows = np.arange(len(bounds))
     winner = bounds.argmin(axis=1)
     logs = spectra(factors[winner], samples)
@@ -142,13 +140,6 @@ def _of_other_groups(values: Array, groups: Array, winner: Array) -> Array:
     return np.asarray(np.where(groups == groups[winner][:, None], np.inf, values).min(axis=1))
 
 
-def whitened(factor: Array, samples: Array) -> Array:
-    """Return ``G X G^H`` for one factor (n, n) and samples (B, n, n), from two large products."""
-    n = len(factor)
-    right = (samples.reshape(-1, n) @ adjoint(factor)).reshape(samples.shape)
-    return np.asarray(factor @ right)
-
-
 def rounding(n: int) -> float:
     """Return a generous bound on the relative rounding of sums of n terms and of eigenvalues of n x n matrices."""
     return 16 * n * float(np.finfo(float).eps)
@@ -161,8 +152,7 @@ def lengths(logs: Array) -> Array:
 
 def _size(factor: Array, samples: Array) -> Array:
     """Return a bound (B,) on the norm of ``|G| |X| |G|^H``; the rounding of ``G X G^H`` is eps times this norm."""
-    # |X_ij| is at most sqrt(X_ii X_jj). Unlike the product of norms, this bound does not grow if the channels have
-    # different units.
+    # |X_ij| is at most sqrt(X_ii X_jj), a bound that does not grow if the channels have different units.
     roots = np.sqrt(np.abs(np.diagonal(samples, axis1=1, axis2=2)))
     return np.asarray(np.square(roots @ np.abs(factor).T).sum(axis=1))
 

@@ -32,9 +32,7 @@ NEARLY_FLAT = 0.3
 """If one step leaves more than this share of the gradient, the curvature matters and two steps do not suffice."""
 FLAT = 0.15
 LARGE = 48
-"""If it leaves less than the share FLAT of large matrices, the curvature is nearly the same for all parts of the data.
-
-In spaces of high dimension it hardly depends on the direction: the steps of four parts differed by 0.1 %."""
+"""If it leaves less than the share FLAT of matrices of size LARGE, the curvature serves for all parts of the data."""
 
 
 class Mean(NamedTuple):
@@ -105,9 +103,9 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
 
     ``parts`` are the weights (N,) of the samples in each part, 0 for a sample that is not in it. The first step of each
     search is known from one decomposition at ``mean``, which all parts share. Where the space is nearly flat at the
-    scale of the data, a second step suffices. Elsewhere the search goes on. The results are within about 1 % of the
-    distance between the two means. Of large matrices (3 %), the curvature that the second step has found for one part
-    serves for the next parts, too, so that their first step is the last.
+    scale of the data, a second step suffices. The results are within about 1 % of the distance between the two means.
+    Of large matrices (3 %), the curvature that one part has found serves for the next ones, whose first step is then
+    the last.
     """
     known_step = 0.0
     with single_blas_thread(matrix_size(codes)):
@@ -261,10 +259,7 @@ def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
 
 
 def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
-    """Return the next step, in mean logarithms: the inverse curvature between the points ``old`` and ``new``.
-
-    It is ``<s, s> / <s, y>`` for the step s and the change y of the gradient (Barzilai and Borwein 1988).
-    """
+    """Return the next step, in mean logarithms: ``<s, s> / <s, y>`` for the step s and the gradient's change y."""
     # The triangle of the old point, the new one and the one ahead is flat to first order. Therefore its sides give the
     # inner products.
     way, further = manifold.sqdist(old.prototype, np.concatenate([new.code, new.ahead]))[:, 0]

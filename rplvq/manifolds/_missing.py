@@ -107,9 +107,9 @@ class MissingChannels:
     def fill(self, points: Any) -> Array:
         """Return matrices (N, n, n) in which rows and columns of NaN are filled; the others stay as they are.
 
-        Real matrices are taken as complex if the reference is complex.
-        PointError is raised at the first matrix in which NaN is not a set of whole rows with the same columns, that has
-        no observed channel, holds infinity, or whose observed block is not positive definite.
+        Real matrices are taken as complex if the reference is complex. PointError is raised at the first matrix in
+        which NaN are no whole rows and columns, that has no observed channel, holds infinity, or whose observed block
+        is not positive definite.
         """
         matrices = as_number_array(points, 3, "(n_matrices, n, n)")
         matrices = matrices.astype(np.result_type(matrices, self.reference, float))
@@ -183,8 +183,7 @@ def _missing(matrices: Array) -> Array:
 def variation_of(points: Array, weights: Array) -> MissingChannels | None:
     """Return what a fit remembers for missing channels; None if the points are no positive definite matrices.
 
-    The reference is the arithmetic mean of the samples: near it tangent vectors are small, and under a congruence of
-    the samples it changes as they do. The training samples are points (N, ...), with positive weights (N,).
+    The training samples are points (N, ...) with positive weights (N,), and their arithmetic mean is the reference.
     """
     filler = filler_of(points, weights)
     if filler is None or len(filler.reference) < 2:
@@ -196,10 +195,7 @@ def variation_of(points: Array, weights: Array) -> MissingChannels | None:
 
 
 def filler_of(points: Array, weights: Array | None = None) -> MissingChannels | None:
-    """Return what the weighted mean of points (K, ...) alone says of missing channels; None if it is not definite.
-
-    Predictions use it with the prototypes, if the model has never seen samples in a fit.
-    """
+    """Return what the weighted mean of points (K, ...) alone says of missing channels; None if it is not definite."""
     if points.ndim != 3 or points.shape[1] != points.shape[2]:
         return None
     try:

@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
+import attrs
 import numpy as np
 
 from rplvq.manifolds._means import is_stateful
@@ -41,14 +42,12 @@ def join(parts: Sequence[Array], shapes: Shapes) -> Array:
 
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class ProductPrototypes:
     """Prototypes of a product: the prototypes of each factor, in its own representation."""
 
-    __slots__ = ("parts", "shapes")
-
-    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes) -> None:
-        self.parts = parts
-        self.shapes = shapes
+    parts: tuple[Prototypes, ...]
+    shapes: Shapes
 
     def __len__(self) -> int:
         return len(self.parts[0])
@@ -57,22 +56,13 @@ class ProductPrototypes:
         """Return the codes, shape (K, F, ...) or (K, d)."""
         return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.parts, self.shapes)  # pickle could do without it, skops could not
-
 
 @library_part
+@attrs.define(eq=False, repr=False)
 class RelevancePrototypes(ProductPrototypes):
     """Prototypes of a product with learned state, which includes the relevances, (F,) or (K, F), times the scale."""
 
-    __slots__ = ("weighted",)
-
-    def __init__(self, parts: tuple[Prototypes, ...], shapes: Shapes, weighted: Array) -> None:
-        super().__init__(parts, shapes)
-        self.weighted = weighted
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.parts, self.shapes, self.weighted)
+    weighted: Array
 
     def with_codes(self, codes: Array) -> RelevancePrototypes:
         """Return new prototypes, of codes (M, F, ...) or (M, d), with the same learned state.
@@ -119,8 +109,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
 
     ``weighted`` are the relevances times the scale, and ``pulls`` the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, both
     (F,), or (K, F) with sums over b alone. ``sqdist`` (B, K) are the squared distances of the product, and ``strength``
-    is their sum weighted by the absolute weights, a number or (K, 1). Of (K, F), all sets are scaled to the geometric
-    mean of their means, so that they share one scale.
+    is their sum weighted by the absolute weights, a number or (K, 1).
     """
     unit = float(sqdist.mean())
     if not unit > 0:

@@ -86,10 +86,7 @@ class _Within:
 
     @classmethod
     def of(cls, codes: Array, m: int, groups: Array | None, weights: Array | None, *, merges: bool) -> _Within:
-        """Compute the means and the scatter.
-
-        If a sample is to be left out, its copies must be, too, so that ``merges`` makes one sample of them.
-        """
+        """Compute the means and the scatter; copies become one sample if it ``merges``, to be left out together."""
         names = np.zeros(len(codes), dtype=int) if groups is None else np.unique(groups, return_inverse=True)[1]
         if merges:
             rows, counts = distinct(codes, names, weights)

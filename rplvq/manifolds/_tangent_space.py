@@ -20,7 +20,7 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
-from rplvq.manifolds._coordinates import LARGEST, LowRankCovariance, coordinates, from_coordinates, n_coordinates
+from rplvq.manifolds._coordinates import LARGEST, SAME, LowRankCovariance, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatMethods
 from rplvq.manifolds._means import riemannian_mean
 from rplvq.manifolds._shrinkage import is_low_rank, within_covariance
@@ -71,20 +71,11 @@ def _as_shrinkage(value: Any) -> float | None:
 
 
 def _shown(value: Any) -> str:
-    """Return the size and trace of a matrix as text, which is short and differs between fits."""
+    """Return the size and trace of a matrix as text."""
     if value is None:
         return "None"
     trace = value.trace if isinstance(value, LowRankCovariance) else np.trace(value).real
     return f"<{len(value)} x {len(value)}, trace {trace:.8g}>"
-
-
-def _equal(one: Any, other: Any) -> bool:
-    if isinstance(one, LowRankCovariance) or isinstance(other, LowRankCovariance):
-        return bool(one == other)
-    return np.array_equal(one, other)
-
-
-SAME: Any = attrs.cmp_using(eq=_equal)
 
 
 @library_part
@@ -207,17 +198,16 @@ class TangentSpace(FlatMethods):
     ) -> tuple[TangentSpace, Array]:
         """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
-        The reference is the weighted affine-invariant mean of the points (:func:`rplvq.manifolds.riemannian_mean`).
-        With ``whiten=True``, the covariance within ``groups`` (N,) is learned, too. A reference or covariance that this
-        metric already has stays as it is. ValueError is raised if a point is not positive definite, if the covariance
-        would take more than 256 MiB, or if it can't be learned because all points of each group are equal.
+        The reference is the weighted affine-invariant mean of the points, and the covariance is that within ``groups``
+        (N,); what this metric already has stays as it is. ValueError is raised if a point is not positive definite, if
+        the covariance would take more than 256 MiB, or if it can't be learned because all points of each group are
+        equal.
         """
         matrices: Any = points if isinstance(points, LazyRows) else encoded(self.ambient, points)
         m = self._n_coordinates(matrices)
         reference = self.reference
         if reference is None:
-            # Under a congruence of the points, the arithmetic mean changes in the same way as the Riemannian mean. All
-            # steps from one to the other then change in this way, too, up to rounding.
+            # Under a congruence of the points, the arithmetic mean and all steps from it change as the Riemannian mean.
             shares = np.full(len(matrices), 1.0) if weights is None else weights
             total: Any = sum(np.tensordot(shares[rows], matrices[rows], 1) for rows in parts_of(matrices))
             start = total / shares.sum()
@@ -316,7 +306,6 @@ def _mapped(matrix: Array | LowRankCovariance | None, codes: Array) -> Array:
     """Apply a matrix (m, m) to the coordinates of Hermitian matrices (N, n, n)."""
     if matrix is None:
         return codes
-    # One product per sample, so that the code of a sample does not depend on the samples beside it, not even by
-    # rounding.
+    # One product per sample, so that its code does not depend on the samples beside it, not even by rounding.
     vectors = (matrix @ coordinates(codes, len(matrix))[..., None])[..., 0]
     return from_coordinates(vectors, codes.shape[-1])

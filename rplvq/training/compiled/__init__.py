@@ -1,15 +1,12 @@
 """Compiled steps: the extra ``fast``.
 
 On a small matrix, a step spends most of its time in calls between Python and NumPy. The kernels here take the same
-steps as :class:`rplvq.Trainer` on single samples, compiled by numba, for all metrics of the library but those of
-pymanopt, and for all of its costs; results agree up to rounding. A metric names its kernel, and a cost describes itself
-by terms, so parts of your own take the plain path.
+steps as :class:`rplvq.Trainer` on single samples, up to rounding. A metric names its kernel, and a cost describes
+itself by terms; other parts take the plain path.
 
-Under the affine-invariant metric the K whitened matrices of a sample are decomposed together, by one-sided Jacobi
-rotations with one matrix per lane of a vector register (:mod:`rplvq.lanes`). For small matrices this is three to eight
-times faster than LAPACK. For matrices from about 55 x 55 on, for all other parts and without numba, training uses NumPy
-and LAPACK instead. A kernel that called LAPACK itself was not faster. (Steps on mini-batches are taken by the manifold,
-which uses the same rotations.)
+Under the affine-invariant metric the K whitened matrices of a sample are decomposed together, in the lanes of vector
+registers (:mod:`rplvq.lanes`). For small matrices this is three to eight times faster than LAPACK, and from about
+55 x 55 on it is slower. A kernel that called LAPACK itself was not faster.
 """
 
 from rplvq.training.compiled._batches import connection, decomposes
@@ -20,7 +17,6 @@ from rplvq.training.compiled._decision import Decision, one_decision, runs_compi
 from rplvq.training.compiled._runs import run_block
 
 __all__ = [
-    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps",
-    "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block",
-    "runs_compiled",
+    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps", "connection",
+    "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block", "runs_compiled",
 ]  # fmt: skip

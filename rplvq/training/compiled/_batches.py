@@ -1,7 +1,4 @@
-"""Decomposes mini-batches on the affine-invariant manifold over threads.
-
-Threads only decompose, and every matrix is decomposed on its own, so the result does not depend on their number.
-"""
+"""Decomposes mini-batches on the affine-invariant manifold over threads, whose number does not change the result."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -30,11 +27,7 @@ def decomposes(manifold: Manifold[Any], size: int) -> bool:
 
 @contextmanager
 def connection(manifold: Any, size: int, n_jobs: int | None = None) -> Iterator[Connect]:
-    """Give a replacement of ``manifold.connect`` for batches of ``size`` samples that runs over threads.
-
-    It is ``manifold.connect`` itself on manifolds other than AffineInvariant, for batches of one sample, and with one
-    thread. ``n_jobs`` threads are counted as in joblib.
-    """
+    """Give what replaces ``manifold.connect`` for batches of ``size`` samples: over threads, counted as in joblib."""
     n_threads = effective_n_jobs(n_jobs) if decomposes(manifold, size) else 1
     if n_threads == 1:
         yield manifold.connect

@@ -45,28 +45,24 @@ def _build(source: str, *, cache: bool) -> Kernels:
     parts = (steps.cholesky, steps.whiten, steps.log_spectra, steps.column_scales)
     terms = (costs.add_mixture, costs.add_margin, costs.paced)
     weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
-    matrix = [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
+    small = (lanes.copy_block, lanes.spread, lanes.square_difference, lanes.follow, lanes.trace, lanes.add_to_diagonal)
+    matrix = [compiled(each, forceinline=True) for each in small]
+    matrix += [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
     matrix.append(compiled(lanes.may_be_indefinite, compiled(cholesky_lanes)))
-    raised = [compiled(each, forceinline=True) for each in (projected.trace, projected.shifted, projected.line_sqdist)]
-    raised.append(compiled(projected.follow_lines))
-    raised.append(compiled(projected.raise_eigenvalues, orthogonalise, *matrix, *raised))
-    square_difference = compiled(wasserstein.square_difference, forceinline=True)
     subtracted = compiled(lanes.subtract_column, forceinline=True)
     orthonormalised = compiled(lanes.orthonormalise, subtracted)
-    lowered = compiled(lanes.lower_diagonal)
     turned = [
-        compiled(wasserstein.spread),
         compiled(wasserstein.polar, orthogonalise, *matrix),
-        compiled(wasserstein.may_shorten, *matrix, lowered),
+        compiled(wasserstein.may_shorten, *matrix),
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
-        compiled(wasserstein.raise_roots, orthogonalise, *matrix, lowered),
+        compiled(wasserstein.raise_roots, orthogonalise, *matrix),
     ]
     learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
         (flat.run_flat, compiled(flat.flat_distance)),
         (learned.run_learned, *learning),
-        (projected.run_projected, *matrix, *raised),
-        (wasserstein.run_wasserstein, square_difference, *matrix, *turned),
+        (projected.run_projected, *matrix, compiled(projected.raise_eigenvalues, orthogonalise, *matrix)),
+        (wasserstein.run_wasserstein, *matrix, *turned),
     )
     return Kernels(*(compiled(run, weigh, *others, cache=cache) for run, *others in inner))

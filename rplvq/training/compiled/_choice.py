@@ -27,13 +27,14 @@ class CompiledSteps(NamedTuple):
     def take(self, state: State, samples: Samples, meter: Meter) -> tuple[State, int]:
         """Take one step per sample of a block; return the new state and the number of caps.
 
-        Losses and errors before each step are added to ``meter``. A step rule interrupts the steps where it measures
-        the prototypes.
+        Losses and errors before each step are added to ``meter``. A step rule interrupts the steps to measure.
         """
         rule: Any = state.step_schedule  # a StepRule if there is a memory
-        total, start = 0, 0
+        total = 0
+        start = 0
         while start < len(samples):
-            memory, stop = state.memory, len(samples)
+            memory = state.memory
+            stop = len(samples)
             if memory is not None:
                 self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
                 stop = min(stop, start + until)
@@ -46,7 +47,8 @@ class CompiledSteps(NamedTuple):
                 memory, step_size = rule.after(memory, self.rules.pace, stop - start)
                 state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
             meter.add(sqdist, loss, part)
-            total, start = total + n_capped, stop
+            total += n_capped
+            start = stop
         return state, total
 
 
@@ -59,27 +61,13 @@ def compiled_steps(
     caps: tuple[float | None, float],
     n_epochs: int,
 ) -> CompiledSteps | None:
-    """Return compiled steps if they are wanted, available, and faster for these parts; else None.
+    """Return compiled steps for a block of samples if they are wanted, available and faster for these parts; else None.
 
-    Parameters
-    ----------
-    manifold, cost, state : Manifold, Cost and State
-        The parts. The field ``compiled`` of the manifold says whether compiled steps are wanted, see :func:`wanted`.
-    samples : Samples
-        A block of samples.
-    size : int
-        Number of samples per step.
-    caps : tuple
-        The cap on the weight of a pair, which may be None, and the longest step.
-    n_epochs : int
-        Number of epochs planned, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If compiled steps are demanded (``compiled=True``), and these parts have none.
+    Steps take ``size`` samples each. ``caps`` are the cap on the weight of a pair, which may be None, and the longest
+    step. ``n_epochs`` epochs are planned, at least 1. ValueError is raised if compiled steps are demanded
+    (``compiled=True``), and these parts have none.
     """
-    want = wanted(manifold)
+    want = manifold.compiled if provides(manifold, Compilable) else "auto"
     rules = None if want is False else _rules(manifold, cost, state, samples, size, caps)
     known = rules is not None or (want is not False and decomposes(manifold, size))
     kernels = compiled_kernels() if known else None
@@ -96,18 +84,12 @@ def compiled_steps(
     return None
 
 
-def wanted(manifold: Any) -> bool | str:
-    """Return the field ``compiled`` of a manifold: True, False or "auto"; "auto" if it has none."""
-    return manifold.compiled if provides(manifold, Compilable) else "auto"
-
-
 def _rules(
     manifold: Any, cost: Cost, state: State, samples: Samples, size: int, caps: tuple[float | None, float]
 ) -> Rules | None:
     """Return the rules of compiled steps, or None if these parts have no kernel that takes whole steps."""
     if size != 1 or (state.memory is not None and kernel_of(state.step_schedule, "update", "observe") not in PACES):
         return None
-    max_weight, max_length = caps
-    limits = np.inf if max_weight is None else max_weight, max_length
+    limits = np.inf if caps[0] is None else caps[0], caps[1]
     pace = state.step_size, *CONSTANT
     return rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)

@@ -19,30 +19,29 @@ COINCIDENT = 1e-290
 class Rules(NamedTuple):
     """How distances become weights: all that is the same for every sample of a block.
 
-    Parameters
-    ----------
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    numbers, scales, offsets : ndarray
-        The fields of :class:`rplvq.costs.Terms`.
-    caps : ndarray of shape (2,)
-        Largest weight and longest step; infinite caps mean none.
-    pace : ndarray of shape (4,)
-        The step size; then, for steps that adapt themselves, the largest distance moved over the first step size, the
-        largest norm of a gradient, and the sum of their squares. A negative distance stands for steps that do not
-        adapt. The last two numbers are updated.
-    logits, classes : ndarray of shape (K,) and (2, C)
-        Numbers to work with.
+    ``numbers``, ``scales`` and ``offsets`` are the fields of :class:`rplvq.costs.Terms`. ``pace`` holds the step size;
+    then, for steps that adapt themselves, the largest distance moved over the first step size, the largest norm of a
+    gradient, and the sum of their squares. A negative distance stands for steps that do not adapt. The last two numbers
+    are updated.
     """
 
-    labels: Array
+    labels: Array  # (K,), class index of each prototype
     numbers: Array
     scales: Array
     offsets: Array
-    caps: Array
-    pace: Array
-    logits: Array
-    classes: Array
+    caps: Array  # (2,), largest weight and longest step; infinite caps mean none
+    pace: Array  # (4,)
+    logits: Array  # (K,), to work with
+    classes: Array  # (2, C), to work with
+
+
+class Block(NamedTuple):
+    """What kernels know of M samples apart from their codes, and the values before each step, which they fill."""
+
+    targets: Array  # (M, C), class probabilities
+    multiplicity: Array  # (M,), weights of samples
+    sqdist: Array  # (M, K), filled
+    loss: Array  # (M,), filled
 
 
 def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
@@ -51,13 +50,19 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     All exponents are at most 0, because the largest logit of each class is subtracted first. The smallest distance is
     subtracted before distances are scaled, so that differences of large distances are not rounded away.
     """
-    factor, joint, labels, logits = rules.numbers[t, 1], rules.numbers[t, 2], rules.labels, rules.logits
-    scales, tops, sums = rules.scales[t], rules.classes[0], rules.classes[1]
+    factor = rules.numbers[t, 1]
+    joint = rules.numbers[t, 2]
+    labels = rules.labels
+    logits = rules.logits
+    scales = rules.scales[t]
+    tops = rules.classes[0]
+    sums = rules.classes[1]
     first = 0
     for k in range(1, len(labels)):
         if scales[k] * sqdist[k] < scales[first] * sqdist[first]:
             first = k
-    near, rate = sqdist[first], scales[first]
+    near = sqdist[first]
+    rate = scales[first]
     for c in range(len(tops)):
         tops[c], sums[c] = -np.inf, 0.0
     for k in range(len(labels)):
@@ -89,7 +94,10 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
 
 def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
     """Add the slopes (K,) of the margin that is term t, and return its loss; ``target`` (C,) has one entry of 1."""
-    factor, steepness, right, wrong = rules.numbers[t, 1], rules.numbers[t, 2], -1, -1
+    factor = rules.numbers[t, 1]
+    steepness = rules.numbers[t, 2]
+    right = -1
+    wrong = -1
     for k in range(len(sqdist)):
         if target[rules.labels[k]] > 0.0:
             if right < 0 or sqdist[k] < sqdist[right]:
@@ -124,21 +132,21 @@ def paced(pace: Array, sqdist: Array, slope: Array) -> float:
     return value
 
 
-def weigh(sqdist: Array, target: Array, multiplicity: float, rules: Rules, weights: Array) -> tuple[float, int]:
-    """Fill ``weights`` (K,) with the capped weights of one sample, and return its loss and the number of caps.
-
-    ``target`` (C,) are its class probabilities, and ``multiplicity`` is the weight of the sample.
-    """
-    loss, n_capped = 0.0, 0
+def weigh(block: Block, b: int, rules: Rules, weights: Array) -> int:
+    """Fill ``weights`` (K,) with the capped weights of sample b, and its loss; return the number of caps."""
+    sqdist = block.sqdist[b]
+    loss = 0.0
+    n_capped = 0
     for k in range(len(weights)):
         weights[k] = 0.0
     for t in range(len(rules.numbers)):
         if rules.numbers[t, 0] == MARGIN:
-            loss += add_margin(sqdist, target, rules, t, weights)
+            loss += add_margin(sqdist, block.targets[b], rules, t, weights)
         else:
-            loss += add_mixture(sqdist, target, rules, t, weights)
+            loss += add_mixture(sqdist, block.targets[b], rules, t, weights)
+    block.loss[b] = loss
     for k in range(len(weights)):
-        weights[k] *= multiplicity
+        weights[k] *= block.multiplicity[b]
     step = 2.0 * paced(rules.pace, sqdist, weights)
     for k in range(len(weights)):
         weight = step * weights[k]
@@ -150,4 +158,4 @@ def weigh(sqdist: Array, target: Array, multiplicity: float, rules: Rules, weigh
             weight *= rules.caps[1] / length
             n_capped += 1
         weights[k] = weight
-    return loss, n_capped
+    return n_capped

@@ -10,17 +10,14 @@ from contextvars import ContextVar
 import attrs
 
 from rplvq.lanes import Kind, pays, verbosity
-from rplvq.training.compiled._blocks import LAPACK_OVERHEAD, lane_width, relative_time
+from rplvq.training.compiled._blocks import LAPACK_OVERHEAD, relative_time
 
 
 @attrs.define
 class Decision:
-    """The decision of one fit. The first step that could run compiled makes it, and all later steps share it.
+    """The decision of one fit. The first step that could run compiled makes it, and all later steps share it."""
 
-    ``n_visits`` is the planned number of visits: each sample is visited once per epoch.
-    """
-
-    n_visits: float
+    n_visits: float  # planned; each sample is visited once per epoch
     verbose: int = 0
     is_compiled: bool | None = None
 
@@ -43,19 +40,14 @@ def one_decision(decision: Decision) -> Iterator[None]:
 
 
 def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
-    """Whether steps on single samples run compiled by a kernel with which each step saves ``saved`` seconds.
+    """Whether steps run compiled by a kernel with which each saves ``saved`` seconds.
 
-    ``n_visits`` is the number of visits that are planned, which counts outside of a block of :func:`one_decision` only.
+    The planned ``n_visits`` count only outside of a block of :func:`one_decision`.
     """
     decision = _current.get() or Decision(n_visits)
     if decision.is_compiled is None:
         decision.is_compiled = pays(kind, decision.n_visits * saved)
     return decision.is_compiled
-
-
-def lane_kind(kernel: str, n: int, count: int, is_complex: bool) -> Kind:
-    """Return the kind of a kernel that works on ``count`` matrices of size n in lanes."""
-    return kernel, 1 + is_complex, lane_width(n, count, is_complex)
 
 
 def saved_seconds(n: int, count: int, is_complex: bool) -> float:

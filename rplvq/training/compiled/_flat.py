@@ -7,7 +7,7 @@ import numpy as np
 
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
+from rplvq.training.compiled._costs import Block, Rules, weigh
 
 
 def flat_distance(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
@@ -27,29 +27,17 @@ def flat_distance(first: Array, at: int, second: Array, start: int, m: int, spar
     return result
 
 
-def run_flat(
-    prototypes: Array,
-    samples: Array,
-    targets: Array,
-    multiplicity: Array,
-    rules: Rules,
-    sqdist: Array,
-    loss: Array,
-    like: Lanes,
-) -> int:
-    """Take one step per sample, and return the number of caps.
-
-    Prototypes are moved in place. ``targets`` (M, C) are class probabilities, ``multiplicity`` (M,) weights of samples,
-    and ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step.
-    """
-    n_prototypes, n_capped = sqdist.shape[1], 0
+def run_flat(prototypes: Array, samples: Array, block: Block, rules: Rules, like: Lanes) -> int:
+    """Move prototypes in place by one step per sample, and return the number of caps."""
+    n_prototypes = block.sqdist.shape[1]
+    n_capped = 0
     m = len(prototypes) // n_prototypes
-    weights, spare = np.empty(n_prototypes), np.empty(len(like))
-    for b in range(len(sqdist)):
+    weights = np.empty(n_prototypes)
+    spare = np.empty(len(like))
+    for b in range(len(block.sqdist)):
         for k in range(n_prototypes):
-            sqdist[b, k] = flat_distance(samples, b * m, prototypes, k * m, m, spare, like)
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
+            block.sqdist[b, k] = flat_distance(samples, b * m, prototypes, k * m, m, spare, like)
+        n_capped += weigh(block, b, rules, weights)
         for k in range(n_prototypes):
             for j in range(m):
                 prototypes[k * m + j] += weights[k] * (samples[b * m + j] - prototypes[k * m + j])

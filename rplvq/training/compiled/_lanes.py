@@ -4,8 +4,56 @@ The layout is that of ``rplvq/lanes/_rotations.py``, with columns contiguous; ``
 begin.
 """
 
+from typing import NamedTuple
+
 from rplvq.lanes import TINY, Lanes, Parts, any_positive, cholesky_lanes, fill, fused, larger, load, raw, root, store
 from rplvq.protocols import Array
+
+MARGIN_OF_ERROR = 1e-14
+"""Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
+
+
+class Work(NamedTuple):
+    """Memory to work in: two blocks of matrices, and what rotations of one block need."""
+
+    columns: Parts  # (n n W,)
+    spare: Parts  # (n n W,)
+    squares: Array  # (n W,)
+    turns: Array  # (5 n W,)
+
+
+def copy_block(matrix: Parts, at: int, out: Parts, into: int, n: int, like: Lanes) -> None:
+    """Copy one block of ``matrix`` to one of ``out``."""
+    for part, copy in zip(matrix, out):  # noqa: B905  (numba does not know the argument strict)
+        for i in range(0, n * n * len(like), len(like)):
+            store(copy, into + i, load(part, at + i, like))
+
+
+def spread(sample: Array, out: Parts, n: int, like: Lanes) -> None:
+    """Fill one block of ``out`` with copies of a sample (n, n) in all lanes."""
+    for j in range(n):
+        for i in range(n):
+            store(out[0], (j * n + i) * len(like), fill(sample[i, j].real, like))
+            if len(out) == 2:
+                store(out[1], (j * n + i) * len(like), fill(sample[i, j].imag, like))
+
+
+def square_difference(first: Parts, at: int, second: Parts, start: int, n: int, like: Lanes) -> Array:
+    """Return the squared Frobenius distances (W,) of the matrices of two blocks."""
+    total = fill(0.0, like)
+    for one, other in zip(first, second):  # noqa: B905
+        for i in range(0, n * n * len(like), len(like)):
+            difference = load(one, at + i, like) - load(other, start + i, like)
+            total = fused(difference, difference, total)
+    return total
+
+
+def follow(matrix: Parts, start: int, ends: Parts, at: int, rate: Array, n: int, like: Lanes) -> None:
+    """Move the matrices of a block by shares (W,) of the way to those of a block of ``ends``."""
+    for part, other in zip(matrix, ends):  # noqa: B905
+        for i in range(0, n * n * len(like), len(like)):
+            x = load(part, start + i, like)
+            store(part, start + i, x + rate * (load(other, at + i, like) - x))
 
 
 def product(left: Parts, at: int, right: Parts, start: int, out: Parts, into: int, n: int, like: Lanes) -> None:
@@ -77,15 +125,19 @@ def may_be_indefinite(matrix: Parts, n: int, like: Lanes) -> bool:
     return any_positive(fill(0.5, like) - pivot / (pivot + fill(TINY, like)))
 
 
-def lower_diagonal(matrix: Parts, share: Array, n: int, like: Lanes) -> None:
-    """Subtract from the matrices of the first block a share (W,) of their trace, on the diagonal."""
+def trace(matrix: Parts, start: int, n: int, like: Lanes) -> Array:
+    """Return the traces (W,) of the matrices of a block."""
     total = fill(0.0, like)
     for i in range(n):
-        total = total + load(matrix[0], (i * n + i) * len(like), like)
-    total = share * total
+        total = total + load(matrix[0], start + (i * n + i) * len(like), like)
+    return total
+
+
+def add_to_diagonal(matrix: Parts, shift: Array, n: int, like: Lanes) -> None:
+    """Add multiples (W,) of the identity to the matrices of the first block."""
     for i in range(n):
         at = (i * n + i) * len(like)
-        store(matrix[0], at, load(matrix[0], at, like) - total)
+        store(matrix[0], at, load(matrix[0], at, like) + shift)
 
 
 def subtract_column(matrix: Parts, at: int, other: Parts, start: int, x: Array, y: Array, n: int, like: Lanes) -> None:

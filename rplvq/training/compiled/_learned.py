@@ -4,7 +4,7 @@ import numpy as np
 
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
+from rplvq.training.compiled._costs import Block, Rules, weigh
 
 
 def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
@@ -52,18 +52,16 @@ def run_learned(
     longest: float,
     rest: float,
     samples: Array,
-    targets: Array,
-    multiplicity: Array,
+    block: Block,
     rules: Rules,
-    sqdist: Array,
-    loss: Array,
     like: Lanes,
 ) -> int:
-    """Take one step per sample, and return the number of caps; arguments as for ``run_flat``.
+    """Move prototypes in place by one step per sample, and return the number of caps; arrays are flat.
 
     ``omega`` (r m,) is moved in place, too, and the caller scales it at the end. Distances are measured as if it were
     scaled after each step, such that the sum of its squares, plus ``rest``, is what it was at the start.
     """
+    sqdist = block.sqdist
     n_samples, n_prototypes = sqdist.shape
     m, n_capped, scale = len(prototypes) // n_prototypes, 0, 1.0
     rank = len(omega) // m
@@ -75,15 +73,13 @@ def run_learned(
             for j in range(m):
                 differences[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
             squares[k] = flat_product(differences, k * m, differences, k * m, m, spare, like)
-            sqdist[b, k] = 0.0
+        sqdist[b] = 0.0
         for i in range(rank):
             for k in range(n_prototypes):
                 images[i, k] = flat_product(omega, i * m, differences, k * m, m, spare, like)
                 sqdist[b, k] += images[i, k] * images[i, k]
-        for k in range(n_prototypes):
-            sqdist[b, k] *= scale * scale
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
+        sqdist[b] *= scale * scale
+        n_capped += weigh(block, b, rules, weights)
         for k in range(n_prototypes):
             for j in range(m):
                 prototypes[k * m + j] += weights[k] * differences[k * m + j]

@@ -8,89 +8,41 @@ import numpy as np
 
 from rplvq.lanes import Lanes, Parts, fill, fused, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._lanes import may_be_indefinite, product
-
-MARGIN_OF_ERROR = 1e-14
-"""Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
-
-
-def line_sqdist(prototypes: Parts, sample: Array, block: int, n: int, like: Lanes) -> Array:
-    """Return the squared Frobenius distances (W,) of a sample (n, n) to the prototypes of a block."""
-    start, total = block * n * n * len(like), fill(0.0, like)
-    for j in range(n):
-        for i in range(n):
-            at = start + (j * n + i) * len(like)
-            x = fill(sample[i, j].real, like) - load(prototypes[0], at, like)
-            total = fused(x, x, total)
-            if len(prototypes) == 2:
-                y = fill(sample[i, j].imag, like) - load(prototypes[1], at, like)
-                total = fused(y, y, total)
-    return total
+from rplvq.training.compiled._costs import Block, Rules, weigh
+from rplvq.training.compiled._lanes import (
+    MARGIN_OF_ERROR,
+    Work,
+    add_to_diagonal,
+    copy_block,
+    follow,
+    may_be_indefinite,
+    product,
+    spread,
+    square_difference,
+    trace,
+)
 
 
-def follow_lines(prototypes: Parts, sample: Array, rates: Array, block: int, n: int, like: Lanes) -> None:
-    """Move the prototypes of a block by shares of the way to a sample (n, n); ``rates`` (blocks W,) are the shares."""
-    width = len(like)
-    rate, start = load(rates, block * width, like), block * n * n * width
-    for j in range(n):
-        for i in range(n):
-            at = start + (j * n + i) * width
-            x = load(prototypes[0], at, like)
-            store(prototypes[0], at, x + rate * (fill(sample[i, j].real, like) - x))
-            if len(prototypes) == 2:
-                y = load(prototypes[1], at, like)
-                store(prototypes[1], at, y + rate * (fill(sample[i, j].imag, like) - y))
-
-
-def trace(matrix: Parts, start: int, n: int, like: Lanes) -> Array:
-    """Return the traces (W,) of the matrices of a block."""
-    total = fill(0.0, like)
-    for i in range(n):
-        total = total + load(matrix[0], start + (i * n + i) * len(like), like)
-    return total
-
-
-def shifted(matrix: Parts, start: int, shift: Array, out: Parts, n: int, like: Lanes) -> None:
-    """Fill the first block of ``out`` with the matrices of a block plus multiples (W,) of the identity."""
-    width = len(like)
-    for part, copy in zip(matrix, out):  # noqa: B905  (numba does not know the argument strict)
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
-    for i in range(n):
-        at = (i * n + i) * width
-        store(out[0], at, load(out[0], at, like) + shift)
-
-
-def raise_eigenvalues(
-    matrix: Parts,
-    basis: Parts,
-    block: int,
-    floor: Array,
-    columns: Parts,
-    spare: Parts,
-    squares: Array,
-    n: int,
-    work: Array,
-    like: Lanes,
-) -> None:
-    """Raise the eigenvalues of the matrices of a block that are below the floor (W,).
+def raise_eigenvalues(matrix: Parts, basis: Parts, start: int, floor: Array, work: Work, n: int, like: Lanes) -> None:
+    """Raise the eigenvalues of the matrices of the block at ``start`` that are below the floor (W,).
 
     ``basis``, laid out like ``matrix``, holds any unitary matrices, and becomes the eigenvectors; the nearer it is to
-    them, the fewer rotations are needed. ``columns`` and ``spare`` hold one block to work in.
+    them, the fewer rotations are needed.
     """
     width = len(like)
-    start, size = block * n * n * width, fill(0.0, like)
+    columns = work.columns
+    size = fill(0.0, like)
     for part in matrix:
         for i in range(start, start + n * n * width, width):
             x = load(part, i, like)
             size = fused(x, x, size)
     shift = fill(2.0, like) * root(size)  # so that all eigenvalues are far from 0, and are the singular values
-    shifted(matrix, start, shift, spare, n, like)
-    product(spare, 0, basis, start, columns, 0, n, like)
-    orthogonalise(columns, squares, 0, n, work, like)
+    copy_block(matrix, start, work.spare, 0, n, like)
+    add_to_diagonal(work.spare, shift, n, like)
+    product(work.spare, 0, basis, start, columns, 0, n, like)
+    orthogonalise(columns, work.squares, 0, n, work.turns, like)
     for m in range(n):
-        value = root(load(squares, m * width, like))
+        value = root(load(work.squares, m * width, like))
         inverse = fill(1.0, like) / value
         missing = larger(floor + shift - value, fill(0.0, like))
         for part, found in zip(columns, basis):  # noqa: B905
@@ -115,43 +67,45 @@ def run_projected(
     prototypes: Parts,
     basis: Parts,
     samples: Array,
-    targets: Array,
-    multiplicity: Array,
+    block: Block,
     rules: Rules,
     tau: float,
     relative: float,
-    sqdist: Array,
-    loss: Array,
-    columns: Parts,
-    spare: Parts,
-    work: Array,
+    ends: Parts,
+    work: Work,
     like: Lanes,
 ) -> int:
-    """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
+    """Move K prototypes in place by one step per sample (n, n), and return the number of caps.
 
-    Prototypes, arrays (blocks n n W,), are moved in place. The floor of the eigenvalues is ``tau``, times the mean
-    eigenvalue of the prototype before its step if ``relative`` is 1. ``basis`` is as for :func:`raise_eigenvalues`, and
-    the other arguments as for ``run_flat``.
+    Prototypes are arrays (blocks n n W,). The floor of the eigenvalues is ``tau``, times the mean eigenvalue of the
+    prototype before its step if ``relative`` is 1. ``ends`` holds one block to work in. ``basis`` is as for
+    :func:`raise_eigenvalues`.
     """
-    n, width, n_capped, count = samples.shape[1], len(like), 0, sqdist.shape[1]
+    sqdist = block.sqdist
+    n = samples.shape[1]
+    width = len(like)
+    n_capped = 0
+    count = sqdist.shape[1]
     blocks = len(prototypes[0]) // (n * n * width)
-    weights, rates, squares = np.empty(count), np.zeros(blocks * width), np.empty(n * width)
+    weights = np.empty(count)
+    rates = np.zeros(blocks * width)
     for b in range(len(samples)):
-        for block in range(blocks):
-            store(rates, block * width, line_sqdist(prototypes, samples[b], block, n, like))
+        spread(samples[b], ends, n, like)
+        for i in range(blocks):
+            store(rates, i * width, square_difference(ends, 0, prototypes, i * n * n * width, n, like))
         for k in range(count):
             sqdist[b, k] = rates[k]
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
+        n_capped += weigh(block, b, rules, weights)
         for k in range(len(rates)):
             rates[k] = weights[k] if k < count else 0.0
-        for block in range(blocks):
-            start = block * n * n * width
+        for i in range(blocks):
+            start = i * n * n * width
             mean = trace(prototypes, start, n, like) * fill(1.0 / n, like)
             floor = fill(tau, like) * (fill(relative, like) * mean + fill(1.0 - relative, like))
-            follow_lines(prototypes, samples[b], rates, block, n, like)
+            follow(prototypes, start, ends, 0, load(rates, i * width, like), n, like)
             error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)
-            shifted(prototypes, start, fill(0.0, like) - floor - error, spare, n, like)
-            if may_be_indefinite(spare, n, like):
-                raise_eigenvalues(prototypes, basis, block, floor, columns, spare, squares, n, work, like)
+            copy_block(prototypes, start, work.spare, 0, n, like)
+            add_to_diagonal(work.spare, fill(0.0, like) - floor - error, n, like)
+            if may_be_indefinite(work.spare, n, like):
+                raise_eigenvalues(prototypes, basis, start, floor, work, n, like)
     return n_capped

@@ -22,8 +22,9 @@ from rplvq.parts import kernel_of
 from rplvq.protocols import Array, Prototypes
 from rplvq.training.compiled._blocks import is_worthwhile, lane_width
 from rplvq.training.compiled._build import Kernels
-from rplvq.training.compiled._costs import Rules
-from rplvq.training.compiled._decision import lane_kind, runs_compiled, saved_seconds
+from rplvq.training.compiled._costs import Block, Rules
+from rplvq.training.compiled._decision import runs_compiled, saved_seconds
+from rplvq.training.compiled._lanes import Work
 
 STEPS = 20
 """Number of samples whose steps change a large Omega of a learned metric together, see :func:`learn_in_span`."""
@@ -31,24 +32,8 @@ EIGHT = (0.0,) * 8
 """Gives vectors of coordinates their width."""
 
 
-class Block(NamedTuple):
-    """M samples with what kernels know of each of them, and the arrays that they fill."""
-
-    codes: Array  # (M, ...)
-    targets: Array  # (M, C), class probabilities
-    multiplicity: Array  # (M,), weights of samples
-    sqdist: Array  # (M, K)
-    loss: Array  # (M,)
-
-    @property
-    def data(self) -> tuple[Array, Array]:
-        """What every kernel is told of each sample, apart from its code."""
-        return self.targets, self.multiplicity
-
-    @property
-    def filled(self) -> tuple[Array, Array]:
-        """What every kernel fills."""
-        return self.sqdist, self.loss
+Runner = Callable[[Kernels, Any, Prototypes, Array, Block, Rules], tuple[Prototypes, int]]
+"""Moves prototypes by one step per sample with these codes (M, ...); returns them and the number of caps."""
 
 
 def run_block(
@@ -58,12 +43,12 @@ def run_block(
 
     Returns the moved prototypes, squared distances (M, K) and losses (M,) before each step, and the number of caps.
     """
-    codes, (n_prototypes, n_classes) = np.asarray(samples.codes), (len(rules.labels), rules.classes.shape[1])
-    targets = np.ascontiguousarray(as_soft(samples.targets, n_classes), dtype=float)
+    codes = np.asarray(samples.codes)
+    targets = np.ascontiguousarray(as_soft(samples.targets, rules.classes.shape[1]), dtype=float)
     multiplicity = np.ascontiguousarray(samples.filled_weights, dtype=float)
-    block = Block(codes, targets, multiplicity, np.empty((len(codes), n_prototypes)), np.empty(len(codes)))
+    block = Block(targets, multiplicity, np.empty((len(codes), len(rules.labels))), np.empty(len(codes)))
     run = RUNS[kernel_of(manifold, "connect", "move") or ""].function
-    moved, n_capped = run(kernels, manifold, prototypes, block, rules)
+    moved, n_capped = run(kernels, manifold, prototypes, codes, block, rules)
     return moved, block.sqdist, block.loss, int(n_capped)
 
 
@@ -72,57 +57,64 @@ def flat_copy(codes: Array, dtype: Any) -> Array:
     return np.array(codes, dtype=dtype, order="C").view(float).ravel()
 
 
-def run_flat(kernels: Kernels, _: Any, prototypes: Prototypes, block: Block, rules: Rules) -> tuple[Prototypes, int]:
+def run_flat(
+    kernels: Kernels, _: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+) -> tuple[Prototypes, int]:
     """Move prototypes (K, ...) along straight lines."""
     start = np.asarray(prototypes)
-    dtype = np.result_type(start, block.codes)
+    dtype = np.result_type(start, codes)
     moved = flat_copy(start, dtype)
-    n_capped = kernels.run_flat(moved, flat_copy(block.codes, dtype), *block.data, rules, *block.filled, EIGHT)
+    n_capped = kernels.run_flat(moved, flat_copy(codes, dtype), block, rules, EIGHT)
     return moved.view(dtype).reshape(start.shape), n_capped
 
 
 def run_learned(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move logarithms (K, n, n) along straight lines, and the metric with them."""
-    omega, total = manifold.connect(prototypes, block.codes[:1]).omega.copy(), 0
-    both = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (block.codes, prototypes))
-    ends, moved = (np.ascontiguousarray(vectors) for vectors in both)
+    omega = manifold.connect(prototypes, codes[:1]).omega.copy()
+    ends = np.ascontiguousarray(coordinates(codes, omega.shape[1]))
+    moved = np.ascontiguousarray(coordinates(np.asarray(prototypes), omega.shape[1]))
     is_large = len(omega) >= 3 * (len(moved) + STEPS)  # for smaller ones the basis costs as much time as it saves
-    learn, size = (learn_in_span, STEPS) if is_large else (learn_metric, len(ends))
+    learn = learn_in_span if is_large else learn_metric
+    size = STEPS if is_large else len(ends)
+    total = 0
     for first in range(0, len(ends), size):
-        part = Block(*(array[first : first + size] for array in (ends, *block[1:])))
-        total += learn(kernels, float(manifold.rate), moved, omega, part, rules)
+        rows = slice(first, first + size)
+        part = Block(*(array[rows] for array in block))
+        total += learn(kernels, float(manifold.rate), moved, omega, ends[rows], part, rules)
         if manifold.rate:
             omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))
-    return MetricPrototypes(from_coordinates(moved, block.codes.shape[-1]), omega), total
+    return MetricPrototypes(from_coordinates(moved, codes.shape[-1]), omega), total
 
 
 def learn_metric(
-    kernels: Kernels, rate: float, moved: Array, omega: Array, part: Block, rules: Rules, rest: float = 0.0
+    kernels: Kernels, rate: float, moved: Array, omega: Array, ends: Array, part: Block, rules: Rules, rest: float = 0.0
 ) -> int:
-    """Move prototypes (K, m) and omega (r, m) in place by one step per sample, and return the number of caps.
+    """Move prototypes (K, m) and omega (r, m) in place by one step per sample (M, m); return the number of caps.
 
     Omega is left unscaled. ``rest`` is the sum of the squares of what the caller left out of it.
     """
-    vectors = moved.ravel(), omega.ravel(), rate, LONGEST, rest, part.codes.ravel()
-    return int(kernels.run_learned(*vectors, *part.data, rules, *part.filled, EIGHT))
+    vectors = moved.ravel(), omega.ravel(), rate, LONGEST, rest, ends.ravel()
+    return int(kernels.run_learned(*vectors, part, rules, EIGHT))
 
 
-def learn_in_span(kernels: Kernels, rate: float, moved: Array, omega: Array, part: Block, rules: Rules) -> int:
-    """Move prototypes and a large Omega as :func:`learn_metric` does, by the steps on a few samples, in less time.
+def learn_in_span(
+    kernels: Kernels, rate: float, moved: Array, omega: Array, ends: Array, part: Block, rules: Rules
+) -> int:
+    """Do what :func:`learn_metric` does with a large Omega and few samples, in less time.
 
-    A step adds multiples of the differences between the sample and the prototypes to the prototypes and to the rows of
-    Omega. All these changes lie in the span of the samples and the first prototypes. The kernel works with the few
-    coordinates in an orthonormal basis of it, and Omega itself is read and changed once for all steps.
+    All changes lie in the span of the samples and the first prototypes. The kernel works with the few coordinates in an
+    orthonormal basis of it, and Omega itself is read and changed once for all steps.
     """
     center = moved.mean(axis=0)
-    basis, axes = np.linalg.qr((np.concatenate([moved, part.codes]) - center).T)
-    vectors, within = np.ascontiguousarray(axes.T), omega @ basis
-    before, start = within.copy(), vectors[: len(moved)]
+    basis, axes = np.linalg.qr((np.concatenate([moved, ends]) - center).T)
+    vectors = np.ascontiguousarray(axes.T)
+    start = vectors[: len(moved)]
+    within = omega @ basis
+    before = within.copy()
     rest = float(np.vdot(omega, omega) - np.vdot(within, within))
-    part = part._replace(codes=vectors[len(moved) :])
-    n_capped = learn_metric(kernels, rate, start, within, part, rules, rest)
+    n_capped = learn_metric(kernels, rate, start, within, vectors[len(moved) :], part, rules, rest)
     moved[:] = start @ basis.T + center
     omega += (within - before) @ basis.T
     return n_capped
@@ -143,9 +135,10 @@ class Laid(NamedTuple):
         return (0.0,) * self.width
 
     @property
-    def work(self) -> Array:
-        """An array for rotations to work in."""
-        return aligned(5 * self.n * self.width)
+    def work(self) -> Work:
+        """Memory for kernels to work in."""
+        rotating = self.n * self.width
+        return Work(self.empty(1), self.empty(1), aligned(rotating), aligned(5 * rotating))
 
     def empty(self, blocks: int | None = None) -> Parts:
         """Return arrays for so many blocks of matrices to work in; by default as many as there are."""
@@ -168,42 +161,42 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
 
 
 def run_affine_invariant(
-    kernels: Kernels, _: Any, prototypes: Prototypes, block: Block, rules: Rules
+    kernels: Kernels, _: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move inverse factors (K, n, n) along geodesics."""
-    at = laid(inverse_factors(prototypes), block.codes, transposed=False)
+    at = laid(inverse_factors(prototypes), codes, transposed=False)
     lower = tuple(np.zeros((at.n, at.n)) for _ in at.lanes)
-    work = at.empty(), lower, at.empty(1), at.work, at.like
-    n_capped = kernels.run_steps(at.lanes, at.codes, *block.data, rules, float(EPS), *block.filled, *work)
+    n_capped = kernels.run_steps(at.lanes, at.codes, block, rules, float(EPS), at.empty(), lower, at.work, at.like)
     return InverseFactors(at.matrices()), n_capped
 
 
 def run_projected(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move matrices (K, n, n) along straight lines, and raise eigenvalues below the floor."""
-    at = laid(np.asarray(prototypes), block.codes)
+    at = laid(np.asarray(prototypes), codes)
     basis = into_lanes(np.broadcast_to(np.eye(at.n, dtype=at.codes.dtype), (at.n_matrices, at.n, at.n)), at.width)
     floor = float(manifold.floor(at.n)), float(manifold.relative)
-    work = at.empty(1), at.empty(1), at.work, at.like
-    n_capped = kernels.run_projected(at.lanes, basis, at.codes, *block.data, rules, *floor, *block.filled, *work)
+    n_capped = kernels.run_projected(at.lanes, basis, at.codes, block, rules, *floor, at.empty(1), at.work, at.like)
     return at.matrices().swapaxes(1, 2), n_capped
 
 
 def run_wasserstein(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, block: Block, rules: Rules
+    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move roots (K, n, n); a step with a weight above 1 is that of the manifold."""
-    roots, first, total, weights = np.asarray(prototypes), 0, 0, np.empty(len(rules.labels))
+    roots = np.asarray(prototypes)
+    first = 0
+    total = 0
+    weights = np.empty(len(rules.labels))
     limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
-    while first < len(block.codes):
-        at = laid(roots, block.codes)
-        work = at.empty(1), at.empty(), at.empty(), at.empty(), at.empty(1), at.work, at.like
-        first, n_capped = kernels.run_wasserstein(
-            at.lanes, at.codes, first, *block.data, rules, *limits, weights, *block.filled, *work
-        )
-        roots, total = at.matrices().swapaxes(1, 2), total + n_capped
-        if first < len(block.codes):
+    while first < len(codes):
+        at = laid(roots, codes)
+        work = at.empty(), at.empty(), at.empty(), at.work, at.like
+        first, n_capped = kernels.run_wasserstein(at.lanes, at.codes, first, block, rules, *limits, weights, *work)
+        roots = at.matrices().swapaxes(1, 2)
+        total += n_capped
+        if first < len(codes):
             roots = manifold.move(manifold.connect(roots, at.codes[first : first + 1]), weights[None])
             first += 1
     return roots, total
@@ -213,7 +206,7 @@ class Run(NamedTuple):
     """A kernel, the function that runs it on a block, and how the time that it saves is estimated."""
 
     kernel: str
-    function: Callable[..., tuple[Prototypes, int]]
+    function: Runner
     rotating: float | None = None
     """Time that rotations save over NumPy and LAPACK, relative to the affine-invariant kernel; None without them."""
 
@@ -236,5 +229,6 @@ def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
     if run.rotating is None:
         return runs_compiled((run.kernel, 1, len(EIGHT)), SAVED, len(samples))
     shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
-    kind, saved = lane_kind(run.kernel, *shape), run.rotating * saved_seconds(*shape)
+    kind = run.kernel, 1 + shape[2], lane_width(*shape)
+    saved = run.rotating * saved_seconds(*shape)
     return is_worthwhile(*shape, run.rotating) and runs_compiled(kind, saved, len(samples))

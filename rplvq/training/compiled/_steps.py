@@ -10,8 +10,8 @@ import numpy as np
 
 from rplvq.lanes import Lanes, Parts, fill, fused, load, orthogonalise, raw, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
-from rplvq.training.compiled._lanes import adjoint_product
+from rplvq.training.compiled._costs import Block, Rules, weigh
+from rplvq.training.compiled._lanes import Work, adjoint_product
 
 
 def cholesky(sample: Array, resolution: float, lower: Parts) -> None:
@@ -118,39 +118,36 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
 def run_steps(
     factors: Parts,
     samples: Array,
-    targets: Array,
-    multiplicity: Array,
+    block: Block,
     rules: Rules,
     resolution: float,
-    sqdist: Array,
-    loss: Array,
     columns: Parts,
     lower: Parts,
-    spare: Parts,
-    work: Array,
+    work: Work,
     like: Lanes,
 ) -> int:
-    """Take one step per sample, for samples (M, n, n) and K prototypes, and return the number of caps.
+    """Move the inverse factors of K prototypes in place by one step per sample (n, n); return the number of caps.
 
-    ``factors``, arrays (blocks n n W,), hold the inverse factors and are moved in place; lanes beyond the K prototypes
-    hold arbitrary factors. ``targets`` (M, C) are class probabilities, ``multiplicity`` (M,) weights of samples, and
-    ``sqdist`` (M, K) and ``loss`` (M,) are filled with the values before each step. ``resolution`` is the smallest
-    singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,), ``lower`` (n, n),
-    ``spare`` (n n W,) and ``work`` (5 n W,) are to work in.
+    Lanes of ``factors``, arrays (blocks n n W,), beyond the K prototypes hold arbitrary ones. ``resolution`` is the
+    smallest singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,) and
+    ``lower`` (n, n) are to work in.
     """
-    n, width, n_capped = samples.shape[1], len(like), 0
+    sqdist = block.sqdist
+    n = samples.shape[1]
+    width = len(like)
+    n_capped = 0
     blocks = len(factors[0]) // (n * n * width)
-    weights, squares = np.empty(sqdist.shape[1]), np.empty(blocks * n * width)
+    weights = np.empty(sqdist.shape[1])
+    squares = np.empty(blocks * n * width)
     logs = np.empty_like(squares)
     for b in range(len(samples)):
         cholesky(samples[b], resolution, lower)
-        for block in range(blocks):
-            whiten(factors, lower, columns, block, n, like)
-            orthogonalise(columns, squares, block, n, work, like)
+        for i in range(blocks):
+            whiten(factors, lower, columns, i, n, like)
+            orthogonalise(columns, squares, i, n, work.turns, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
+        n_capped += weigh(block, b, rules, weights)
         column_scales(squares, logs, n, width, weights)
-        for block in range(blocks):
-            move(factors, columns, squares, spare, block, n, like)
+        for i in range(blocks):
+            move(factors, columns, squares, work.spare, i, n, like)
     return n_capped

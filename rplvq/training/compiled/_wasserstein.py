@@ -7,59 +7,41 @@ give ``U = Q diag(s)^-1 Q^H M`` for singular values s, and a Newton step removes
 
 import numpy as np
 
-from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, fused, larger, load, orthogonalise, root, store
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, root, store
 from rplvq.protocols import Array
-from rplvq.training.compiled._costs import Rules, weigh
+from rplvq.training.compiled._costs import Block, Rules, weigh
 from rplvq.training.compiled._lanes import (
+    MARGIN_OF_ERROR,
+    Work,
+    add_to_diagonal,
     adjoint_product,
-    lower_diagonal,
+    copy_block,
+    follow,
     may_be_indefinite,
     orthonormalise,
     product,
+    spread,
+    square_difference,
     subtract_column,
+    trace,
 )
 
-MARGIN_OF_ERROR = 1e-14
-"""Rounding of a factorisation relative to the trace times n, beyond which its answer holds for the exact matrix."""
 
-
-def spread(sample: Array, out: Parts, n: int, like: Lanes) -> None:
-    """Fill one block of ``out`` with copies of a sample (n, n) in all lanes."""
-    for j in range(n):
-        for i in range(n):
-            store(out[0], (j * n + i) * len(like), fill(sample[i, j].real, like))
-            if len(out) == 2:
-                store(out[1], (j * n + i) * len(like), fill(sample[i, j].imag, like))
-
-
-def polar(
-    matrix: Parts,
-    start: int,
-    out: Parts,
-    columns: Parts,
-    spare: Parts,
-    squares: Array,
-    n: int,
-    work: Array,
-    like: Lanes,
-) -> None:
-    """Fill a block of ``out`` with the unitary polar factors of the matrices of the same block of ``matrix``.
-
-    ``columns`` and ``spare`` hold one block to work in.
-    """
+def polar(matrix: Parts, start: int, out: Parts, work: Work, n: int, like: Lanes) -> None:
+    """Fill the block at ``start`` of ``out`` with the unitary polar factors of the matrices there in ``matrix``."""
     width = len(like)
-    for part, copy in zip(matrix, columns):  # noqa: B905  (numba does not know the argument strict)
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
-    orthogonalise(columns, squares, 0, n, work, like)
+    columns = work.columns
+    spare = work.spare
+    copy_block(matrix, start, columns, 0, n, like)
+    orthogonalise(columns, work.squares, 0, n, work.turns, like)
     for j in range(n):
-        inverse = fill(1.0, like) / root(load(squares, j * width, like))
+        inverse = fill(1.0, like) / root(load(work.squares, j * width, like))
         for part in columns:
             for i in range(j * n * width, (j + 1) * n * width, width):
                 store(part, i, inverse * load(part, i, like))
     adjoint_product(columns, 0, matrix, start, spare, 0, (1, n), n, like)
     for i in range(n):
-        inverse = fill(1.0, like) / root(load(squares, i * width, like))
+        inverse = fill(1.0, like) / root(load(work.squares, i * width, like))
         for part in spare:
             for j in range(n):
                 at = (j * n + i) * width
@@ -69,36 +51,13 @@ def polar(
     for part in spare:
         for i in range(0, n * n * width, width):
             store(part, i, fill(-0.5, like) * load(part, i, like))
-    for i in range(n):
-        at = (i * n + i) * width
-        store(spare[0], at, fill(1.5, like) + load(spare[0], at, like))
+    add_to_diagonal(spare, fill(1.5, like), n, like)
     product(out, start, spare, 0, columns, 0, n, like)
-    for part, copy in zip(columns, out):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, start + i, load(part, i, like))
-
-
-def square_difference(first: Parts, second: Parts, start: int, n: int, like: Lanes) -> Array:
-    """Return the squared Frobenius distances (W,) of the matrices of two blocks."""
-    total = fill(0.0, like)
-    for one, other in zip(first, second):  # noqa: B905
-        for i in range(start, start + n * n * len(like), len(like)):
-            difference = load(one, i, like) - load(other, i, like)
-            total = fused(difference, difference, total)
-    return total
+    copy_block(columns, 0, out, start, n, like)
 
 
 def may_shorten(
-    roots: Parts,
-    crossed: Parts,
-    unitary: Parts,
-    start: int,
-    rate: Array,
-    room: float,
-    columns: Parts,
-    spare: Parts,
-    n: int,
-    like: Lanes,
+    roots: Parts, crossed: Parts, unitary: Parts, start: int, rate: Array, room: float, work: Work, n: int, like: Lanes
 ) -> bool:
     """Whether a step of a block with weights ``rate`` (W,) may have to be shortened; False is certain.
 
@@ -106,29 +65,20 @@ def may_shorten(
     where room is ``1 - min_stretch``.
     """
     width = len(like)
+    columns = work.columns
+    spare = work.spare
     weight = larger(fill(0.0, like) - rate, fill(0.0, like))
     adjoint_product(roots, start, roots, start, columns, 0, (1, n), n, like)
     adjoint_product(crossed, start, unitary, start, spare, 0, (1, n), n, like)
     for part, other in zip(columns, spare):  # noqa: B905
         for i in range(0, n * n * width, width):
             store(part, i, (fill(room, like) + weight) * load(part, i, like) - weight * load(other, i, like))
-    lower_diagonal(columns, fill(MARGIN_OF_ERROR * n, like), n, like)
+    add_to_diagonal(columns, fill(-MARGIN_OF_ERROR * n, like) * trace(columns, 0, n, like), n, like)
     return may_be_indefinite(columns, n, like)
 
 
 def shortened(
-    roots: Parts,
-    turned: Parts,
-    maps: Parts,
-    start: int,
-    rate: Array,
-    room: float,
-    columns: Parts,
-    spare: Parts,
-    squares: Array,
-    n: int,
-    work: Array,
-    like: Lanes,
+    roots: Parts, turned: Parts, maps: Parts, start: int, rate: Array, room: float, work: Work, n: int, like: Lanes
 ) -> Array:
     """Return the weights (W,) of a block, those of repelled prototypes as small as the cone demands.
 
@@ -137,13 +87,11 @@ def shortened(
     is overwritten by Y.
     """
     width = len(like)
-    for part, copy in zip(roots, columns):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
+    columns = work.columns
+    spare = work.spare
+    copy_block(roots, start, columns, 0, n, like)
     orthonormalise(columns, spare, n, like)
-    for part, copy in zip(turned, maps):  # noqa: B905
-        for i in range(start, start + n * n * width, width):
-            store(copy, i, load(part, i, like))
+    copy_block(turned, start, maps, start, n, like)
     for j in range(n):
         for i in range(j):
             x, y = load(spare[0], (j * n + i) * width, like), fill(0.0, like)
@@ -155,40 +103,30 @@ def shortened(
             for i in range(start + j * n * width, start + (j + 1) * n * width, width):
                 store(part, i, load(part, i, like) / pivot)
     adjoint_product(columns, 0, maps, start, spare, 0, (1, n), n, like)
-    orthogonalise(spare, squares, 0, n, work, like)
+    orthogonalise(spare, work.squares, 0, n, work.turns, like)
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
-        largest = larger(load(squares, i, like), largest)
+        largest = larger(load(work.squares, i, like), largest)
     excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))
     return larger(rate, fill(0.0, like) - fill(room, like) / excess)
 
 
-def raise_roots(
-    roots: Parts,
-    start: int,
-    rate: Array,
-    lowest: float,
-    columns: Parts,
-    spare: Parts,
-    squares: Array,
-    n: int,
-    work: Array,
-    like: Lanes,
-) -> None:
+def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work, n: int, like: Lanes) -> None:
     """Raise the squared singular values of moved roots of a block to the share ``lowest`` of their mean.
 
     Only roots of prototypes with a negative weight ``rate`` (W,) are changed. They are turned, too, which does not
     change their matrices.
     """
     width = len(like)
-    for part, copy in zip(roots, columns):  # noqa: B905
-        for i in range(0, n * n * width, width):
-            store(copy, i, load(part, start + i, like))
+    columns = work.columns
+    spare = work.spare
+    squares = work.squares
+    copy_block(roots, start, columns, 0, n, like)
     adjoint_product(columns, 0, columns, 0, spare, 0, (1, n), n, like)
-    lower_diagonal(spare, fill(2.0 * lowest / n + MARGIN_OF_ERROR * n, like), n, like)
+    add_to_diagonal(spare, fill(-2.0 * lowest / n - MARGIN_OF_ERROR * n, like) * trace(spare, 0, n, like), n, like)
     if not may_be_indefinite(spare, n, like):
         return
-    orthogonalise(columns, squares, 0, n, work, like)
+    orthogonalise(columns, work.squares, 0, n, work.turns, like)
     store(spare[0], 0, rate)
     for i in range(width):
         total, least = 0.0, np.inf
@@ -209,57 +147,52 @@ def run_wasserstein(
     roots: Parts,
     samples: Array,
     first: int,
-    targets: Array,
-    multiplicity: Array,
+    block: Block,
     rules: Rules,
     room: float,
     lowest: float,
     weights: Array,
-    sqdist: Array,
-    loss: Array,
-    columns: Parts,
     crossed: Parts,
     unitary: Parts,
     turned: Parts,
-    spare: Parts,
-    work: Array,
+    work: Work,
     like: Lanes,
 ) -> tuple[int, int]:
     """Take steps from sample ``first`` on, until one has a weight above 1.
 
     ``roots``, arrays (blocks n n W,), are moved in place. Returns the index of the sample whose step was not taken, or
     M, and the number of caps, those of this sample included. ``weights`` (K,) are then those of this sample.
-    ``crossed``, ``unitary`` and ``turned`` hold as many numbers as ``roots``, and ``columns`` and ``spare`` one block.
+    ``crossed``, ``unitary`` and ``turned`` hold as many numbers as ``roots``.
     """
-    n, width, n_capped, count = samples.shape[1], len(like), 0, sqdist.shape[1]
+    n = samples.shape[1]
+    width = len(like)
+    n_capped = 0
+    count = block.sqdist.shape[1]
     blocks = len(roots[0]) // (n * n * width)
-    squares, rates = np.empty(n * width), np.empty(blocks * width)
+    rates = np.empty(blocks * width)
     for b in range(first, len(samples)):
-        for block in range(blocks):
-            start = block * n * n * width
-            spread(samples[b], columns, n, like)
-            adjoint_product(columns, 0, roots, start, crossed, start, (1, n), n, like)
-            polar(crossed, start, unitary, columns, spare, squares, n, work, like)
-            spread(samples[b], columns, n, like)
-            product(columns, 0, unitary, start, turned, start, n, like)
-            store(rates, block * width, square_difference(turned, roots, start, n, like))
+        for i in range(blocks):
+            start = i * n * n * width
+            spread(samples[b], work.columns, n, like)
+            adjoint_product(work.columns, 0, roots, start, crossed, start, (1, n), n, like)
+            polar(crossed, start, unitary, work, n, like)
+            spread(samples[b], work.columns, n, like)
+            product(work.columns, 0, unitary, start, turned, start, n, like)
+            store(rates, i * width, square_difference(turned, start, roots, start, n, like))
         for k in range(count):
-            sqdist[b, k] = rates[k]
-        loss[b], capped = weigh(sqdist[b], targets[b], multiplicity[b], rules, weights)
-        n_capped += capped
-        for i in range(blocks * width):
-            rates[i] = weights[i] if i < count else 0.0
-            if not rates[i] <= 1.0:
+            block.sqdist[b, k] = rates[k]
+        n_capped += weigh(block, b, rules, weights)
+        for k in range(blocks * width):
+            rates[k] = weights[k] if k < count else 0.0
+            if not rates[k] <= 1.0:
                 return b, n_capped
-        for block in range(blocks):
-            rate, start = load(rates, block * width, like), block * n * n * width
+        for i in range(blocks):
+            rate = load(rates, i * width, like)
+            start = i * n * n * width
             repelled = any_positive(fill(0.0, like) - rate)
-            if repelled and may_shorten(roots, crossed, unitary, start, rate, room, columns, spare, n, like):
-                rate = shortened(roots, turned, unitary, start, rate, room, columns, spare, squares, n, work, like)
-            for part, other in zip(roots, turned):  # noqa: B905
-                for i in range(start, start + n * n * width, width):
-                    x = load(part, i, like)
-                    store(part, i, x + rate * (load(other, i, like) - x))
+            if repelled and may_shorten(roots, crossed, unitary, start, rate, room, work, n, like):
+                rate = shortened(roots, turned, unitary, start, rate, room, work, n, like)
+            follow(roots, start, turned, start, rate, n, like)
             if repelled:
-                raise_roots(roots, start, rate, lowest, columns, spare, squares, n, work, like)
+                raise_roots(roots, start, rate, lowest, work, n, like)
     return len(samples), n_capped
