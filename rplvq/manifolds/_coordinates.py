@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -20,6 +21,13 @@ def n_coordinates(n: int, is_complex: bool) -> int:
     return n * n if is_complex else n * (n + 1) // 2
 
 
+@lru_cache(maxsize=8)
+def _above(n: int) -> tuple[Array, Array]:
+    """Return the rows and columns of the entries above the diagonal; finding them takes as long as reading them."""
+    rows, columns = np.triu_indices(n, 1)
+    return rows, columns
+
+
 def coordinates(codes: Array, m: int) -> Array:
     """Return real coordinates (N, m) of Hermitian matrices (N, n, n), orthonormal for the Frobenius product.
 
@@ -29,7 +37,7 @@ def coordinates(codes: Array, m: int) -> Array:
     n = codes.shape[-1]
     if m < n * n and np.iscomplexobj(codes):
         raise ValueError("X is complex, but the metric was learned on real matrices: learn it on complex ones")
-    rows, columns = np.triu_indices(n, 1)
+    rows, columns = _above(n)
     places = np.arange(n)
     above = np.sqrt(2.0) * codes[:, rows, columns]
     parts = [codes[:, places, places].real, above.real]
@@ -46,7 +54,7 @@ def as_vectors(codes: Array) -> Array:
 
 def from_coordinates(vectors: Array, n: int) -> Array:
     """Return the Hermitian matrices (N, n, n) whose real coordinates are vectors (N, m), as `coordinates` has them."""
-    rows, columns = np.triu_indices(n, 1)
+    rows, columns = _above(n)
     places = np.arange(n)
     n_above = len(rows)
     is_complex = vectors.shape[1] > n + n_above
