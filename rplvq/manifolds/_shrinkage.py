@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 import attrs
@@ -15,6 +14,8 @@ from rplvq.protocols import Array
 
 CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Values of the shrinkage that are compared."""
+TEMPORARIES = 6
+"""Number of temporary arrays of the size of the energies."""
 MOST_LEFT_OUT = 2000
 """Largest number of samples that are left out in turn. Of more samples, so many are taken at equal intervals."""
 FACTORS = (3e-4, 20.0)
@@ -157,19 +158,22 @@ def _best_for_classification(data: _Within) -> float:
     groups = data.groups[places]
     weights = data.weights[places]
     deviations = data.deviations_of(places)
-    middle = data.means.mean(axis=0)
-    energies = leave_one_out_energies(deviations, groups, weights, data.means - middle, totals, *spectrum)
+    centers = data.means - data.means.mean(axis=0)
     losses: list[float] = []
-    for some in block_slices(len(CANDIDATES), 8 * len(groups) * len(data.means)):
-        stack = np.array(list(islice(energies, some.stop - some.start)))
-        losses.extend(best_factor(stack, groups, weights, 1.0, FACTORS)[1])
+    n_groups = len(centers)
+    size = TEMPORARIES * n_groups * (len(groups) + n_groups) + centers.size
+    for some in block_slices(len(CANDIDATES), 8 * size):
+        shrinkages = np.array(CANDIDATES[some])
+        energies = leave_one_out_energies(shrinkages, deviations, groups, weights, centers, totals, *spectrum)
+        losses.extend(best_factor(energies, groups, weights, 1.0, FACTORS)[1])
     return CANDIDATES[int(np.argmin(losses))]
 
 
 def leave_one_out_energies(
-    deviations: Array, groups: Array, weights: Array, means: Array, totals: Array, eigenvalues: Array, basis: Array
-) -> Iterator[Array]:
-    """Yield, for each candidate of the shrinkage, the energies (B, G) of samples by the discriminant of all others.
+    shrinkages: Array, deviations: Array, groups: Array, weights: Array, means: Array, totals: Array,
+    eigenvalues: Array, basis: Array,
+) -> Array:  # fmt: skip
+    """Return the energies (S, B, G) of samples by the discriminant of all others, for several ``shrinkages`` (S,).
 
     The energy of group k is ``(x - mu_k)^T A^-1 (x - mu_k) / 2``, so that all groups have the same prior. The means
     ``mu_k`` and the covariance A are computed without the sample x.
@@ -187,21 +191,24 @@ def leave_one_out_energies(
     """
     inner = deviations @ basis
     centers = means @ basis
-    own = (np.arange(len(deviations)), groups)
+    own = (slice(None), np.arange(len(deviations)), groups)
     beyond = means - centers @ basis.T  # the parts of the means in directions without scatter
     ratio = totals[groups] / (totals[groups] - weights)
     target = eigenvalues.sum() / len(basis)
-    for shrinkage in CANDIDATES:
-        inverse = 1.0 / ((1.0 - shrinkage) * eigenvalues + shrinkage * target)
-        products = (centers * inverse) @ centers.T + beyond @ beyond.T / (shrinkage * target)
-        lengths = np.diag(products)
-        between = lengths[:, None] - 2 * products + lengths  # (G, G), squared distances of the means
-        length = inner**2 @ inverse
-        mixed = inner @ (centers * inverse).T
-        cross = length[:, None] + mixed[own][:, None] - mixed  # r^T B^-1 (x - mu_k)
-        sqdist = cross + mixed[own][:, None] - mixed + between[groups]  # (x - mu_k)^T B^-1 (x - mu_k)
-        cross[own] = length * ratio
-        sqdist[own] = length * ratio**2
-        c = (1.0 - shrinkage) * weights * ratio
-        sqdist += (c / (1.0 - c * length))[:, None] * cross**2
-        yield 0.5 * (totals.sum() - weights)[:, None] * sqdist
+    rest = shrinkages * target
+    inverse = 1.0 / ((1.0 - shrinkages)[:, None] * eigenvalues + rest[:, None])  # (S, p)
+    scaled = centers * inverse[:, None]
+    products = scaled @ centers.T + beyond @ beyond.T / rest[:, None, None]
+    lengths = np.diagonal(products, axis1=1, axis2=2)
+    between = lengths[..., None] - 2 * products + lengths[:, None]  # (S, G, G), squared distances of the means
+    length = inverse @ (inner**2).T  # (S, B)
+    mixed = inner @ scaled.swapaxes(1, 2)
+    away = mixed[own][..., None] - mixed
+    cross = length[..., None] + away  # r^T B^-1 (x - mu_k)
+    sqdist = cross + away + between[:, groups]  # (x - mu_k)^T B^-1 (x - mu_k)
+    cross[own] = length * ratio
+    sqdist[own] = length * ratio**2
+    c = (1.0 - shrinkages)[:, None] * weights * ratio
+    sqdist += (c / (1.0 - c * length))[..., None] * cross**2
+    sqdist *= 0.5 * (totals.sum() - weights)[:, None]
+    return np.asarray(sqdist)

@@ -54,7 +54,9 @@ def test_the_energies_are_those_of_a_discriminant_without_the_sample(n_samples, 
     else:
         spectrum = np.linalg.eigh(scatter)
     centred, totals = means - means.mean(axis=0), np.bincount(y, weights)
-    found = list(shrinking.leave_one_out_energies(rests, y, weights, centred, totals, *spectrum))
+    found = list(
+        shrinking.leave_one_out_energies(np.array(shrinking.CANDIDATES), rests, y, weights, centred, totals, *spectrum)
+    )
     assert len(found) == len(shrinking.CANDIDATES)
     for shrinkage, energies in zip(shrinking.CANDIDATES, found, strict=True):
         wanted = [plain_energies(vectors, y, weights, i, shrinkage, np.trace(scatter) / 10) for i in range(n_samples)]
