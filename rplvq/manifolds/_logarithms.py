@@ -1,7 +1,8 @@
 """Logarithms and spectra of many small positive definite matrices, without LAPACK where this is faster.
 
-LAPACK decomposes one matrix at a time, and spends most of its time on calls and tests if matrices are small. If numba
-is installed, such matrices are decomposed in the lanes of vector registers.
+LAPACK decomposes one matrix at a time, and spends most of its time on calls and tests if matrices are small. The
+logarithm of a 2 x 2 matrix has a closed form. If numba is installed, larger matrices are decomposed in the lanes of
+vector registers.
 """
 
 import numpy as np
@@ -24,17 +25,24 @@ SAVED = 6e-8
 """Seconds that rotations save per matrix, divided by n^2, from measurements at n = 3 to 22."""
 FLOOR = float(np.finfo(float).eps)
 """An eigenvalue of a whitened matrix below this share of the largest one is a rounding error."""
+TINY = 1e-300
+"""The least squared difference of two eigenvalues, whose logarithms are then divided by a number that is not 0."""
 CACHE_BYTES = 1 << 18
 """Size in bytes of the matrices that are laid out at once, so that they fit into the processor's cache."""
 
 
 def logarithms(matrices: Array, precision: float) -> Array:
     """Return the logarithms of Hermitian matrices (N, n, n), rounded to ``precision``; PointError if one has none."""
-    if (kernels := kernels_for_many("batch_logs", matrices)) is not None:
-        # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
-        logs = in_lanes(kernels, matrices, 2 * rank_tolerance(matrices.shape[-1], precision))
-        if logs is not None:
-            return logs
+    n = matrices.shape[-1]
+    found = None
+    # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
+    smallest = 2 * rank_tolerance(n, precision)
+    if n == 2:
+        found = of_two_by_two(matrices, smallest)
+    elif (kernels := kernels_for_many("batch_logs", matrices)) is not None:
+        found = in_lanes(kernels, matrices, smallest)
+    if found is not None:
+        return found
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     check_positive(matrices, eigenvalues, precision)
     return from_spectrum(np.log(eigenvalues), eigenvectors)
@@ -57,6 +65,38 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     if not 1 < n <= UNROTATED.get(name, LARGEST_ROTATED[n_parts]) or (kernels := lane_kernels()) is None:
         return None
     return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
+
+
+def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
+    """Return the logarithms of matrices (N, 2, 2); None if an eigenvalue is not above ``smallest`` times the other."""
+    # With the mean m of the eigenvalues m (1 + x) and m (1 - x), log A = a I + b (A / m - I), where a is the mean of
+    # their logarithms and b = atanh(x) / x. The product of the eigenvalues of A / m is its determinant 1 - x^2, which
+    # has the digits that 1 - x would lose: atanh(x) = log1p(2 x (1 + x) / (1 - x^2)) / 2.
+    upper = matrices[:, 0, 0].real
+    lower = matrices[:, 1, 1].real
+    side = matrices[:, 1, 0]
+    mean = 0.5 * (upper + lower)
+    if not mean.min() > 0:
+        return None
+    upper = upper / mean
+    lower = lower / mean
+    side = side / mean
+    square = (side * side.conj()).real
+    product = upper * lower - square
+    if not product.min() > 4 * smallest:  # the ratio of the eigenvalues is 1 - x^2 over (1 + x)^2
+        return None
+    gap = 0.5 * (upper - lower)
+    x = np.sqrt(gap * gap + (square + TINY))
+    double = x + x
+    slope = np.log1p(double * (1 + x) / product) / double
+    level = np.log(mean) + 0.5 * np.log(product)
+    gap *= slope
+    result = np.empty_like(matrices)
+    np.add(level, gap, out=result[:, 0, 0])
+    np.subtract(level, gap, out=result[:, 1, 1])
+    np.multiply(slope, side, out=result[:, 1, 0])
+    result[:, 0, 1] = result[:, 1, 0].conj()
+    return result
 
 
 def in_lanes(kernels: LaneKernels, matrices: Array, smallest: float) -> Array | None:

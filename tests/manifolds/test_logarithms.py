@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.problems import counted_decompositions, spd
 
 NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 KINDS = pytest.mark.parametrize("dtype", [float, complex], ids=["real", "complex"])
-SIZES = pytest.mark.parametrize("n", [pytest.param(n, marks=NUMBA) for n in (2, 3, 5, 8)])
+SIZES = pytest.mark.parametrize("n", [2, *(pytest.param(n, marks=NUMBA) for n in (3, 5, 8))])
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +54,33 @@ def test_codes_hold_for_every_spread_and_scale(n, dtype):
             wanted = (basis * logs) @ basis.conj().swapaxes(1, 2)
             codes = LogEuclidean().encode(0.5 * (matrices + matrices.conj().swapaxes(1, 2)))
             assert_allclose(codes, wanted, rtol=0, atol=1e-15 * condition + 1e-13 * max(1, abs(np.log(scale))))
+
+
+def exact_log(matrix):
+    """The logarithm of a real 2 x 2 matrix in 60 decimal digits, from its eigenvalues."""
+    with localcontext(prec=60):
+        (a, b), (_, c) = ([Decimal(float(x)) for x in row] for row in matrix)
+        half, root = (a + c) / 2, (((a - c) / 2) ** 2 + b * b).sqrt()
+        high, low = (half + root).ln(), (half - root).ln()
+        slope = (high - low) / (2 * root)
+        level = (high + low) / 2
+        return [
+            [float(level + slope * (a - half)), float(slope * b)],
+            [float(slope * b), float(level + slope * (c - half))],
+        ]
+
+
+@pytest.mark.parametrize("condition", [1.0 + 1e-12, 10.0, 1e4, 1e8, 1e12])
+def test_two_by_two_logarithms_are_as_exact_as_those_of_lapack(condition):
+    """The smaller eigenvalue of such numbers is known to eps times the condition number, and so is its logarithm."""
+    basis = np.linalg.eigh(spd(np.random.default_rng(4), 30, 2))[1]
+    matrices = (basis * [condition, 1.0]) @ basis.swapaxes(1, 2)
+    matrices = 0.5 * (matrices + matrices.swapaxes(1, 2))
+    wanted = np.array([exact_log(matrix) for matrix in matrices])
+    found = LogEuclidean().encode(matrices)
+    by_eigh = by_lapack(matrices)
+    assert np.abs(found - wanted).max() < 4 * np.finfo(float).eps * condition
+    assert np.abs(found - wanted).max() < 4 * np.abs(by_eigh - wanted).max() + 1e-14
 
 
 @SIZES
