@@ -21,8 +21,8 @@ from pathlib import Path
 NO_PROSE = re.compile(r"#\s*(noqa|type:|fmt:|pragma|\()")
 """Comments for tools, and those that state a shape."""
 FOREIGN = """
-    __array__ __array_interface__ __iter__ __len__ __name__ __self__ best_estimator_ ch_names choice_ clear_controlling_thread
-    decision dtype encoding errno
+    __array__ __array_interface__ __iter__ __len__ __name__ __self__ best_estimator_ ch_names choice_
+    clear_controlling_thread decision dtype encoding errno
     estimator estimator_ fit fit_transform get_data get_params iloc imag isatty item kernels labels n_epochs_
     ndim partial_fit predict predict_log_proba predict_proba prototype_labels_ prototypes_ reads_parts reason
     register_at_fork samples set_params shape sigma2_ split state_ steps strerror terms threading_layer tolist trainer_

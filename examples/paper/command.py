@@ -93,7 +93,13 @@ class Experiments:
         add("--quick", action="store_true", help="few repetitions and epochs: minutes instead of hours")
         add("--only", nargs="+", default=[], choices=groups, metavar="GROUP", help=", ".join(groups))
         add("--experiments", nargs="+", default=[], metavar="NAME", help="only the experiments of these names")
-        add("--methods", nargs="+", default=[], metavar="NAME", help="only methods of these names, in all their variants")
+        add(
+            "--methods",
+            nargs="+",
+            default=[],
+            metavar="NAME",
+            help="only methods of these names, in all their variants",
+        )
         add("--repetitions", type=int, metavar="N", help="only the first N repetitions of each experiment")
         add("--jobs", type=int, default=1, help="processes, -1 for all cores (default 1)")
         add("--list", action="store_true", help="list the jobs that have no result yet, and run nothing")
