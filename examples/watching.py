@@ -7,6 +7,9 @@ electrodes sit elsewhere. `Recenter` follows the second day by past trials and w
 where the promises hold. The share of novel trials is the sharper of the two signs: rejection also asks how certain the
 class is, and a trial that is a little too far from a prototype can be certain of its class.
 
+The prototypes are class means, `max_epochs=0`. Trained prototypes may lie far from all samples, and their distances
+then tell less of a drift.
+
 If the environment variable RPLVQ_DATA names a folder with `bci2a_cov22.npz`, the trials are those of three subjects of
 BCI Competition IV 2a; the page "Data sets" of the documentation shows how to make the file. Otherwise they are
 simulated: the channels of the second day have other gains, which go on drifting.
@@ -53,7 +56,7 @@ for X, y, second in subjects:
     day = np.where(second, "second", "first")
     recenter = Recenter(online=True).fit(X[~second], groups=day[~second])
     for name, matrices in {"as measured": X, "re-centred": recenter.transform(X, groups=day)}.items():
-        option = RejectOption(RiemannianLVQ(random_state=0), coverage=0.9).fit(matrices[~second], y[~second])
+        option = RejectOption(RiemannianLVQ(max_epochs=0), coverage=0.9).fit(matrices[~second], y[~second])
         seen[name].append(watch(option, matrices[second], window=WINDOW))
 
 # %% Shares per window, beside the promised ones and the deviation that chance explains
