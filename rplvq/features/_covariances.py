@@ -108,6 +108,7 @@ STRENGTHS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}
 
 
 def strength_of(shrinkage: Any, alternative: str = "") -> float:
+    """Return the shrinkage as a float in [0, 1]; the ValueError for any other value also names the ``alternative``."""
     is_number = isinstance(shrinkage, int | float | np.integer | np.floating)
     if is_number and not isinstance(shrinkage, bool) and 0.0 <= shrinkage <= 1.0:
         return float(shrinkage)
