@@ -30,33 +30,39 @@ from rplvq.arrays._linalg import (
     invsqrtm,
     logm,
     lower_inverse,
+    matrix_size,
     positive_inverse,
     principal_basis,
+    single_blas_thread,
     spectral_map,
     sqrtm,
     squared_roots,
 )
-from rplvq.arrays._order import BLOCK_ROWS, blocks, canonical_order, distinct, repeats, visits
 from rplvq.arrays._samples import (
+    BLOCK_ROWS,
     LARGE_BLOCKS,
     LazyRows,
     Samples,
     as_rows,
     block_slices,
+    blocks,
     by_block,
+    canonical_order,
     distances,
+    distinct,
     encoded,
     evenly_spaced_rows,
     materialise,
     parts_of,
     parts_of_batch,
     reads_parts,
+    repeats,
     row_slices,
     subset,
     take_rows,
+    visits,
 )
 from rplvq.arrays._scaling import best_factor
-from rplvq.arrays._threads import matrix_size, single_blas_thread
 from rplvq.arrays._transformers import MatrixTransformer, numbered_names
 from rplvq.arrays._validation import (
     as_number_array,

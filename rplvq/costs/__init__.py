@@ -3,23 +3,30 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost, largest_slope, restrict_to_classes
+from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost
 from rplvq.costs._glvq import GLVQ
 from rplvq.costs._mixture import (
+    MARGIN,
+    MIXTURE,
+    Terms,
     as_soft,
     calibrated_loss,
     class_groups,
+    described_by,
     evaluate,
+    largest_slope,
     log_proba_of,
     priors_of,
+    restrict_to_classes,
     sample_losses,
     smoothed,
+    term,
+    terms_of,
 )
 from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_variance
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
-from rplvq.costs._terms import MARGIN, MIXTURE, Terms, described_by, term, terms_of
 
 __all__ = [
     "COSTS", "GLVQ", "MARGIN", "MIXTURE", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",

@@ -7,21 +7,19 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.capabilities import BoundedSlope, ForSomeClasses, Probabilistic, provides
-from rplvq.costs._mixture import evaluate, log_proba_of, priors_of
-from rplvq.costs._terms import Terms, described_by, terms_of
+from rplvq.capabilities import Probabilistic, provides
+from rplvq.costs._mixture import (
+    Terms,
+    described_by,
+    evaluate,
+    largest_slope,
+    log_proba_of,
+    priors_of,
+    restrict_to_classes,
+    terms_of,
+)
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
-
-
-def restrict_to_classes(cost: Any, classes: Array) -> Any:
-    """Return the cost for a model of only the classes with these indices (M,); most costs do not depend on them."""
-    return cost.restrict_to_classes(classes) if provides(cost, ForSomeClasses) else cost
-
-
-def largest_slope(cost: Any, sigma2: float) -> float | None:
-    """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one."""
-    return cost.largest_slope(sigma2) if provides(cost, BoundedSlope) else None
 
 
 class Combinable:

@@ -5,7 +5,7 @@ import numpy as np
 from scipy.special import expit
 
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._terms import MARGIN, Terms, described_by, term
+from rplvq.costs._mixture import MARGIN, Terms, described_by, term
 from rplvq.parts import library_part, number_in
 from rplvq.protocols import Array, Evaluation
 

@@ -4,8 +4,16 @@ import attrs
 import numpy as np
 
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, mixture_logits
-from rplvq.costs._terms import MIXTURE, Terms, described_by, term
+from rplvq.costs._mixture import (
+    MIXTURE,
+    Terms,
+    as_soft,
+    class_groups,
+    class_log_sum_exp,
+    described_by,
+    mixture_logits,
+    term,
+)
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 

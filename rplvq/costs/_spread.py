@@ -9,10 +9,18 @@ import attrs
 import numpy as np
 
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import as_soft, class_groups, class_log_sum_exp, log_sum_exp
+from rplvq.costs._mixture import (
+    MIXTURE,
+    Terms,
+    as_soft,
+    class_groups,
+    class_log_sum_exp,
+    described_by,
+    log_sum_exp,
+    term,
+)
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
-from rplvq.costs._terms import MIXTURE, Terms, described_by, term
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 

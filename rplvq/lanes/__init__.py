@@ -17,9 +17,8 @@ from rplvq.lanes._compile import (
     source_hash,
     verbosity,
 )
-from rplvq.lanes._layout import aligned, from_lanes, into_lanes
 from rplvq.lanes._logs import cholesky_lanes
-from rplvq.lanes._rotations import TINY, Parts, batch_spectra, orthogonalise
+from rplvq.lanes._rotations import TINY, Parts, aligned, batch_spectra, from_lanes, into_lanes, orthogonalise
 from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, raw, root, store
 
 __all__ = [

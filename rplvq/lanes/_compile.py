@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from rplvq.exceptions import interrupts_deferred
 from rplvq.lanes import _eigenvalues as eigenvalues
-from rplvq.lanes import _inverses as inverses
 from rplvq.lanes import _logs as logs
 from rplvq.lanes import _rotations as rotations
 
@@ -55,9 +54,7 @@ class LaneKernels(NamedTuple):
     batch_eigenvalues: Callable[..., None]
 
 
-PLAIN_LANES = LaneKernels(
-    rotations.batch_spectra, logs.batch_logs, inverses.batch_inverses, eigenvalues.batch_eigenvalues
-)
+PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs, logs.batch_inverses, eigenvalues.batch_eigenvalues)
 """The same functions in plain Python, which is slow; tests use them."""
 
 
@@ -183,7 +180,7 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     orthogonalise = compiled_rotations(compiled)
     parts = [compiled(part) for part in (logs.cholesky_lanes, logs.combine)]
     order = compiled(rotations.find_order)
-    inverted = [compiled(part) for part in (inverses.invert_lower, inverses.add_gram)]
+    inverted = [compiled(part) for part in (logs.invert_lower, logs.add_gram)]
     inlined = [compiled(part, forceinline=True) for part in (rotations.sum_squares, rotations.rescale)]
     inlined += [compiled(part, forceinline=True) for part in (eigenvalues.reflector, eigenvalues.reflect)]
     product = compiled(eigenvalues.multiply_lower)
@@ -192,7 +189,7 @@ def _build(source: str, *, cache: bool) -> LaneKernels:
     return LaneKernels(
         compiled(rotations.batch_spectra, orthogonalise, order, compiled(rotations.swap), cache=cache),
         compiled(logs.batch_logs, orthogonalise, order, *parts, cache=cache),
-        compiled(inverses.batch_inverses, parts[0], *inverted, cache=cache),
+        compiled(logs.batch_inverses, parts[0], *inverted, cache=cache),
         compiled(eigenvalues.batch_eigenvalues, inlined[1], reduced, step, cache=cache),
     )
 

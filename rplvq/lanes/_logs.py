@@ -1,6 +1,7 @@
-"""Logarithms of many small matrices at once, one matrix per lane, in plain Python that numba can compile.
+"""Logarithms, and sums of shifted inverses, of many small matrices at once, one matrix per lane.
 
-``_rotations.py`` explains the layout of the arrays, the tuples of arrays, and the argument ``like``.
+It is plain Python that numba can compile. ``_rotations.py`` explains the layout of the arrays, the tuples of arrays,
+and the argument ``like``.
 """
 
 import math
@@ -80,3 +81,79 @@ def batch_logs(
             value = squares[block * size + k]
             work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan
         combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), order, raw(spare), like)
+
+
+def invert_lower(matrix: Parts, n: int, like: Lanes) -> None:
+    """Replace the lower triangular matrices of the first block, whose diagonals are real, by their inverses."""
+    width, zero = len(like), fill(0.0, like)
+    for j in range(n - 1, -1, -1):
+        diagonal = (j * n + j) * width
+        pivot = fill(1.0, like) / load(matrix[0], diagonal, like)
+        store(matrix[0], diagonal, pivot)
+        # The block below and to the right of this pivot is inverted already. The column below the pivot becomes minus
+        # the pivot's inverse times this block times the column. Row i needs the entries of the column down to row i
+        # only, so the last row comes first, and no entry is overwritten while a later row still needs it.
+        for i in range(n - 1, j, -1):
+            x, y = zero, zero
+            for m in range(j + 1, i + 1):
+                own, other = (m * n + i) * width, (j * n + m) * width
+                a, c = load(matrix[0], own, like), load(matrix[0], other, like)
+                x = fused(a, c, x)
+                if len(matrix) == 2:
+                    b, d = load(matrix[1], own, like), load(matrix[1], other, like)
+                    x, y = fused(zero - b, d, x), fused(a, d, fused(b, c, y))
+            store(matrix[0], (j * n + i) * width, (zero - pivot) * x)
+            if len(matrix) == 2:
+                store(matrix[1], (j * n + i) * width, (zero - pivot) * y)
+
+
+def add_gram(lower: Parts, factor: float, out: Parts, start: int, n: int, like: Lanes) -> None:
+    """Add ``factor M^H M`` for the lower triangular matrices M of the first block to those of ``out`` at ``start``."""
+    width, zero = len(like), fill(0.0, like)
+    for j in range(n):
+        for i in range(j, n):
+            x, y = zero, zero
+            for m in range(i, n):
+                own, other = (i * n + m) * width, (j * n + m) * width
+                a, c = load(lower[0], own, like), load(lower[0], other, like)
+                x = fused(a, c, x)
+                if len(lower) == 2:
+                    b, d = load(lower[1], own, like), load(lower[1], other, like)
+                    x, y = fused(b, d, x), fused(a, d, fused(zero - b, c, y))
+            below, beside = start + (j * n + i) * width, start + (i * n + j) * width
+            x = fused(fill(factor, like), x, load(out[0], below, like))
+            store(out[0], below, x)
+            store(out[0], beside, x)
+            if len(lower) == 2:
+                y = fused(fill(factor, like), y, load(out[1], below, like))
+                store(out[1], below, y if i > j else zero)
+                store(out[1], beside, zero - y if i > j else zero)
+
+
+def batch_inverses(
+    matrix: Parts, first: int, last: int, n: int, shifts: Array, factors: Array, spare: Parts, like: Lanes
+) -> None:
+    """Replace the matrices A of the blocks ``first`` to ``last - 1`` by ``sum_t factors[t] (A + shifts[t] I)^-1``.
+
+    The result is NaN if a shifted matrix is not positive definite. ``spare`` (2 n n W,) is temporary memory: a copy of
+    a block with its shift, and the sum.
+    """
+    width, size = len(like), n * n * len(like)
+    block_of, work = raw(matrix), raw(spare)
+    for block in range(first, last):
+        for k in range(0, size, width):
+            for p in range(len(matrix)):
+                store(work[p], size + k, fill(0.0, like))
+        for t in range(len(shifts)):
+            for k in range(0, size, width):
+                for p in range(len(matrix)):
+                    store(work[p], k, load(block_of[p], block * size + k, like))
+            for i in range(n):
+                k = (i * n + i) * width
+                store(work[0], k, load(work[0], k, like) + fill(shifts[t], like))
+            cholesky_lanes(work, 0, n, like)
+            invert_lower(work, n, like)
+            add_gram(work, factors[t], work, size, n, like)
+        for k in range(0, size, width):
+            for p in range(len(matrix)):
+                store(block_of[p], block * size + k, load(work[p], size + k, like))

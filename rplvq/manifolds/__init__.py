@@ -12,7 +12,6 @@ from rplvq.manifolds._affine_invariant import (
     inverse_factors,
 )
 from rplvq.manifolds._bures_wasserstein import LOWEST_SHARE, BuresWasserstein
-from rplvq.manifolds._coordinates import LowRankCovariance, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import (
     EuclideanVectors,
     FlatGeodesics,
@@ -27,13 +26,19 @@ from rplvq.manifolds._flat import (
     flat_sqdist,
 )
 from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
-from rplvq.manifolds._group_means import means_of_folds, means_of_groups
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
-from rplvq.manifolds._means import Mean, is_additive, is_stateful, riemannian_mean
+from rplvq.manifolds._means import Mean, is_additive, is_stateful, means_of_folds, means_of_groups, riemannian_mean
 from rplvq.manifolds._missing import MissingChannels, chosen_rows, filler_of, variation_of
 from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
-from rplvq.manifolds._shrinkage import Shrunk, within_covariance
+from rplvq.manifolds._shrinkage import (
+    LowRankCovariance,
+    Shrunk,
+    coordinates,
+    from_coordinates,
+    n_coordinates,
+    within_covariance,
+)
 from rplvq.manifolds._tangent_space import TangentSpace
 
 __all__ = [

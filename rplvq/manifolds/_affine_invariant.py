@@ -8,9 +8,9 @@ import numpy as np
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.capabilities import Components, Spectrum
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import ascending_eigenvalues, kernels_for, kernels_for_many, whitened_spectra
 from rplvq.manifolds._lower_bound import common_frame, lower_bounds, nearest_by_bound
+from rplvq.manifolds._shrinkage import as_vectors
 from rplvq.parts import has_kernel, library_part, number_in, one_of
 from rplvq.protocols import Array, Prototypes
 

@@ -24,8 +24,8 @@ from rplvq.arrays import (
     unmasked,
 )
 from rplvq.capabilities import Components
-from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import logarithms
+from rplvq.manifolds._shrinkage import as_vectors
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 

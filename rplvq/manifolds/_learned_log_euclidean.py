@@ -9,8 +9,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rplvq.capabilities import Components
-from rplvq.manifolds._coordinates import LARGEST, coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
+from rplvq.manifolds._shrinkage import LARGEST, coordinates, n_coordinates
 from rplvq.parts import count_from, has_kernel, library_part, number_in
 from rplvq.protocols import Array, Prototypes
 

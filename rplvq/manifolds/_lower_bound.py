@@ -19,8 +19,8 @@ from scipy.linalg import solve_triangular
 
 from rplvq.arrays import adjoint, from_spectrum, lower_inverse, positive_inverse
 from rplvq.lanes import LaneKernels
-from rplvq.manifolds._coordinates import as_vectors
 from rplvq.manifolds._logarithms import summed_inverses
+from rplvq.manifolds._shrinkage import as_vectors
 from rplvq.protocols import Array
 
 UNRELIABLE = 1e-2

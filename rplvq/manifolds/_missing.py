@@ -21,7 +21,8 @@ from rplvq.arrays import (
 )
 from rplvq.exceptions import PointError
 from rplvq.manifolds._affine_invariant import log_spectrum
-from rplvq.manifolds._coordinates import (
+from rplvq.manifolds._shrinkage import (
+    COINCIDENT,
     LARGEST,
     SAME,
     LowRankCovariance,
@@ -30,7 +31,6 @@ from rplvq.manifolds._coordinates import (
     from_coordinates,
     n_coordinates,
 )
-from rplvq.manifolds._shrinkage import COINCIDENT
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 

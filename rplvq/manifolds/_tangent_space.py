@@ -20,10 +20,18 @@ from rplvq.arrays import (
     squared_roots,
 )
 from rplvq.manifolds._affine_invariant import AffineInvariant, imprecise, log_spectrum, sharpen, whiten
-from rplvq.manifolds._coordinates import LARGEST, SAME, LowRankCovariance, coordinates, from_coordinates, n_coordinates
 from rplvq.manifolds._flat import FlatMethods
 from rplvq.manifolds._means import riemannian_mean
-from rplvq.manifolds._shrinkage import is_low_rank, within_covariance
+from rplvq.manifolds._shrinkage import (
+    LARGEST,
+    SAME,
+    LowRankCovariance,
+    coordinates,
+    from_coordinates,
+    is_low_rank,
+    n_coordinates,
+    within_covariance,
+)
 from rplvq.parts import library_part, number_in, one_of
 from rplvq.protocols import Array
 

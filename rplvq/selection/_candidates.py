@@ -1,22 +1,207 @@
-"""What a fit can do with its samples, and how each of these candidates does on a fold that is held out."""
+"""What a fit can do with its samples, the folds that are held out, and how each candidate does on a fold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple, cast
 
 import attrs
 import numpy as np
 
-from rplvq.arrays import Samples, distances
+from rplvq.arrays import Samples, distances, repeats
 from rplvq.capabilities import Supervised, WithAmount, WithSchedule, provides
 from rplvq.initializers import Discriminant, places_means
 from rplvq.manifolds import means_of_folds
+from rplvq.parts import library_part
 from rplvq.protocols import Array, Initializer, Prototypes, Schedule
-from rplvq.schedules import InitialEvidence, Share, resolve_sigma2
-from rplvq.selection._held_out import HeldOut, is_untrained
+from rplvq.schedules import Constant, InitialEvidence, Share, resolve, resolve_sigma2
 from rplvq.training import Trainer
+
+UNTRAINED = ("discriminant", "untrained")
+"""Candidates without training."""
+RULES = ("auto", "half_median", *UNTRAINED)
+"""Candidates that have a name."""
+
+
+def is_untrained(candidate: Any) -> bool:
+    """Whether a candidate stands for prototypes without training."""
+    return isinstance(candidate, str) and candidate in UNTRAINED
+
+
+def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
+    if all(is_untrained(candidate) for candidate in value):
+        raise ValueError(f"candidates must hold a value of sigma2, a schedule, or a rule for it, got {list(value)}")
+    for index, candidate in enumerate(value):
+        if isinstance(candidate, str) and candidate in RULES:
+            continue
+        try:
+            resolve(candidate, Constant(1.0), f"candidates[{index}]")
+        except ValueError as error:
+            raise ValueError(f"{error}; names are {list(RULES)}") from None
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError(f"candidates must be a sequence, got {value!r}")
+    return tuple(value)
+
+
+@library_part
+@attrs.frozen
+class HeldOut:
+    """Choose sigma2, the amount of training, and whether to train at all, by cross-validation.
+
+    The default fit, ``sigma2="auto"``, chooses between the class means ("untrained"), the prototypes of a discriminant
+    analysis ("discriminant"), and training with the rule for sigma2 ("auto"). The page Background
+    describes the race between them. With a step size of your own, each sigma2 is tried with that step size.
+
+    Parameters
+    ----------
+    candidates : sequence of str, float or Schedule, default=("auto", "discriminant", "untrained")
+        What to try. A number or a schedule is a sigma2. A string is one of these:
+
+        - "auto": the rule of ``sigma2="auto"``, :func:`rplvq.schedules.blended_sigma2`;
+        - "half_median": half the median squared distance to the initial prototypes, the choice of the paper's authors;
+        - "discriminant": the prototypes of :class:`rplvq.DiscriminantMeans`, without training. They are tried only
+          beside one class mean per class, for positive definite matrices;
+        - "untrained": the initial prototypes. ``partial_fit`` and rules of growth ignore the last two.
+
+        A single candidate is taken without trials.
+
+    Notes
+    -----
+    The loss of a candidate is the mean of ``-log p(y | X)`` over the held-out samples, after sigma2 has been
+    recalibrated on them (temperature scaling), because trained prototypes are more certain. The probabilities of the
+    fitted model use the recalibrated sigma2, unless sigma2 is a number or a schedule.
+
+    Examples
+    --------
+    >>> from rplvq import HeldOut, RiemannianLVQ
+    >>> from rplvq.datasets import make_syn2
+    >>> X, y = make_syn2(n_per_class=40, random_state=0)
+    >>> model = RiemannianLVQ(sigma2=HeldOut([0.05, 0.1, 0.2]), random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), model.sigma2_ in (0.05, 0.1, 0.2)
+    (True, True)
+    """
+
+    candidates: tuple[Any, ...] = attrs.field(
+        default=("auto", "discriminant", "untrained"), converter=_as_tuple, validator=_candidates
+    )
+
+
+FOLDS = 4
+"""Number of folds into which the samples are dealt."""
+
+
+def split_classes(samples: Samples, labels: Array, rng: np.random.Generator, fraction: float) -> tuple[Array, Array]:
+    """Draw samples to hold out from each class; return the sorted indices of the kept and of the held-out samples.
+
+    At least one sample of a class is held out if possible. Equal samples stay together, and samples of weight 0 are in
+    neither part. ``labels`` (K,) are the classes of the prototypes: each class keeps at least one more distinct sample
+    than it has prototypes.
+
+    If the samples have groups, the held-out part is whole groups with about this share of the samples, at most half. If
+    no such part has samples of each class, a warning is given, and the part is drawn as without groups.
+    """
+    if samples.groups is not None:
+        for n_folds in range(max(round(1 / fraction), 2), 1, -1):
+            for kept, part in deal_groups(samples, labels, rng, n_folds):
+                if len(np.unique(samples.classes[part])) == len(np.unique(labels)):
+                    return kept, part
+        _warn("has samples of each class")
+    numbers = repeats(samples.codes, samples.targets)
+    held = [
+        own[: min(max(1, round(fraction * len(own))), spare)] for own, spare in _shuffled(samples, numbers, labels, rng)
+    ]
+    return _rows(samples, numbers, held)
+
+
+def deal_folds(samples: Samples, labels: Array, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+    """Deal the samples of each class into folds; return the kept and the held-out indices for each fold.
+
+    The rules are those of :func:`split_classes`, so that some samples of a small class may be held out in no fold.
+
+    If the samples have groups, the folds are those of :func:`deal_groups`. If there are none, a warning is given, and
+    the folds are dealt as without groups.
+    """
+    if samples.groups is not None:
+        if folds := deal_groups(samples, labels, rng, FOLDS):
+            return folds
+        _warn("leaves enough samples of each class")
+    numbers, held = repeats(samples.codes, samples.targets), [[] for _ in range(FOLDS)]  # type: ignore[var-annotated]
+    first = 0
+    for own, spare in _shuffled(samples, numbers, labels, rng):
+        for fold, part in enumerate(np.array_split(own, FOLDS)):
+            held[(first + fold) % FOLDS].append(part[:spare])
+        first += len(own)  # the next class begins where this one ended, so that all folds have about the same size
+    return [_rows(samples, numbers, part) for part in held]
+
+
+def deal_groups(samples: Samples, labels: Array, rng: np.random.Generator, n_folds: int) -> list[tuple[Array, Array]]:
+    """Deal whole groups into at most ``n_folds`` folds; return the kept and the held-out indices for each fold.
+
+    As in :class:`sklearn.model_selection.StratifiedGroupKFold`, each group goes to the fold where it leaves the classes
+    spread most evenly, the groups of the most uneven classes first. (That class is not used here, because it refuses
+    classes with few samples, or warns of them.)
+
+    Each class keeps at least one more sample than it has prototypes, or all. A group that cannot be held out for this
+    reason is kept in all folds, and a fold of several such groups is left out, so that there may be no folds.
+    """
+    usable = np.flatnonzero(samples.filled_weights > 0)
+    group = np.unique(np.asarray(samples.groups)[usable], return_inverse=True)[1]
+    needed = np.bincount(labels)
+    counts = np.zeros((group.max() + 1, len(needed)), dtype=int)
+    np.add.at(counts, (group, samples.classes[usable]), 1)
+    total = counts.sum(axis=0)
+
+    def can_go(held: Array) -> Array:  # counts (..., C) of held-out samples
+        return np.asarray(((total - held > needed) | (held == 0)).all(axis=-1))
+
+    free = rng.permutation(np.flatnonzero(can_go(counts)))
+    free = free[np.argsort(-counts[free].std(axis=1), kind="stable")]
+    fold_of, held = np.full(len(counts), -1), np.zeros((min(n_folds, len(free)), len(needed)))
+    for one in free:
+        fold_of[one] = _evenest(held, counts[one], total)
+        held[fold_of[one]] += counts[one]
+    parts = (fold_of[group] == fold for fold in rng.permutation(np.flatnonzero(can_go(held))))
+    return [(usable[~part], usable[part]) for part in parts]
+
+
+def _evenest(held: Array, counts: Array, total: Array) -> int:
+    """Return the fold where a group with ``counts`` (C,) leaves each class spread most evenly over the folds.
+
+    ``held`` (F, C) are the counts of the folds so far, and ``total`` (C,) those of all samples. Of equally even folds
+    the one with the fewest samples is returned.
+    """
+    after = held + np.eye(len(held))[:, :, None] * counts  # (fold that gets the group, fold, class)
+    uneven = (after / np.maximum(total, 1)).std(axis=1).mean(axis=1).round(12)
+    return int(np.lexsort((held.sum(axis=1), uneven))[0])
+
+
+def _warn(what: str) -> None:
+    warnings.warn(
+        f"groups: no held-out part of whole groups {what}, so random samples are held out, as without groups",
+        UserWarning,
+        stacklevel=2,
+    )
+
+
+def _shuffled(samples: Samples, numbers: Array, labels: Array, rng: np.random.Generator) -> Iterator[tuple[Array, int]]:
+    """Yield the distinct samples of each class in random order, and how many of them may be held out at once."""
+    usable = samples.filled_weights > 0
+    for label, count in enumerate(np.bincount(labels)):
+        own = np.unique(numbers[(samples.classes == label) & usable])
+        yield rng.permutation(own), max(len(own) - int(count) - 1, 0)
+
+
+def _rows(samples: Samples, numbers: Array, held: list[Array]) -> tuple[Array, Array]:
+    """Return the indices of the usable samples that are not held out, and of those that are."""
+    usable = samples.filled_weights > 0
+    chosen = np.isin(numbers, np.concatenate(held)) & usable
+    return np.flatnonzero(usable & ~chosen), np.flatnonzero(chosen)
+
 
 AMOUNT = 3.0
 """Amount of training, in epochs times the first share (see :class:`rplvq.schedules.Share`).

@@ -13,9 +13,7 @@ from rplvq.initializers import Discriminant, discriminant_beside, places_means
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
-from rplvq.selection._candidates import Candidate, More, candidates_of, make_folds
-from rplvq.selection._folds import FOLDS, deal_folds
-from rplvq.selection._held_out import HeldOut
+from rplvq.selection._candidates import FOLDS, Candidate, HeldOut, More, candidates_of, deal_folds, make_folds
 from rplvq.selection._race import Race, difference, race
 from rplvq.training import Trainer
 

@@ -3,17 +3,23 @@
 :class:`rplvq.Trainer` runs epochs of steps. Compiled steps are in :mod:`rplvq.training.compiled`.
 """
 
-from rplvq.training._diagnostics import (
+from rplvq.training._growth import Grow, Growth, Prune
+from rplvq.training._loop import (
+    Callback,
+    EarlyStopping,
+    EpochScore,
+    Hook,
+    calling,
     decoded,
     diverged,
     edge_trouble,
+    hooks_of,
     require_finite,
+    run_epochs,
     step_trouble,
     warn_of,
     worse_trouble,
 )
-from rplvq.training._growth import Grow, Growth, Prune
-from rplvq.training._loop import Callback, EarlyStopping, EpochScore, Hook, calling, hooks_of, run_epochs
 from rplvq.training._resize import Window, restored, with_prototypes, without_prototypes
 from rplvq.training._state import (
     EpochReport,

@@ -30,9 +30,8 @@ from rplvq.schedules import (
     resolve_step_size,
     step_of_share,
 )
-from rplvq.training._diagnostics import diverged, require_finite
 from rplvq.training._growth import Growth
-from rplvq.training._loop import Callback, EarlyStopping, hooks_of, run_epochs
+from rplvq.training._loop import Callback, EarlyStopping, diverged, hooks_of, require_finite, run_epochs
 from rplvq.training._resize import Window, new_codes
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
 from rplvq.training._step import Step, Stepper, longest_step

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rplvq.arrays import BLOCK_ROWS, blocks, canonical_order, repeats, subset, visits
-from rplvq.arrays._order import as_counts, distinct
+from rplvq.arrays._samples import as_counts, distinct
 from tests.problems import spd_classes
 
 

@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from rplvq import AffineInvariant, Recenter, RiemannianLVQ, SPDProjection, Trainer, compare
-from rplvq.arrays import Samples, _threads, single_blas_thread
+from rplvq.arrays import Samples, _linalg, single_blas_thread
 from rplvq.costs import RSLVQ
 from rplvq.datasets import make_syn1
 from rplvq.features import region_covariances, trial_covariances
@@ -28,11 +28,11 @@ def counts() -> set[int]:
 def _three_threads():
     before = [library.get_num_threads() for library in LIBRARIES]
     for library in LIBRARIES:
-        _threads.set_threads(library, 3)
+        _linalg.set_threads(library, 3)
     SEEN.clear()
     yield
     for library, count in zip(LIBRARIES, before, strict=True):
-        _threads.set_threads(library, count)
+        _linalg.set_threads(library, count)
 
 
 SEEN: list[set[int]] = []
@@ -205,9 +205,9 @@ def test_what_a_user_sets_inside_is_kept():
 
 
 def test_large_matrices_keep_their_threads():
-    with single_blas_thread(_threads.LARGEST_ON_ONE_THREAD):
+    with single_blas_thread(_linalg.LARGEST_ON_ONE_THREAD):
         assert counts() == {1}
-    with single_blas_thread(_threads.LARGEST_ON_ONE_THREAD + 1):
+    with single_blas_thread(_linalg.LARGEST_ON_ONE_THREAD + 1):
         assert counts() == {3}
 
 
@@ -268,7 +268,7 @@ class Library:
 
 def test_libraries_that_count_by_thread(monkeypatch):
     library, seen = Library(), []
-    monkeypatch.setattr(_threads._Calls, "libraries", lambda self: [library])
+    monkeypatch.setattr(_linalg._Calls, "libraries", lambda self: [library])
 
     def other():
         with single_blas_thread():
@@ -288,7 +288,7 @@ def test_a_library_that_is_loaded_later_is_limited(monkeypatch):
         filepath, check_symbols = "later", ()
 
     later, loaded = Later(), []
-    monkeypatch.setattr(_threads._Calls, "libraries", lambda self: loaded)
+    monkeypatch.setattr(_linalg._Calls, "libraries", lambda self: loaded)
     with single_blas_thread():
         loaded.append(later)
         with single_blas_thread():
@@ -297,20 +297,20 @@ def test_a_library_that_is_loaded_later_is_limited(monkeypatch):
 
 
 def test_libraries_are_searched_for_only_after_imports(monkeypatch):
-    searched, real = [], _threads.ThreadpoolController
-    monkeypatch.setattr(_threads, "ThreadpoolController", lambda: searched.append(1) or real())
-    calls = _threads._Calls()
+    searched, real = [], _linalg.ThreadpoolController
+    monkeypatch.setattr(_linalg, "ThreadpoolController", lambda: searched.append(1) or real())
+    calls = _linalg._Calls()
     calls.libraries()
     calls.libraries()
     assert len(searched) == 1
-    monkeypatch.setitem(_threads.sys.modules, "a_new_module", threading)
+    monkeypatch.setitem(_linalg.sys.modules, "a_new_module", threading)
     assert {library.user_api for library in calls.libraries()} == {"blas"}
     assert len(searched) == 2
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_is_not_held_by_threads_that_it_does_not_have():
-    calls = _threads._Calls()
+    calls = _linalg._Calls()
     calls.inside = {"other": -1, "mine": threading.get_ident()}
     thread = threading.Thread(target=calls.lock.acquire)
     thread.start()

@@ -96,9 +96,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.worker:
         if arguments.worker == "unlimited":
-            from rplvq.arrays import _threads
+            from rplvq.arrays import _linalg
 
-            _threads.LARGEST_ON_ONE_THREAD = 0
+            _linalg.LARGEST_ON_ONE_THREAD = 0
         print(json.dumps(fits()))
         return
     names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import ConvergenceWarning
 
 from rplvq import AffineInvariant, BuresWasserstein, ClassMeans, LogEuclidean, ProjectedEuclidean, RiemannianLVQ
-from rplvq.manifolds import _group_means as group_means
+from rplvq.manifolds import _means as means_module
 from rplvq.manifolds import means_of_folds, means_of_groups, riemannian_mean
 from tests.problems import counted_decompositions, spd, spd_classes
 
@@ -80,7 +80,7 @@ def test_a_group_with_heavy_tails_stays_right_beside_an_easy_one():
 def test_a_group_that_needs_many_passes_is_computed_alone(monkeypatch):
     rng = np.random.default_rng(3)
     codes, groups, weights = AI.encode(spd(rng, 30, 3)), [np.arange(10), np.arange(10, 30)], np.ones(30)
-    monkeypatch.setattr(group_means, "MOST_PASSES", 2)
+    monkeypatch.setattr(means_module, "MOST_PASSES", 2)
     assert np.array_equal(means_of_groups(AI, codes, groups, weights), alone(AI, codes, groups, weights))
 
 

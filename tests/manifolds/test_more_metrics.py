@@ -23,8 +23,8 @@ from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
 from rplvq.estimators import resolve_manifold
 from rplvq.manifolds import riemannian_mean
-from rplvq.manifolds._coordinates import coordinates
 from rplvq.manifolds._learned_log_euclidean import MetricPrototypes
+from rplvq.manifolds._shrinkage import coordinates
 from rplvq.testing import _manifold as promises
 from rplvq.testing import check_manifold
 from rplvq.training import EpochScore

@@ -42,9 +42,8 @@ from rplvq.datasets import make_syn1, make_syn2
 from rplvq.manifolds import riemannian_mean
 from rplvq.schedules import blended_sigma2, half_median, initial_evidence, likeliest_sigma2
 from rplvq.selection import Choice, Tried, _choice, choose, enough_epochs
-from rplvq.selection._candidates import AMOUNT, make_folds
+from rplvq.selection._candidates import AMOUNT, FOLDS, deal_folds, make_folds
 from rplvq.selection._choice import FEWEST_EPOCHS, MOST_VISITS, TRIAL_EPOCHS
-from rplvq.selection._folds import FOLDS, deal_folds
 from rplvq.selection._race import MIN_HELD_OUT
 from tests.cases import EVERY
 from tests.problems import refuse, spd_classes, vector_classes

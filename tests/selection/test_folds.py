@@ -9,7 +9,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from rplvq.arrays import Samples
 from rplvq.selection import split_classes
-from rplvq.selection._folds import FOLDS, deal_folds, deal_groups
+from rplvq.selection._candidates import FOLDS, deal_folds, deal_groups
 from tests.problems import vector_classes
 
 THREE = np.arange(3)

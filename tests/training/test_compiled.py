@@ -24,8 +24,7 @@ from rplvq.arrays import Samples
 from rplvq.datasets import load_digits_covariances
 from rplvq.lanes import PLAIN_LANES, lane_kernels, source_hash
 from rplvq.training.compiled import PLAIN, Kernels, compiled_kernels, decomposes, is_worthwhile
-from rplvq.training.compiled._blocks import lane_width
-from rplvq.training.compiled._build import _build
+from rplvq.training.compiled._kernels import _build, lane_width
 
 KERNELS = [
     "python",
@@ -44,14 +43,14 @@ def matrices(n, n_samples=24, seed=0, imaginary=False):
 @pytest.fixture(params=KERNELS)
 def kernel(request, monkeypatch):
     steps, lanes = (PLAIN, PLAIN_LANES) if request.param == "python" else (compiled_kernels(), lane_kernels())
-    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: steps)
+    monkeypatch.setattr("rplvq.training.compiled._runs.compiled_kernels", lambda: steps)
     monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: lanes)
 
 
 @pytest.fixture(params=[4, 8])
 def way(request, monkeypatch):
     """Lanes of each width, whatever the sizes would choose."""
-    for module in ("_blocks", "_runs"):
+    for module in ("_kernels", "_runs"):
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.lane_width", lambda *_: request.param)
         monkeypatch.setattr(f"rplvq.training.compiled.{module}.is_worthwhile", lambda *_: True)
 
@@ -139,7 +138,7 @@ def test_batches_are_known_under_any_cost():
 
 
 def test_without_numba_auto_is_plain_and_true_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
+    monkeypatch.setattr("rplvq.training.compiled._runs.compiled_kernels", lambda: None)
     monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: None)
     X, y = matrices(4)
     auto, plain = (sweep(X, y, compiled, sigma2=1.0)[0] for compiled in ("auto", False))
@@ -331,7 +330,7 @@ def test_code_that_cannot_be_loaded_or_stored_is_compiled_in_memory(error, tmp_p
         path.touch()
     broken = Kernels(*[Stored(error, tmp_path)] * len(Kernels._fields))
     working = Kernels(*[lambda *arguments: 7] * len(Kernels._fields))
-    monkeypatch.setattr("rplvq.training.compiled._build._build", lambda source, cache: broken if cache else working)
+    monkeypatch.setattr("rplvq.training.compiled._kernels._build", lambda source, cache: broken if cache else working)
     kernels = compiled_kernels.__wrapped__()
     assert [path.exists() for path in (*ours, *others)] == [True] * 3 + [False] * 3
     assert kernels.run_steps(1, 2) == 7

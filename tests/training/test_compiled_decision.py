@@ -16,7 +16,7 @@ from rplvq.arrays import Samples
 from rplvq.datasets import make_syn1
 from rplvq.lanes import PLAIN_LANES, LaneKernels, _compile
 from rplvq.training.compiled import PLAIN, Decision, Kernels, one_decision, runs_compiled
-from rplvq.training.compiled._decision import saved_seconds
+from rplvq.training.compiled._kernels import saved_seconds
 
 X, Y = make_syn1(n_per_class=5, random_state=0)
 X = X[:, :3, :3]
@@ -37,7 +37,7 @@ def called(monkeypatch):
 
     kernels = Kernels(*(noted(PLAIN, name) for name in Kernels._fields))
     lanes = LaneKernels(*(noted(PLAIN_LANES, name) for name in LaneKernels._fields))
-    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: kernels)
+    monkeypatch.setattr("rplvq.training.compiled._runs.compiled_kernels", lambda: kernels)
     monkeypatch.setattr("rplvq.manifolds._logarithms.lane_kernels", lambda: lanes)
     monkeypatch.setattr(_compile, "can_run_at_once", lambda kind: False)
     saved = 2 * len(X) * saved_seconds(3, 4, False)

@@ -92,8 +92,8 @@ def trained(monkeypatch, kernels, metric, samples, cost, n_epochs=2, **settings)
         return kernels
 
     with monkeypatch.context() as patch:
-        patch.setattr("rplvq.training.compiled._choice.compiled_kernels", found)
-        patch.setattr("rplvq.training.compiled._choice.is_due", lambda *_: True)
+        patch.setattr("rplvq.training.compiled._runs.compiled_kernels", found)
+        patch.setattr("rplvq.training.compiled._runs.is_due", lambda *_: True)
         settings = {"sigma2": 1.0, "initializer": ClassMeans((2, 1, 3))} | settings
         trainer, rng = Trainer(METRICS[metric], cost, max_epochs=5, **settings), np.random.default_rng(1)
         state, scores, total = trainer.init(samples, 3, rng), [], 0
@@ -191,7 +191,7 @@ def test_the_initial_prototypes_are_not_written_to(kernels, monkeypatch):
         state, _, _ = trained(monkeypatch, kernels, metric, samples, RSLVQ(), n_epochs=1)
         before = np.array(state.prototypes)
         with monkeypatch.context() as patch:
-            patch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: kernels)
+            patch.setattr("rplvq.training.compiled._runs.compiled_kernels", lambda: kernels)
             Trainer(METRICS[metric], sigma2=1.0).sweep(state, samples, np.random.default_rng(0))
         assert_array_equal(np.array(state.prototypes), before)
 
@@ -330,7 +330,7 @@ def test_a_fit_with_a_part_of_ones_own_is_the_plain_fit(monkeypatch):
     settings = {"sigma2": 1.0, "max_epochs": 2, "random_state": 0}
     settings["step_size"] = 0.1  # the largest slope of a cost of one's own is measured
     wrapped = RiemannianLVQ("log_euclidean", own, **settings).fit(points, y)
-    monkeypatch.setattr("rplvq.training.compiled._choice.compiled_kernels", lambda: None)
+    monkeypatch.setattr("rplvq.training.compiled._runs.compiled_kernels", lambda: None)
     assert_array_equal(wrapped.prototypes_, RiemannianLVQ("log_euclidean", **settings).fit(points, y).prototypes_)
 
 

@@ -10,11 +10,18 @@ registers (:mod:`rplvq.lanes`). For small matrices this is three to eight times 
 """
 
 from rplvq.training.compiled._batches import connection, decomposes
-from rplvq.training.compiled._blocks import CONSTANT, is_worthwhile, rules_of
-from rplvq.training.compiled._build import PLAIN, Kernels, compiled_kernels
-from rplvq.training.compiled._choice import CompiledSteps, compiled_steps
-from rplvq.training.compiled._decision import Decision, one_decision, runs_compiled
-from rplvq.training.compiled._runs import run_block
+from rplvq.training.compiled._kernels import (
+    CONSTANT,
+    PLAIN,
+    Decision,
+    Kernels,
+    compiled_kernels,
+    is_worthwhile,
+    one_decision,
+    rules_of,
+    runs_compiled,
+)
+from rplvq.training.compiled._runs import CompiledSteps, compiled_steps, run_block
 
 __all__ = [
     "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps", "connection",
