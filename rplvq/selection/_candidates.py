@@ -17,7 +17,7 @@ from rplvq.manifolds import means_of_folds
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Initializer, Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, Share, resolve, resolve_sigma2
-from rplvq.training import Trainer
+from rplvq.training import Decision, Trainer, one_decision
 
 UNTRAINED = ("discriminant", "untrained")
 """Candidates without training."""
@@ -304,27 +304,30 @@ class Fold:
     def judge(self, candidate: Candidate, n_epochs: int) -> Judged:
         """Return the squared distances of the held-out samples to the prototypes of a candidate."""
         prototypes, labels = self.first
+        trainer = attrs.evolve(self.trainer, max_epochs=n_epochs)
         try:
             if candidate.more is not None:
-                other = attrs.evolve(self.trainer, initializer=candidate.more.initializer)
+                other = attrs.evolve(trainer, initializer=candidate.more.initializer)
                 rng = np.random.default_rng(self.seed)
                 prototypes, labels = other.first_prototypes(self.kept, self.n_classes, rng)
             if candidate.start is not None:
                 prototypes = candidate.start.prototypes(self.rows)
             if candidate.trains:
-                prototypes = self._trained(candidate, prototypes, labels, n_epochs)
-            found = distances(self.trainer.manifold, prototypes, self.held.codes)
+                trainer = candidate.trainer(trainer)
+                rng = np.random.default_rng(self.seed)
+                decision = Decision(self.kept.n_visits * n_epochs)
+                # A rule's sigma2 is at most half the median squared distance, so that no step needs to be bounded.
+                bounded = not candidate.is_rule
+                # A trial that diverges is no reason for a warning from the fit.
+                with np.errstate(all="ignore"), one_decision(decision):
+                    state = trainer.start(prototypes, labels, self.kept, self.n_classes, is_bounded=bounded)
+                    for epoch in range(1, n_epochs + 1):
+                        state = trainer.sweep(state.at_epoch(epoch, n_epochs), self.kept, rng)[0]
+                prototypes = state.prototypes
+            sqdist = distances(trainer.manifold, prototypes, self.held.codes)
         except (ValueError, FloatingPointError):
             return Judged(None, labels)
-        return Judged(found if np.isfinite(found).all() else None, labels)
-
-    def _trained(self, candidate: Candidate, prototypes: Prototypes, labels: Array, n_epochs: int) -> Prototypes:
-        quiet: dict[str, Any] = {"callbacks": (), "growth": (), "early_stopping": None, "verbose": 0}
-        trainer = attrs.evolve(candidate.trainer(self.trainer), max_epochs=n_epochs, **quiet)
-        with np.errstate(all="ignore"):  # a trial that diverges is no reason for a warning from the fit
-            # A rule's sigma2 is at most half the median squared distance, so that no step needs to be bounded.
-            state = trainer.start(prototypes, labels, self.kept, self.n_classes, is_bounded=not candidate.is_rule)
-            return trainer.run(state, self.kept, np.random.default_rng(self.seed)).state.prototypes
+        return Judged(sqdist if np.isfinite(sqdist).all() else None, labels)
 
 
 def make_folds(

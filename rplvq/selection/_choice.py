@@ -13,7 +13,7 @@ from rplvq.initializers import Discriminant, discriminant_beside, places_means
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Prototypes, Schedule
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
-from rplvq.selection._candidates import FOLDS, Candidate, HeldOut, More, candidates_of, deal_folds, make_folds
+from rplvq.selection._candidates import FOLDS, HeldOut, More, candidates_of, deal_folds, make_folds
 from rplvq.selection._race import Race, difference, race
 from rplvq.training import Trainer
 
@@ -130,17 +130,21 @@ def choose(
     start, discriminant = _discriminant(trainer, prototypes, part, evidence) if is_asked else (None, prototypes)
     candidates = candidates_of(rule, trainer, evidence, start, more, must_train=must_train, is_part=is_part)
     sigma2 = cast(Schedule, candidates[0].sigma2)  # of a fit that does not train, too
-    is_open = len(candidates) > 1 and trainer.max_epochs > 0
-    found = _raced(trainer, prototypes, evidence, part, candidates, seed, is_part=is_part) if is_open else None
-    first = prototypes, evidence.labels
-    if found is not None:
-        won = found.scores[found.winner].candidate
+    result = None
+    if len(candidates) > 1 and trainer.max_epochs > 0:
+        dealt = deal_folds(part, evidence.labels, np.random.default_rng(seed))
+        folds = make_folds(trainer, part, prototypes, evidence.labels, dealt, seed)
+        begun = [(one.sigma2 or sigma2)(0, trainer.max_epochs) for one in candidates]
+        result = race(trainer.cost, folds, candidates, begun, len(dealt), _trial_epochs(trainer), is_part=is_part)
+    first = (prototypes, evidence.labels)
+    if result is not None:
+        won = result.scores[result.winner].candidate
         fit = won.trainer(trainer) if won.trains else attrs.evolve(trainer, sigma2=sigma2)
         if won.start is not None:
-            first = discriminant, evidence.labels
+            first = (discriminant, evidence.labels)
         elif won.more is not None:
-            first = won.more.prototypes, won.more.evidence.labels
-        return Plan(fit, *first, _record(found, trainer, sigma2))
+            first = (won.more.prototypes, won.more.evidence.labels)
+        return Plan(fit, *first, _record(result, trainer, sigma2))
     choice = Choice(candidates[0].name)
     if any(one.is_initial for one in candidates):
         choice = Choice("untrained", trains=False)
@@ -176,18 +180,6 @@ def _discriminant(
         return found, means if found is None else found.prototypes()
     except ValueError:  # its prototypes are no points of the manifold
         return None, means
-
-
-def _raced(
-    trainer: Trainer, prototypes: Prototypes, evidence: InitialEvidence, samples: Samples, candidates: list[Candidate],
-    seed: int, *, is_part: bool,
-) -> Race | None:  # fmt: skip
-    """Return the race between the candidates, None if the samples do not suffice for it."""
-    dealt = deal_folds(samples, evidence.labels, np.random.default_rng(seed))
-    folds = make_folds(trainer, samples, prototypes, evidence.labels, dealt, seed)
-    default = cast(Schedule, candidates[0].sigma2)
-    first = [(one.sigma2 or default)(0, trainer.max_epochs) for one in candidates]
-    return race(trainer.cost, folds, candidates, first, len(dealt), _trial_epochs(trainer), is_part=is_part)
 
 
 def _trial_epochs(trainer: Trainer) -> int:

@@ -300,7 +300,12 @@ def compiled_steps(
     (``compiled=True``), and these parts have none.
     """
     want = manifold.compiled if provides(manifold, Compilable) else "auto"
-    rules = None if want is False else _rules(manifold, cost, state, samples, size, caps)
+    paces = state.memory is None or kernel_of(state.step_schedule, "update", "observe") in PACES
+    rules = None
+    if want is not False and size == 1 and paces:
+        limits = (np.inf if caps[0] is None else caps[0], caps[1])
+        pace = (state.step_size, *CONSTANT)
+        rules = rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)
     known = rules is not None or (want is not False and decomposes(manifold, size))
     kernels = compiled_kernels() if known else None
     if want is True and kernels is None:
@@ -314,14 +319,3 @@ def compiled_steps(
     if want is True or is_due(manifold, samples.codes, len(state.labels)):
         return CompiledSteps(kernels, rules, manifold, n_epochs)
     return None
-
-
-def _rules(
-    manifold: Any, cost: Cost, state: State, samples: Samples, size: int, caps: tuple[float | None, float]
-) -> Rules | None:
-    """Return the rules of compiled steps, or None if these parts have no kernel that takes whole steps."""
-    if size != 1 or (state.memory is not None and kernel_of(state.step_schedule, "update", "observe") not in PACES):
-        return None
-    limits = np.inf if caps[0] is None else caps[0], caps[1]
-    pace = state.step_size, *CONSTANT
-    return rules_of(manifold, cost, samples.targets, state.labels, state.sigma2, limits, pace)
