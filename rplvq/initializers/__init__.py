@@ -1,8 +1,17 @@
 """The choice of the first prototypes: class means, k-means in classes, a discriminant, or points of the user."""
 
-from rplvq.initializers._discriminant import Discriminant, DiscriminantMeans, discriminant_beside, discriminant_points
+from rplvq.initializers._from_samples import (
+    ClassKMeans,
+    ClassMeans,
+    Discriminant,
+    DiscriminantMeans,
+    discriminant_beside,
+    discriminant_points,
+    perturbed,
+    places_means,
+    prototype_counts,
+)
 from rplvq.initializers._given import GivenPrototypes
-from rplvq.initializers._in_classes import ClassKMeans, ClassMeans, perturbed, places_means, prototype_counts
 
 __all__ = [
     "ClassKMeans", "ClassMeans", "Discriminant", "DiscriminantMeans", "GivenPrototypes", "discriminant_beside",

@@ -303,13 +303,20 @@ def test_the_page_on_architecture_shows_all_packages_and_the_layers():
     assert missing == {f"{room}/_name.py" for room in rooms} | {"examples/name.py"}
 
 
-def test_one_fit_crosses_few_files():
+def test_one_fit_crosses_few_files_and_its_calls_are_not_deep():
     X, y = make_syn1(n_per_class=30, random_state=0)
-    package, crossed = str(ROOT / "rplvq"), set()
+    package = str(ROOT / "rplvq")
+    crossed = set()
+    depths = [0]
 
     def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(package):
+        if not frame.f_code.co_filename.startswith(package):
+            return
+        if event == "call":
             crossed.add(frame.f_code.co_filename)
+            depths.append(depths[-1] + 1)
+        elif event == "return":
+            depths.append(depths[-1] - 1)
 
     model = rplvq.RiemannianLVQ(rplvq.AffineInvariant(compiled=False), max_epochs=20, random_state=0)
     before = sys.getprofile()
@@ -318,9 +325,9 @@ def test_one_fit_crosses_few_files():
         model.fit(X, y)
     finally:
         sys.setprofile(before)
-    # Four of them are for the discriminant, and four for the room of the choice, where three were before. One is
-    # for what the model remembers for missing channels, and one asks for the capabilities of parts.
-    assert 10 < len(crossed) <= 40, sorted(crossed)
+    assert 10 < len(crossed) <= 31, sorted(crossed)
+    assert depths[-1] == 0
+    assert 5 < max(depths) <= 15
 
 
 def test_home_shows_the_commands_of_the_readme():
