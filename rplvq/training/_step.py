@@ -76,8 +76,8 @@ def pair_weights(
         max_weight *= min(n_batch, slope.shape[1])
     n_capped = 0
     # Two cheap upper bounds show that most steps need neither cap; only otherwise the exact values are computed.
-    norm = np.vdot(weights, weights)
-    reach = len(weights) * norm * np.vdot(sqdist, sqdist) ** 0.5
+    norm = float(np.vdot(weights, weights))
+    reach = len(weights) * norm * math.sqrt(np.vdot(sqdist, sqdist))
     if max_weight is not None and norm > max_weight * max_weight:
         n_capped = int(np.count_nonzero(np.abs(weights) > max_weight))
         weights = np.clip(weights, -max_weight, max_weight)
