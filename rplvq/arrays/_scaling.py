@@ -1,7 +1,7 @@
 """The factor of energies, such as squared distances, with which their softmax describes the true classes best."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def best_factor(
     factor = np.full(len(energies), start)
     loss = np.zeros(len(energies))
     for _ in range(MOST_STEPS):
-        loss, slope, curvature = np.sum([_derivatives(part(), factor) for part in parts], axis=0)
+        loss, slope, curvature = reduce(np.add, (_derivatives(part(), factor) for part in parts))
         is_flat = np.abs(slope) * factor <= FLAT
         if is_flat.all():
             break
@@ -101,4 +101,4 @@ def _derivatives(part: Part, factor: Array) -> Array:
     means = terms.sum(axis=0) / totals
     terms *= part.beyond
     variances = terms.sum(axis=0) / totals - means**2
-    return np.stack([losses, -means, variances]) @ part.shares
+    return np.array([losses, -means, variances]) @ part.shares

@@ -59,14 +59,18 @@ def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, 
 def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
     """Evaluate one sample in plain floats with equal priors, or return None where they would underflow."""
     joint = [math.exp(-scale * distance) for distance in sqdist]
-    total = sum(joint)
-    total_own = sum([share for share, label in zip(joint, labels, strict=True) if label == target])
+    total_own = 0.0
+    for k, label in enumerate(labels):
+        if label == target:
+            total_own += joint[k]
     if total_own < SMALLEST_SUM:
         return None
+    total = sum(joint)
     repel = scale / total
-    attract = scale / total_own
-    pull = attract - repel
-    slope = [share * (pull if label == target else -repel) for share, label in zip(joint, labels, strict=True)]
+    pull = scale / total_own - repel
+    slope = []
+    for k, label in enumerate(labels):
+        slope.append(joint[k] * (pull if label == target else -repel))
     return Evaluation(np.array([math.log(total / total_own)]), np.array([slope]))
 
 

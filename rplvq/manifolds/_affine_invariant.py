@@ -102,8 +102,8 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
         return found
     eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
     logs = np.log(np.maximum(eigenvalues, TINY))
-    # The squared range of a spectrum is at most twice its sum of squares. This sum is computed faster, and mostly small.
-    if not 2 * np.vdot(logs, logs) <= WIDE * WIDE:
+    # The squared range of a spectrum is at most twice its sum of squares, which is computed faster and mostly small.
+    if 2 * np.vdot(logs, logs) > WIDE * WIDE:
         logs = log_spectrum(eigenvalues)
         sharpen(np.nonzero(logs[..., -1] - logs[..., 0] > WIDE), logs, factors, samples, eigenvectors)
     return logs, eigenvectors
@@ -258,7 +258,7 @@ class AffineInvariant:
         """Return compiled kernels if they decompose all pairs of factors and samples, both (..., n, n), faster."""
         count = len(factors) * len(samples)
         n = samples.shape[-1]
-        if self.compiled is False or count < max(FEW_PAIRS, 2 * n, 10 * FEW_PAIRS // n):
+        if count < FEW_PAIRS or count < max(2 * n, 10 * FEW_PAIRS // n) or self.compiled is False:
             return None
         return kernels_for("batch_spectra", samples, count, at_once=self.compiled is True)
 
