@@ -205,12 +205,9 @@ class Stepper:
         compiled = compiled_steps(self.manifold, self.cost, state, samples, size, caps, self.n_epochs)
         if compiled is not None:
             return compiled.take(state, samples, meter)
-        sqdist = []
-        loss = []
-        n_capped = 0
+        sqdist, loss, n_capped, start = np.empty((len(samples), len(state.labels))), np.empty(len(samples)), 0, 0
         for step in self.steps(state, samples, size):
-            sqdist.append(step.sqdist)
-            loss.append(step.loss)
-            n_capped += step.n_capped
-        meter.add(np.concatenate(sqdist), np.concatenate(loss), samples)
+            sqdist[start : start + size], loss[start : start + size] = step.sqdist, step.loss
+            n_capped, start = n_capped + step.n_capped, start + size
+        meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
