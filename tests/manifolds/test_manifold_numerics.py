@@ -190,6 +190,19 @@ def test_affine_invariant_decomposes_each_pair_once(decompositions, n_samples, o
     assert decompositions(plain.decode, moved)[1] == 0
 
 
+@pytest.mark.parametrize(
+    ("lowest", "highest", "wanted"),
+    [(-0.499, 0.499, 1), (-0.501, 0.501, 2), (0.0, 0.999, 1), (0.0, 1.001, 2), (-9.0, -8.5, 1)],
+)
+def test_exactly_the_wide_spectra_are_decomposed_again(decompositions, lowest, highest, wanted):
+    """The range counts, in units of log 1e8, wherever the spectrum lies; beside it stands the near pair (I, I)."""
+    sample = np.diag(np.exp(np.log(1e8) * np.array([lowest, highest])))
+    points = np.stack([np.eye(2), sample])
+    geodesics, found = decompositions(AffineInvariant(compiled=False).connect, points[:1], points)
+    assert found == 1 + wanted
+    np.testing.assert_allclose(geodesics.log_eigenvalues[1, 0], np.log(np.diag(sample)), atol=1e-6)
+
+
 @pytest.mark.parametrize("n_samples", [1, 5])
 def test_log_euclidean_decomposes_the_data_once_and_never_again(decompositions, n_samples):
     points = spd(np.random.default_rng(20), 3 + n_samples, 4)
