@@ -304,16 +304,15 @@ class Fold:
     def judge(self, candidate: Candidate, n_epochs: int) -> Judged:
         """Return the squared distances of the held-out samples to the prototypes of a candidate."""
         prototypes, labels = self.first
-        trainer = attrs.evolve(self.trainer, max_epochs=n_epochs)
         try:
             if candidate.more is not None:
-                other = attrs.evolve(trainer, initializer=candidate.more.initializer)
+                other = attrs.evolve(self.trainer, initializer=candidate.more.initializer)
                 rng = np.random.default_rng(self.seed)
                 prototypes, labels = other.first_prototypes(self.kept, self.n_classes, rng)
             if candidate.start is not None:
                 prototypes = candidate.start.prototypes(self.rows)
             if candidate.trains:
-                trainer = candidate.trainer(trainer)
+                trainer = attrs.evolve(candidate.trainer(self.trainer), max_epochs=n_epochs)
                 rng = np.random.default_rng(self.seed)
                 decision = Decision(self.kept.n_visits * n_epochs)
                 # A rule's sigma2 is at most half the median squared distance, so that no step needs to be bounded.
@@ -324,7 +323,7 @@ class Fold:
                     for epoch in range(1, n_epochs + 1):
                         state = trainer.sweep(state.at_epoch(epoch, n_epochs), self.kept, rng)[0]
                 prototypes = state.prototypes
-            sqdist = distances(trainer.manifold, prototypes, self.held.codes)
+            sqdist = distances(self.trainer.manifold, prototypes, self.held.codes)
         except (ValueError, FloatingPointError):
             return Judged(None, labels)
         return Judged(sqdist if np.isfinite(sqdist).all() else None, labels)
