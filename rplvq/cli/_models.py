@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import clone
 
 from rplvq.arrays import accuracy
 from rplvq.cli._data import Loaded, Names, load_data, load_groups
@@ -40,7 +39,7 @@ def train(arguments: argparse.Namespace) -> None:
         require_writable(path)
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")
-    for option in ("coverage", "steps", "like"):
+    for option in ("coverage", "steps"):
         if checkpoints and getattr(arguments, option):
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
@@ -72,9 +71,7 @@ def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> Any:
         verbose=not arguments.quiet,
         random_state=arguments.seed,
     )
-    if arguments.like is not None:
-        model = clone(load_model(arguments.like))
-    elif arguments.steps:
+    if arguments.steps:
         model = StreamingPipeline([*((name, STEPS[name]()) for name in arguments.steps), ("lvq", model)])
     model.set_params(**dict(arguments.set))
     return model if arguments.coverage is None else RejectOption(model, coverage=arguments.coverage)

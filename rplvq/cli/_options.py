@@ -36,8 +36,6 @@ examples:
   python -m rplvq train --data mine.npz --metric log_euclidean --model mine-model.npz --coverage 0.9
   python -m rplvq train --data sessions/ --groups @file --steps recenter --model pipeline.npz
       a pipeline that re-centres each file of the folder sessions, then classifies
-  python -m rplvq train --data new.npz --like pipeline.npz --model new-pipeline.npz
-      the same steps and parameters, trained on other data
 
 mine.npz comes from numpy.savez("mine.npz", X=X, y=y) with X of shape (N, n, n) and y of shape (N,).
 rplvq.load_model reads the model file in Python. "fit" is another name of this command.
@@ -166,8 +164,6 @@ def _add_train(command: argparse.ArgumentParser) -> None:
     add("--coverage", type=_share, metavar="C", help=f"{coverage} (default: none)")
     steps = f"transformers before the classifier, separated by commas or spaces: {', '.join(STEPS)} (default: none)"
     add("--steps", type=_one_of(STEPS), nargs="+", action=_Flat, default=[], metavar="NAME", help=steps)
-    like = "train the same steps with the same parameters as this model file; only --set and --coverage change them"
-    add("--like", metavar="FILE.npz", help=like)
     value = "parameter as JSON or text, such as recenter__online=true, or lvq__NAME of a classifier; may be repeated"
     add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE", help=value)
     for option, known, default in (("--metric", MANIFOLDS, "affine_invariant"), ("--cost", COSTS, "rslvq")):

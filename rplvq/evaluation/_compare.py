@@ -1,6 +1,6 @@
 """The function ``compare``, which scores classifiers on the same folds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,6 @@ from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._questions import find_questions
 from rplvq.evaluation._significance import TestName, check_test
-from rplvq.manifolds import MetricName
-from rplvq.protocols import Manifold
 
 
 def compare(
@@ -23,7 +21,6 @@ def compare(
     y: Any,
     estimators: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
-    metrics: Iterable[MetricName | Manifold[Any] | Any] | None = None,
     cv: Any = 10,
     repeats: int = 1,
     scoring: Any = ("accuracy", "kappa"),
@@ -48,8 +45,6 @@ def compare(
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
         a number where that is ambiguous, and a metric, such as "riemann" or a manifold, stands for the trained
         classifier and the class means under this metric. None uses :func:`default_estimators`.
-    metrics : iterable of str or Manifold, optional
-        Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
         A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
         scikit-learn; or row indices.
@@ -83,15 +78,11 @@ def compare(
     >>> from rplvq.evaluation import compare
     >>> from rplvq.datasets import make_syn1
     >>> X, y = make_syn1(n_per_class=15, random_state=0)
-    >>> result = compare(X, y, metrics=["riemann", "logeuclid"], cv=3, random_state=0)
+    >>> result = compare(X, y, ["riemann", "logeuclid"], cv=3, random_state=0)
     >>> result.names, result.scores.shape  # estimators, metrics, folds
     (('riemann rslvq', 'riemann MDM', 'logeuclid rslvq', 'logeuclid MDM'), (4, 2, 3))
     """
-    if metrics is not None and estimators is not None:
-        raise ValueError("pass either estimators or metrics: metrics are those of the default estimators")
-    if estimators is None:
-        estimators = default_estimators() if metrics is None else default_estimators(metrics)
-    named = named_estimators(estimators)
+    named = default_estimators() if estimators is None else named_estimators(estimators)
     check_test(test)
     questions = find_questions(named)
     scorers = _cross_validation.resolve_scorers(scoring)

@@ -115,7 +115,7 @@ def test_groups_stay_together(tmp_path, capsys):
     assert tables[0]["about"]["splits"] == splits
     scores = [[(row["estimator"], row["accuracy"]) for row in table["folds"]] for table in tables]
     assert scores[0] == scores[1]
-    wanted = compare(X, y, metrics=["logeuclid"], cv=3, groups=subject, random_state=0)
+    wanted = compare(X, y, ["logeuclid"], cv=3, groups=subject, random_state=0)
     mdm = [score for name, score in scores[0] if name.endswith("MDM")]
     np.testing.assert_array_equal(mdm, wanted.of("accuracy")[1])
 

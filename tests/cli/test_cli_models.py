@@ -237,22 +237,9 @@ def test_train_and_predict_with_a_pipeline(data, capsys):
     assert [row["label"] for row in rows] == wanted.predict(X[:5]).tolist()
     shown = [[float(row[f"p({label})"]) for label in "abcd"] for row in rows]
     np.testing.assert_allclose(shown, wanted.predict_proba(X[:5]), rtol=1e-8)
-    again = str(data / "again.npz")
-    command = [
-        "train",
-        "--like",
-        path,
-        "--model",
-        again,
-        "--data",
-        str(data / "data.npz"),
-        "--quiet",
-        "--coverage",
-        "1",
-    ]
-    assert main([*command, "--set", "lvq__max_epochs=0"]) == 0
-    option = load_model(again)
-    assert option.estimator[0].tol == 1e-6
+    command = ["train", "--model", path, "--data", str(data / "data.npz"), "--steps", "recenter", "--quiet"]
+    assert main([*command, "--coverage", "1", "--set", "lvq__max_epochs=0"]) == 0
+    option = load_model(path)
     assert option.estimator_[-1].n_epochs_ == 0
     capsys.readouterr()
     assert "Invalid parameter 'nothing'" in fails(capsys, [*command, "--set", "nothing=1"])

@@ -306,7 +306,7 @@ def test_it_works_with_the_tools_of_scikit_learn_and_of_the_library(whiten):
     assert cross_val_score(model, X, y, cv=3).mean() > 0.6
     found = compare(X, y, ["tangent", manifold], cv=3, random_state=0)
     assert {"tangent rslvq", "TangentSpace rslvq", "TangentSpace MDM"} <= {row["estimator"] for row in found.rows}
-    assert compare(X, y, metrics=[manifold], cv=3, random_state=0).rows
+    assert compare(X, y, [manifold], cv=3, random_state=0).rows
     assert RejectOption(model, threshold=0.5).fit(X, y).predict(X).shape == y.shape
     for step in (Recenter(), SPDProjection(2)):
         assert make_pipeline(step, clone(model)).fit(X, y).score(X, y) > 0.6
