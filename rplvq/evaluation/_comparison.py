@@ -10,9 +10,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.evaluation._formats import as_csv, as_latex, as_markdown, as_text
 from rplvq.evaluation._questions import Question, answer
-from rplvq.evaluation._report import Table, make_report
+from rplvq.evaluation._report import Table, as_csv, as_latex, as_markdown, as_text, make_report
 from rplvq.evaluation._significance import TestName, check_test, difference_rows, p_values_of
 from rplvq.io import replace_file
 from rplvq.protocols import Array

@@ -9,9 +9,8 @@ from rplvq.features._bands import (
     augmented_covariances,
     filter_bank_covariances,
 )
-from rplvq.features._boxcar import boxcar
 from rplvq.features._covariances import shrink
-from rplvq.features._pixels import grey5, rgb9
+from rplvq.features._pixels import boxcar, grey5, rgb9
 from rplvq.features._regions import RegionCovariances, region_covariances
 from rplvq.features._subspace import CommonSubspace
 from rplvq.features._trials import TrialCovariances, trial_covariances

@@ -4,14 +4,15 @@ from rplvq.inspection._card import model_card
 from rplvq.inspection._certainty import (
     AccuracyReject,
     Reliability,
+    Watch,
     accuracy_reject_curve,
     calibrate_sigma2,
     reliability,
+    watch,
 )
 from rplvq.inspection._criteria import CRITERIA, CriterionName
 from rplvq.inspection._explain import Explanation, explain
 from rplvq.inspection._rejection import RejectOption
-from rplvq.inspection._watch import Watch, watch
 
 __all__ = [
     "CRITERIA", "AccuracyReject", "CriterionName", "Explanation", "RejectOption", "Reliability", "Watch",

@@ -27,8 +27,18 @@ from rplvq.arrays import (
     take_rows,
 )
 from rplvq.exceptions import interrupts_raised
-from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_certainty, held_out_folds, see
-from rplvq.inspection._novelty import Limits, Seen, prototype_labels, quantile
+from rplvq.inspection._criteria import (
+    CRITERIA,
+    FAR,
+    CriterionName,
+    Limits,
+    Seen,
+    held_out_certainty,
+    held_out_folds,
+    prototype_labels,
+    quantile,
+    see,
+)
 from rplvq.io import load_model, save_model
 from rplvq.parts import library_estimator, library_part, require_count
 from rplvq.protocols import Array

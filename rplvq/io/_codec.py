@@ -16,8 +16,8 @@ import attrs
 import numpy as np
 import sklearn
 
-from rplvq.io._answers import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
 from rplvq.io._archive import UNREADABLE
+from rplvq.io._invariants import ROUNDED, SAFETY, TOLERANCE, answers_of, deviation
 from rplvq.io._older import REMOVED_FIELDS, restored, with_choice, with_metric
 from rplvq.manifolds import FromPymanopt, is_from_pymanopt
 from rplvq.parts import fields_of, is_saved_estimator, known_part, saved_estimator

@@ -6,10 +6,9 @@ others: a label per sample, a name per channel, a metric that was scored, a hist
 is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fitted classifier.
 """
 
-from rplvq.plotting._data import plot_distances, plot_spectra
 from rplvq.plotting._evaluation import plot_accuracy_reject, plot_comparison, save_comparison
 from rplvq.plotting._explanation import plot_explanation
-from rplvq.plotting._prototypes import plot_ellipses, plot_prototypes
+from rplvq.plotting._prototypes import plot_distances, plot_ellipses, plot_prototypes, plot_spectra
 from rplvq.plotting._training import plot_history
 
 __all__ = [

@@ -14,8 +14,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from rplvq.evaluation import Comparison, Question, corrected_t_p_value, holm
-from rplvq.evaluation._formats import as_latex, as_text
 from rplvq.evaluation._questions import answer
+from rplvq.evaluation._report import as_latex, as_text
 
 NAMES = ["good", "same", "a|b, bad"]
 
