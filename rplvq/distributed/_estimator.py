@@ -138,14 +138,16 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         """
         model = RiemannianLVQ() if self.estimator is None else clone(self.estimator)
         with single_blas_thread(matrix_size(X)):
-            manifold, least = self._check(model), FEWEST // self.rounds
+            manifold = self._check(model)
+            least = FEWEST // self.rounds
             X = in_blocks(X, least)
             require_same_versions()
-            of_samples = y, sample_weight, groups, ambient_of(manifold)
+            of_samples = (y, sample_weight, groups, ambient_of(manifold))
             classes, blocks = encoded_blocks(X, *of_samples, persist=self.persist)
             counts = resolve_counts(model.prototypes_per_class, classes)
-            each, size = FEWEST_EACH * sum(counts) // self.rounds, model.batch_size
-            fewest = None if size is None else max(least, each, size)
+            size = model.batch_size
+            # Parts of few samples per prototype would give means of little worth. Full batches are only summed.
+            fewest = None if size is None else max(least, FEWEST_EACH * sum(counts) // self.rounds, size)
             parts, sizes = parts_of_blocks(blocks, model.class_weight, classes, fewest)
             del blocks  # the workers need not keep both
             if not isinstance(model.init, (tuple, list)):
@@ -165,7 +167,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 progress = latest
             state, history = progress.result()
             history = history or training.untrained(state)
-            fitted = training.trainer, state, classes, rng, history
+            fitted = (training.trainer, state, classes, rng, history)
             first = X[:1].compute() if X.ndim == 1 else np.empty((1, *X.shape[1:]))  # an object array of matrices
             store(model, first, *fitted, choice=progress.choice, samples=some)
             edge = edge_trouble(training.trainer.manifold, state.prototypes, model.prototype_labels_)
@@ -194,7 +196,8 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     def _lazily(self, X: Any, method: str, columns: str | None) -> Any:
         """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
-        samples, widths = in_blocks(X), [] if columns is None else [len(getattr(self, columns))]
+        samples = in_blocks(X)
+        widths = [] if columns is None else [len(getattr(self, columns))]
         if samples.ndim > self.prototypes_.ndim:
             point = ", ".join(map(str, self.prototypes_.shape[1:]))
             raise ValueError(
@@ -202,10 +205,10 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 f"X.reshape(-1, {point}), and reshape the answer"
             )
         nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
-        given = {"model": self.estimator_, "method": method, "nothing": nothing}
+        call = {"model": self.estimator_, "method": method, "nothing": nothing}
         axes = {"drop_axis": list(range(1, samples.ndim)), "new_axis": [1] if widths else None}
         chunks = (samples.chunks[0], *((width,) for width in widths))
-        return samples.map_blocks(_apply, **given, **axes, chunks=chunks, dtype=nothing.dtype, meta=nothing)
+        return samples.map_blocks(_apply, **call, **axes, chunks=chunks, dtype=nothing.dtype, meta=nothing)
 
     def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
         """Return the manifold; refuse parameters that this estimator does not support."""
@@ -232,7 +235,8 @@ def _placed(
     some = parts.take(evenly_spaced_rows(len(parts), SAMPLE)).canonical()
     manifold, some = referenced(trainer.manifold, attrs.evolve(some, codes=some.codes[:]))
     if manifold is not trainer.manifold:
-        parts, held = parts.made(reencoded, manifold), None if held is None else held.made(reencoded, manifold)
+        parts = parts.made(reencoded, manifold)
+        held = None if held is None else held.made(reencoded, manifold)
     n_visits, total = (sum(values) for values in zip(*parts.map(attrgetter("n_visits", "total_weight")), strict=True))
     return DistributedTrainer(attrs.evolve(trainer, manifold=manifold), parts, n_visits, total, held), some
 
@@ -245,15 +249,17 @@ def _begun(
 
     The first step of a trial, or one on a single sample, decides for all workers whether steps run compiled.
     """
-    trainer, parts, held = training.trainer, training.partitions, training.held_out
+    trainer = training.trainer
+    parts = training.partitions
+    held = training.held_out
     decision = Decision(training.n_visits * trainer.max_epochs, trainer.verbose)
     with one_decision(decision):
         if progress is None:
             first, labels, of_parts = first_prototypes(
                 trainer, parts, some, n_classes, rng, is_all=len(parts) <= SAMPLE
             )
-            given = first, labels, some, n_classes, rng
-            trainer, progress = begin_training(model, trainer, *given, n_samples=training.total_weight)
+            n_samples = training.total_weight
+            trainer, progress = begin_training(model, trainer, first, labels, some, n_classes, rng, n_samples=n_samples)
             state = progress.state
             if of_parts and np.array_equal(np.asarray(state.prototypes), first):  # no others were chosen
                 state = state._replace(prototypes=mean_of_parts(trainer.manifold, of_parts))

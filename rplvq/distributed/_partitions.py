@@ -53,7 +53,8 @@ class Partitions:
 
         ``function`` must be at the top level of a module. The shared arguments are sent once to every worker.
         """
-        call, common = dask.delayed(_evaluate, pure=False), [dask.delayed(value, traverse=False) for value in shared]
+        call = dask.delayed(_evaluate, pure=False)
+        common = [dask.delayed(value, traverse=False) for value in shared]
         own = each or [()] * len(self.blocks)
         return [call(function, block, *common, *values) for block, values in zip(self.blocks, own, strict=True)]
 

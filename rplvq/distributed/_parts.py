@@ -44,8 +44,10 @@ def encoded_blocks(
     A ValueError names the first bad sample of a block by its index in the whole array, and the block.
     """
     sizes = np.array(X.chunks[0])
-    full, n_samples = np.flatnonzero(sizes), int(sizes.sum())
-    starts, sizes = (np.cumsum(sizes) - sizes)[full].tolist(), sizes[full]
+    full = np.flatnonzero(sizes)
+    starts = (np.cumsum(sizes) - sizes)[full].tolist()
+    sizes = sizes[full]
+    n_samples = int(sizes.sum())
     classes, known, labels = _distinct_labels(y, sizes, n_samples)
     names = None
     if isinstance(groups, da.Array):
@@ -55,8 +57,9 @@ def encoded_blocks(
         names = np.unique(groups)
     is_lazy = isinstance(sample_weight, da.Array)
     weights = sample_weight if is_lazy else check_weights(collected(sample_weight), n_samples)
-    others = _cut(weights, sizes, "sample_weight"), _cut(groups, sizes, "groups")
-    make, points = dask.delayed(_block, pure=False), X.to_delayed().ravel()
+    others = (_cut(weights, sizes, "sample_weight"), _cut(groups, sizes, "groups"))
+    make = dask.delayed(_block, pure=False)
+    points = X.to_delayed().ravel()
     blocks = [
         make(points[number], *own, manifold, known, names, (number, start))
         for number, start, *own in zip(full.tolist(), starts, labels, *others, strict=True)
@@ -72,7 +75,8 @@ def _cut(values: Any, sizes: Array, name: str) -> list[Any]:
         return [dask.delayed(part, traverse=False) for part in np.split(values, np.cumsum(sizes)[:-1])]
     require_known(values, name)
     if values.ndim == 0 or len(values) != sizes.sum():
-        count, noun = values.shape[0] if values.ndim else 1, "labels" if name == "y" else "entries"
+        count = values.shape[0] if values.ndim else 1
+        noun = "labels" if name == "y" else "entries"
         raise ValueError(f"{name} has {count} {noun} for {sizes.sum()} samples of X")
     whole = dict.fromkeys(range(1, values.ndim), -1)
     return list(values.rechunk({0: tuple(sizes.tolist()), **whole}).to_delayed().ravel())
@@ -94,13 +98,15 @@ def _distinct_labels(y: Any, sizes: Array, n_samples: int) -> tuple[Array, Array
 
 def _distinct(values: Any, sizes: Array, name: str) -> list[Array]:
     """Return the distinct values of each block; ValueError names a block whose values have another type."""
-    call, starts = dask.delayed(_values_of, pure=False), (np.cumsum(sizes) - sizes).tolist()
+    call = dask.delayed(_values_of, pure=False)
+    starts = (np.cumsum(sizes) - sizes).tolist()
     parts = enumerate(_cut(values, sizes, name))
     by_part = list(dask.compute(*[call(part, name, (p, starts[p])) for p, part in parts]))
     for start, size, own in zip(starts, sizes, by_part, strict=True):
         if not same_type(own, by_part[0]):
-            one, other = f"{name}[:{sizes[0]}] holds {by_part[0].tolist()[0]!r}", f"{name}[{start}:{start + size}]"
-            raise ValueError(f"{name} has mixed types: {one}, {other} holds {own.tolist()[0]!r}")
+            one = f"{name}[:{sizes[0]}] holds {by_part[0].tolist()[0]!r}"
+            other = f"{name}[{start}:{start + size}] holds {own.tolist()[0]!r}"
+            raise ValueError(f"{name} has mixed types: {one}, {other}")
     return by_part
 
 
@@ -149,18 +155,24 @@ def parts_of_blocks(
     of_blocks = blocks.map(_facts_of, len(classes))
     if not of_blocks:
         raise ValueError("sample_weight is zero for every sample")
+    # By digest, so that the parts depend on no order in which partitions come.
     order = sorted(range(len(of_blocks)), key=lambda p: of_blocks[p][0])
-    lazy, sizes, facts = [blocks.blocks[p] for p in order], blocks.sizes[order], [of_blocks[p] for p in order]
+    lazy = [blocks.blocks[p] for p in order]
+    sizes = blocks.sizes[order]
+    facts = [of_blocks[p] for p in order]
     by_class = np.array([one[1] for one in facts])  # (number of blocks, C)
     factor = _factor_of(facts, len(blocks), class_weight, classes)
     places = np.arange(len(lazy))
     if fewest is not None:  # successive blocks, so that all parts have about as many samples
         places = ((np.cumsum(sizes) - sizes / 2) * max(sizes.sum() // fewest, 1) / sizes.sum()).astype(int)
     groups = [np.flatnonzero(places == part) for part in np.unique(places)]
-    pieces, own = [[lazy[p] for p in group] for group in groups], np.array([by_class[group].sum(0) for group in groups])
+    pieces = [[lazy[p] for p in group] for group in groups]
+    own = np.array([by_class[group].sum(axis=0) for group in groups])
     uneven = np.abs(own / own.sum(axis=1, keepdims=True) - own.sum(axis=0) / own.sum()).sum(axis=1) / 2
     if fewest is not None and (uneven > UNEVEN).any():
-        count, firsts = len(pieces), [int.from_bytes(one[0][:6]) for one in facts]
+        count = len(pieces)
+        # Each block begins at a part that its digest names. From the same one, its rests would all fall to that part.
+        firsts = [int.from_bytes(one[0][:6]) for one in facts]
         cut = list(enumerate(lazy))
         pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]
     make = dask.delayed(_part, pure=False)
@@ -169,9 +181,11 @@ def parts_of_blocks(
 
 def _facts_of(block: Samples, n_classes: int) -> tuple[bytes, Array, Array, bool]:
     """Return the digest, the summed and the largest weight (C,) of each class, and whether labels are probabilities."""
-    hard, weights, heaviest = block.classes, block.filled_weights, np.zeros(n_classes)
-    np.maximum.at(heaviest, hard, weights)
-    return digest(block), np.bincount(hard, weights, minlength=n_classes), heaviest, block.targets.ndim == 2
+    weights = block.filled_weights
+    heaviest = np.zeros(n_classes)
+    np.maximum.at(heaviest, block.classes, weights)
+    summed = np.bincount(block.classes, weights, minlength=n_classes)
+    return digest(block), summed, heaviest, block.targets.ndim == 2
 
 
 def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes: Array) -> Array:
@@ -180,7 +194,8 @@ def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes:
     sums = np.sum(by_class, axis=0)
     targets = np.zeros((1, len(classes))) if is_soft[0] else np.arange(len(classes))
     weighed = np.asarray(weigh_classes(class_weight, classes, targets, sums, in_stream=False))
-    factor, mean = weighed / np.where(sums > 0, sums, 1.0), weighed.sum() / n_samples
+    factor = weighed / np.where(sums > 0, sums, 1.0)
+    mean = weighed.sum() / n_samples
     is_heavy = mean > HEAVY or (factor * np.max(heaviest, axis=0)).max() < 1
     return np.asarray(factor / mean if is_heavy else factor)
 
@@ -208,7 +223,8 @@ def held_out(
 
     ``labels`` (K,) are those of prototypes. A group counts as one sample of each of its classes.
     """
-    seed, groups = int(rng.integers(2**31)), None
+    seed = int(rng.integers(2**31))
+    groups = None
     named = [pairs for pairs in parts.map(_groups_with_classes) if pairs is not None]
     if named:
         names, classes = np.unique(np.concatenate(named), axis=0).T

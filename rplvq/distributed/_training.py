@@ -66,7 +66,8 @@ def share_of(
     if part.weights is not None:
         rows, weights = visits(len(part), part.weights)
         part = Samples(part.codes[rows], part.targets[rows], weights)
-    pulled, meter = contribution(manifold, cost, state, part, max_weight, n_batch), Meter(state.labels)
+    pulled = contribution(manifold, cost, state, part, max_weight, n_batch)
+    meter = Meter(state.labels)
     meter.add(pulled.sqdist, pulled.loss, part)
     return pulled.tangents, pulled.lengths, pulled.n_capped, meter.cost, meter.wrong, meter.total
 
@@ -110,8 +111,10 @@ def averaged(
     if len(of_parts) == 1:
         return of_parts[0]
     n_visits = np.maximum(by_class.mean(axis=0), by_class.sum() / by_class.size)  # (C,), of one part
-    factors, weights = np.clip(1 / (reach * n_visits), 1, len(of_parts))[labels], by_class[:, labels]
-    codes, reached = np.array(start), np.stack([np.asarray(one) for one in of_parts])
+    factors = np.clip(1 / (reach * n_visits), 1, len(of_parts))[labels]
+    weights = by_class[:, labels]
+    codes = np.array(start)
+    reached = np.stack([np.asarray(one) for one in of_parts])
     for k in np.flatnonzero(weights.any(axis=0)):
         mean = riemannian_mean(manifold, reached[:, k], weights[:, k], tol=PRECISION).code
         if factors[k] > 1:
@@ -119,7 +122,8 @@ def averaged(
         codes[k] = mean
     if not is_stateful(of_parts[0]):
         return codes
-    shares, fields = by_class.sum(axis=1) / by_class.sum(), [fields_of(one) for one in of_parts]
+    shares = by_class.sum(axis=1) / by_class.sum()
+    fields = [fields_of(one) for one in of_parts]
     means = {name: np.tensordot(shares, np.stack([own[name] for own in fields]), axes=1) for name in fields[0]}
     return type(of_parts[0])(**means).with_codes(codes)
 
@@ -127,7 +131,8 @@ def averaged(
 def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
     """Return the class means (C, ...) of a part, 0 for a class that it lacks, and the summed weights (C,)."""
     by_class = np.bincount(part.classes, part.filled_weights, minlength=n_classes)
-    codes, weights = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype), part.filled_weights
+    codes = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype)
+    weights = part.filled_weights
     for label in np.flatnonzero(by_class):
         rows = np.flatnonzero(part.classes == label)
         few = rows[evenly_spaced_rows(len(rows), 200)]  # a near guess saves several passes over all
@@ -189,13 +194,16 @@ class DistributedTrainer:
         seed = 0 if is_one else int(rng.integers(2**31))
         each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(len(self.partitions.blocks))]
         quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
-        cap, size = quiet.max_weight(state), quiet.batch_size or 1
+        cap = quiet.max_weight(state)
+        size = quiet.batch_size or 1
         reach = np.inf if cap is None else cap * min(size, len(state.labels)) / size
         for number in range(self.rounds):
             latest = self.partitions.map(swept, quiet, state, self.decision, (number, self.rounds), each=each)
-            ends, by_class = [one.prototypes for one in latest], np.array([one.by_class for one in latest])
-            ends = averaged(quiet.manifold, ends, by_class, state.labels, state.prototypes, reach)
-            state, sweeps = state._replace(prototypes=ends), sweeps + latest
+            by_class = np.array([one.by_class for one in latest])
+            ends = [one.prototypes for one in latest]
+            mean = averaged(quiet.manifold, ends, by_class, state.labels, state.prototypes, reach)
+            state = state._replace(prototypes=mean)
+            sweeps += latest
         if is_one:
             rng.bit_generator.state = sweeps[0].rng
         total = sum(one.by_class.sum() for one in sweeps)
@@ -227,11 +235,13 @@ class DistributedTrainer:
 
     def epochs(self, progress: Progress, rng: np.random.Generator, origin: Origin | None = None) -> Iterator[Progress]:
         """Continue a run, and yield its progress after each epoch, as :meth:`rplvq.Trainer.epochs` does."""
-        n_epochs, held = self.trainer.max_epochs, self.held_out
+        n_epochs = self.trainer.max_epochs
+        held = self.held_out
         hooks = hooks_of(self.trainer, self.score, origin=origin)
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
-            began, state = time.perf_counter(), state.at_epoch(state.epoch + 1, n_epochs)
+            began = time.perf_counter()
+            state = state.at_epoch(state.epoch + 1, n_epochs)
             state, score, n_capped = self.sweep(state, rng)
             row = history_row(state, score, n_capped, time.perf_counter() - began)
             validation = () if held is None else self.score(state, held)
