@@ -150,7 +150,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     _add_groups(command, "a group is never split between training and test")
     add("--splits", type=_integer(2), default=5, metavar="F", help="folds, stratified by class (default: 5)")
     add("--repeats", type=_integer(1), default=2, metavar="R", help="divisions into folds (default: 2)")
-    add("--test", choices=TESTS, default=TESTS[0], help=f"test of the differences (default: {TESTS[0]})")
+    add("--test", choices=TESTS, default="corrected_t", help="test of the differences (default: corrected_t)")
     add("--jobs", type=_jobs, default=-1, metavar="J", help="processes; -1 takes all cores (default: -1)")
     _add_seed_and_quiet(command, "seed of data, folds and training (default: 0)")
 

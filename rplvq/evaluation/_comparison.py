@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from os import PathLike
 from typing import Any
@@ -12,17 +12,13 @@ import numpy as np
 
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import Table, as_csv, as_latex, as_markdown, as_text, make_report
-from rplvq.evaluation._significance import TestName, check_test, difference_rows, p_values_of
+from rplvq.evaluation._significance import TestName, check_test, difference_rows
 from rplvq.io import replace_file
 from rplvq.protocols import Array
 
 
 def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple((int(n_train), int(n_test)) for n_train, n_test in values)
-
-
-def _texts(values: Mapping[str, str]) -> dict[str, str]:
-    return {str(name): str(value) for name, value in values.items()}
 
 
 def _read_only(values: Any) -> Array:
@@ -92,7 +88,7 @@ class Comparison:
     trained: Array = attrs.field(converter=_read_only, validator=_in_shape, kw_only=True)
     settings: tuple[str, ...] = attrs.field(converter=tuple[str, ...], default=(), kw_only=True)
     questions: tuple[Question, ...] = attrs.field(converter=tuple[Question, ...], default=(), kw_only=True)
-    about: dict[str, str] = attrs.field(converter=_texts, factory=dict, kw_only=True)
+    about: dict[str, str] = attrs.field(factory=dict, kw_only=True)
     test: TestName = attrs.field(converter=check_test, default="corrected_t", kw_only=True)
 
     @sigma2.default
@@ -179,20 +175,24 @@ class Comparison:
             Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
             question, or of all pairs.
         """
-        scores = self._scores(metric)
+        p_values: dict[tuple[str, str], float] = {}
+        for row in self._tested(metric, test, self._families(all_pairs), correct=correct):
+            p_values.setdefault((row["first"], row["second"]), row["p"])
+        return p_values
+
+    def _tested(
+        self, metric: str | None, test: TestName | None, families: Sequence[Question], *, correct: bool = True
+    ) -> list[dict[str, Any]]:
+        """Return the rows of :meth:`differences` for families of pairs, each corrected for itself."""
+        metric = self.metrics[0] if metric is None else metric
         test = check_test(self.test if test is None else test)
-        found: dict[tuple[str, str], float] = {}
-        for _, pairs in self._families(all_pairs):
-            p_values = p_values_of(pairs, scores, self._test_to_train, test, correct=correct)
-            found = dict(zip(pairs, p_values, strict=True)) | found
-        return found
-
-    def _scores(self, metric: str | None) -> dict[str, Array]:
-        return dict(zip(self.names, self.of(self.metrics[0] if metric is None else metric), strict=True))
-
-    @property
-    def _test_to_train(self) -> float:
-        return float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
+        scores = dict(zip(self.names, self.of(metric), strict=True))
+        ratio = float(np.mean([n_test / n_train for n_train, n_test in self.folds]))
+        return [
+            {"question": topic, "metric": metric} | row
+            for topic, pairs in families
+            for row in difference_rows(pairs, scores, ratio, test, correct=correct)
+        ]
 
     def differences(
         self, metric: str | None = None, *, test: TestName | None = None, all_pairs: bool = False
@@ -204,13 +204,7 @@ class Comparison:
         better is "first", "second" or "neither"; p is the p-value after Holm's correction for the pairs of the same
         question.
         """
-        metric = self.metrics[0] if metric is None else metric
-        test = self.test if test is None else test
-        return [
-            {"question": topic, "metric": metric} | row
-            for topic, pairs in self._families(all_pairs)
-            for row in difference_rows(pairs, self._scores(metric), self._test_to_train, test)
-        ]
+        return self._tested(metric, test, self._families(all_pairs))
 
     def conclusions(self, metric: str | None = None, *, test: TestName | None = None) -> list[str]:
         """Answer each of ``questions`` in one sentence, with differences, confidence intervals and p-values.
@@ -221,20 +215,19 @@ class Comparison:
         if min(len(self.names), len(self.folds)) < 2:
             return []
         if self.questions:
-            rows = self.differences(metric, test=test)
-            return [self._answer(question, [rows.pop(0) for _ in question.pairs]) for question in self.questions]
-        metric = self.metrics[0] if metric is None else metric
-        scores = self._scores(metric)
-        best = max(scores, key=lambda name: float(scores[name].mean()))
+            return [self._answer(question, metric, test) for question in self.questions]
+        means = self.of(self.metrics[0] if metric is None else metric).mean(axis=1)
+        best = self.names[means.argmax()]
+        # Every pair is tested, because the best is known from the same scores. The best comes first in its pairs.
         pairs = [pair[::-1] if pair[1] == best else pair for pair in combinations(self.names, 2)]
-        rows = difference_rows(pairs, scores, self._test_to_train, self.test if test is None else test)
-        return [answer("best", [row | {"metric": metric} for row in rows if row["first"] == best])]
+        rows = self._tested(metric, test, [Question("best", tuple(pairs))])
+        return [answer("best", [row for row in rows if row["first"] == best])]
 
-    def _answer(self, question: Question, rows: list[dict[str, Any]]) -> str:
+    def _answer(self, question: Question, metric: str | None, test: TestName | None) -> str:
         """Return the answer to a question. Where some fits kept prototypes without training, it names the choice."""
         first = [self.names.index(name) for name, _ in question.pairs]
         chose = bool((self.trained[first] == 0).any())
-        return answer(question.topic, rows, what="choice" if chose else "training")
+        return answer(question.topic, self._tested(metric, test, [question]), what="choice" if chose else "training")
 
     def to_frame(self, *, folds: bool = False) -> Any:
         """Return the rows as a pandas DataFrame; raise ImportError if pandas is missing."""
@@ -248,12 +241,11 @@ class Comparison:
         """Write the rows to a CSV file ``path`` in UTF-8 with a header; each row ends with the facts of ``about``."""
         replace_file(path, as_csv(self.fold_rows if folds else self.rows, self.about))
 
-    def differences_to_csv(self, path: str | PathLike[str], *, test: TestName | None = None) -> None:
+    def differences_to_csv(self, path: str | PathLike[str]) -> None:
         """Write the :meth:`differences` of all metrics to ``path``, as :meth:`to_csv`; none for a single fold."""
         testable = len(self.folds) > 1
-        rows = [row for metric in self.metrics if testable for row in self.differences(metric, test=test)]
-        used = {"test": self.test if test is None else test}
-        replace_file(path, as_csv([row | used for row in rows], self.about))
+        rows = [row | {"test": self.test} for metric in self.metrics if testable for row in self.differences(metric)]
+        replace_file(path, as_csv(rows, self.about))
 
     def to_markdown(self) -> str:
         """Return facts, rows, the differences by every metric, and the conclusions by the first one, as Markdown."""

@@ -9,11 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rplvq.evaluation._questions import p_text
+from rplvq.evaluation._significance import TESTS
 
-TESTS = {
-    "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
-    "wilcoxon": "Wilcoxon's signed-rank test, which takes folds that share training data for independent ones",
-}
 FEW_FOLDS = "With so few folds no p-value of Wilcoxon's test can be below {least:.3g}, whatever the scores."
 
 

@@ -10,10 +10,13 @@ from scipy import stats
 
 from rplvq.protocols import Array
 
-Pair = tuple[str, str]
 TestName = Literal["corrected_t", "wilcoxon"]
 """The names of :data:`TESTS` as a type, so that editors complete them."""
-TESTS = ("corrected_t", "wilcoxon")
+TESTS: dict[TestName, str] = {
+    "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
+    "wilcoxon": "Wilcoxon's signed-rank test, which takes folds that share training data for independent ones",
+}
+"""Tests of differences, with their names in reports."""
 
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
@@ -147,25 +150,18 @@ def check_test(test: TestName) -> TestName:
     return test
 
 
-def p_values_of(
-    pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
-) -> list[float]:
-    """Return the p-value of each pair, given scores (F,) by name, and test samples over training samples."""
-    raw = [
-        wilcoxon_p_value(scores[first], scores[second])
-        if check_test(test) == "wilcoxon"
-        else corrected_t_p_value(scores[first], scores[second], ratio)
-        for first, second in pairs
-    ]
-    return [float(p) for p in holm(raw)] if correct else raw
+def difference_rows(
+    pairs: Sequence[tuple[str, str]], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
+) -> list[dict[str, Any]]:
+    """Return one dict per pair of names, as :meth:`Comparison.differences` describes them.
 
-
-def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: float, test: TestName) -> list[Any]:
-    """Return one dict per pair of names, as :meth:`Comparison.differences` describes them."""
-    rows = []
-    for (first, second), p in zip(pairs, p_values_of(pairs, scores, ratio, test), strict=True):
+    ``scores`` (F,) are by name, ``ratio`` is that of test to training samples, and ``correct`` asks for Holm's method.
+    """
+    rows: list[dict[str, Any]] = []
+    for first, second in pairs:
         a = scores[first]
         b = scores[second]
+        p = wilcoxon_p_value(a, b) if test == "wilcoxon" else corrected_t_p_value(a, b, ratio)
         difference = float((a - b).mean())
         low, high = corrected_t_interval(a, b, ratio)
         better = "neither"
@@ -173,4 +169,6 @@ def difference_rows(pairs: Sequence[Pair], scores: Mapping[str, Array], ratio: f
             better = "first" if difference > 0 else "second"
         names = {"first": first, "second": second, "first_mean": float(a.mean()), "second_mean": float(b.mean())}
         rows.append(names | {"difference": difference, "ci_low": low, "ci_high": high, "better": better, "p": p})
+    for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p"] = float(p) if correct else row["p"]
     return rows
