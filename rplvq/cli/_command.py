@@ -25,9 +25,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     2
     """
     try:
-        given = sys.argv[1:] if argv is None else list(argv)
-        arguments = make_parser().parse_args(given)
-        arguments.given = given
+        words = sys.argv[1:] if argv is None else list(argv)
+        arguments = make_parser().parse_args(words)
+        arguments.given = words
         COMMANDS[arguments.command](arguments)
     except BrokenPipeError:
         return 141

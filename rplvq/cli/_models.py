@@ -43,12 +43,12 @@ def train(arguments: argparse.Namespace) -> None:
         if checkpoints and getattr(arguments, option):
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
-    loaded, given = _data(arguments, labelled=True)
+    loaded, metadata = _data(arguments, labelled=True)
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
         warnings.simplefilter("error", TrainingInterruptedWarning)
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
-        model.fit(loaded.X, loaded.y, **given, **resumed)
-    labels = _answers(model, loaded.X, given)["labels"]
+        model.fit(loaded.X, loaded.y, **metadata, **resumed)
+    labels = _answers(model, loaded.X, metadata)["labels"]
     facts = model_card(model, markdown=False)
     made = {"model": arguments.model, "training_accuracy": accuracy(labels, loaded.y, model.classes_)}
     with interrupts_deferred(raised=False):
@@ -102,29 +102,29 @@ def predict(arguments: argparse.Namespace) -> None:
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
         raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
-    loaded, given = _data(arguments)
-    answers = _answers(model, loaded.X, given, reject=arguments.reject, proba=arguments.proba)
+    loaded, metadata = _data(arguments)
+    answers = _answers(model, loaded.X, metadata, reject=arguments.reject, proba=arguments.proba)
     _write_answers(arguments, answers, loaded.y, model.classes_)
 
 
 def _answers(
-    model: Any, X: Array, given: dict[str, Array], *, reject: bool = False, proba: bool = False
+    model: Any, X: Array, metadata: dict[str, Array], *, reject: bool = False, proba: bool = False
 ) -> dict[str, Any]:
     """Return labels, probabilities and reasons of rejection, of the classifier itself or of the option around it."""
-    with sklearn.config_context(enable_metadata_routing=bool(given)):
+    with sklearn.config_context(enable_metadata_routing=bool(metadata)):
         if hasattr(model, "steps") and hasattr(model[-1], "reasons"):
-            X = model[:-1].transform(X, **given)
+            X = model[:-1].transform(X, **metadata)
             model = model[-1]
-            given = {}
-        given = given if _routes(model) else {}
+            metadata = {}
+        metadata = metadata if _routes(model) else {}
         classifier = model.estimator_ if hasattr(model, "reasons") else model
         if reject and classifier is model:
             raise ValueError(NO_OPTION)
-        answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **given)}
+        answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **metadata)}
         if reject:
-            answers["reasons"] = model.reasons(X, **given)
+            answers["reasons"] = model.reasons(X, **metadata)
         if proba:
-            answers |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **given)}
+            answers |= {"classes": classifier.classes_, "probabilities": classifier.predict_proba(X, **metadata)}
     return answers
 
 
@@ -163,12 +163,12 @@ def stream(arguments: argparse.Namespace) -> None:
         if path is not None:
             require_writable(path)
     model = load_model(arguments.model)
-    loaded, given = _data(arguments)
+    loaded, metadata = _data(arguments)
     learner = _learner(model, loaded.y is not None)
     parts: list[dict[str, Any]] = []
     for start in range(0, len(loaded.X), arguments.batch):
         rows = slice(start, start + arguments.batch)
-        now = {name: values[rows] for name, values in given.items()}
+        now = {name: values[rows] for name, values in metadata.items()}
         labels = () if loaded.y is None else (loaded.y[rows],)
         try:
             parts.append(_answers(model, loaded.X[rows], now, reject=arguments.reject))

@@ -159,11 +159,11 @@ def _range(values: Sequence[int]) -> str:
 
 def versions() -> str:
     """Return the versions of rplvq, Python and the libraries that may change a result."""
-    found = {"rplvq": library_version(), "Python": platform.python_version()}
+    numbers = {"rplvq": library_version(), "Python": platform.python_version()}
     used = [name for name in ("pyriemann",) if name in sys.modules]
     for name in (*LIBRARIES, *used):
         try:
-            found[name] = "not installed" if sys.modules.get(name, sys) is None else version(name)  # None forbids it
+            numbers[name] = "not installed" if sys.modules.get(name, sys) is None else version(name)  # None forbids it
         except PackageNotFoundError:
-            found[name] = "not installed"
-    return ", ".join(f"{name} {number}" for name, number in found.items())
+            numbers[name] = "not installed"
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())

@@ -149,25 +149,25 @@ def run_fold(
             model.set_params(**dict.fromkeys(params, seed))
         X_train = take_rows(X, train)
         y_train = y[train]
-        given = _for_fit(model, groups, train)
+        metadata = _for_fit(model, groups, train)
         began = time.perf_counter()
         with interrupts_raised():
-            model.fit(X_train, y_train, **given)
+            model.fit(X_train, y_train, **metadata)
         fit_seconds = time.perf_counter() - began
     with single_blas_thread(), _errors_named(name, number, test):
         X_test = take_rows(X, test)
-        for key, given in _requested(model, groups, test).items():
-            if given and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call
-                setattr(model, key, update_wrapper(partial(method, **given), method))
+        for key, metadata in _requested(model, groups, test).items():
+            if metadata and (method := getattr(model, key, None)):  # scorers pass no metadata to the methods they call
+                setattr(model, key, update_wrapper(partial(method, **metadata), method))
         began = time.perf_counter()
         model.predict(X_test)
         predict_seconds = time.perf_counter() - began
         # One scorer for all metrics computes the predictions once.
-        found = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
+        scores = check_scoring(model, scoring=scorers)(model, X_test, hard[test])
         sigma2 = float(model.sigma2_) if hasattr(model, "sigma2_") else np.nan
         choice = getattr(model, "choice_", None)
         trained = np.nan if choice is None else float(choice.trains)
-        return [*(float(found[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2, trained]
+        return [*(float(scores[metric]) for metric in scorers), fit_seconds, predict_seconds, sigma2, trained]
 
 
 def _for_fit(model: Any, groups: Array | None, rows: Array) -> Any:

@@ -70,7 +70,7 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
         "metric": [(a, b) for a, b in combinations(trained, 2) if metric[a] != metric[b] and alike[a] == alike[b]],
         "other": list(product(trained, [name for name in named if name not in ours])),
     }
-    return tuple(Question(topic, tuple(found)) for topic, found in pairs.items() if found)
+    return tuple(Question(topic, tuple(own)) for topic, own in pairs.items() if own)
 
 
 def _metric(estimator: Any) -> str:

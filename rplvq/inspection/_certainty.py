@@ -158,8 +158,8 @@ def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyR
     predicted = one_type(y_pred, "y_pred")
     sure = np.asarray(unmasked(certainty, "certainty"), dtype=float)
     if predicted.ndim != 1 or not (len(predicted) == len(sure) == np.size(sure) == np.size(y_true) > 0):
-        got = f"{np.shape(y_true)}, {np.shape(y_pred)} and {sure.shape}"
-        raise ValueError(f"y_true, y_pred and certainty must have one shape (N,), got {got}")
+        shapes = f"{np.shape(y_true)}, {np.shape(y_pred)} and {sure.shape}"
+        raise ValueError(f"y_true, y_pred and certainty must have one shape (N,), got {shapes}")
     right = are_right(predicted, y_true, predicted, "y_true")
     for row in np.flatnonzero(~np.isfinite(sure)):
         raise ValueError(f"certainty[{row}] is {sure[row]}")

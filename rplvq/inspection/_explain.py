@@ -138,11 +138,11 @@ def explain(model: Any, X: Any, target: Any = None) -> list[Explanation]:
     own, other = (np.where(mask, sqdist, np.inf).argmin(axis=1) for mask in (is_own, ~is_own))
     if target is None:
         _require_decision(sqdist, own, other, model)
-    found: dict[int, Explanation] = {}
+    explanations: dict[int, Explanation] = {}
     for pair in sorted(set(zip(own.tolist(), other.tolist(), strict=True))):
         rows = np.flatnonzero((own == pair[0]) & (other == pair[1]))
-        found.update(zip(rows.tolist(), _explained(model, prototypes, pair, codes[rows]), strict=True))
-    return [found[row] for row in range(len(codes))]
+        explanations.update(zip(rows.tolist(), _explained(model, prototypes, pair, codes[rows]), strict=True))
+    return [explanations[row] for row in range(len(codes))]
 
 
 def _parts_of(model: Any) -> tuple[Any, Prototypes, Array]:

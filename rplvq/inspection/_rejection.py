@@ -330,8 +330,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         if (self.threshold is None) == (self.coverage is None):
-            given = f"threshold={self.threshold}, coverage={self.coverage}"
-            raise ValueError(f"give threshold or coverage, not both or none: {given}")
+            both = f"threshold={self.threshold}, coverage={self.coverage}"
+            raise ValueError(f"give threshold or coverage, not both or none: {both}")
         if self.coverage is not None and (isinstance(self.coverage, bool) or not 0 < self.coverage <= 1):
             raise ValueError(f"coverage must be above 0 and at most 1, got {self.coverage!r}")
         if self.threshold is not None and not np.isfinite(self.threshold):
@@ -374,8 +374,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         others = np.flatnonzero(fitted & (weights == 0))
         for train, test in held:
             rows = np.union1d(train, others)
-            given = _of_rows(routed, rows, len(labels))["fit"]
-            model = clone(self.estimator).fit(take_rows(X, rows), labels[rows], **given)
+            metadata = _of_rows(routed, rows, len(labels))["fit"]
+            model = clone(self.estimator).fit(take_rows(X, rows), labels[rows], **metadata)
             folds.append((seen(model, train), seen(model, test)))
         everything = seen(final, np.flatnonzero(weights > 0))
         certainty, limits = held_out_certainty(criterion, final.classes_, everything, folds)
@@ -418,4 +418,4 @@ def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
     def part(value: Any) -> Any:
         return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
 
-    return {method: {key: part(value) for key, value in given.items()} for method, given in routed.items()}
+    return {method: {key: part(value) for key, value in metadata.items()} for method, metadata in routed.items()}

@@ -58,8 +58,8 @@ def seal_archive(header: dict[str, Any], arrays: dict[str, Array], kind: Kind = 
     whole = {"format": kind.form, "format_version": kind.version, "arrays": _shapes(arrays)} | header
     text = json.dumps(whole, allow_nan=False).encode()
     if len(arrays) >= MOST_MEMBERS or len(text) > MOST_HEADER:
-        found = f"it has {len(arrays) + 1} arrays and a header of {len(text)} bytes"
-        raise ValueError(f"the {kind.name} cannot be saved: {found}, above {MOST_MEMBERS} or {MOST_HEADER}")
+        size = f"it has {len(arrays) + 1} arrays and a header of {len(text)} bytes"
+        raise ValueError(f"the {kind.name} cannot be saved: {size}, above {MOST_MEMBERS} or {MOST_HEADER}")
     buffer = io.BytesIO()
     archive = zipfile.ZipFile(buffer, "w")
     try:

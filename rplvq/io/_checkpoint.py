@@ -185,20 +185,20 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
 def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, origin: Origin) -> None:
     """Raise ValueError unless the fit of the checkpoint had the parameters, the seed and the data of ``origin``."""
     name = os.fspath(path)
-    found = loaded.origin
-    if found is None:
+    before = loaded.origin
+    if before is None:
         raise ValueError(f"{name} was written by a Trainer, not by a fit: go on with Trainer.epochs")
     wanted = _fingerprints(origin)
-    for parameter in sorted({*wanted["parameters"], *found["parameters"]} - UNTOUCHED):
-        then, now = (texts["parameters"].get(parameter, "absent") for texts in (found, wanted))
+    for parameter in sorted({*wanted["parameters"], *before["parameters"]} - UNTOUCHED):
+        then, now = (texts["parameters"].get(parameter, "absent") for texts in (before, wanted))
         if then != now:
             what = f"a fit with {parameter}={then}, this one has {now}"
             raise ValueError(f"{name} was written by {what}: set the same to resume it")
-    if found["seed"] != wanted["seed"]:
+    if before["seed"] != wanted["seed"]:
         raise ValueError(f"{name} was written by a fit with another random_state: set the same to resume it")
     if not comes_from(wanted["seed"], loaded.progress.rng):
         raise ModelFileError(f"{name}: the state of its random generator does not come from its seed")
-    if found["data"] != wanted["data"]:
+    if before["data"] != wanted["data"]:
         other = {key: value for key, value in versions().items() if loaded.versions.get(key) != value}
         why = f" (or other versions than {loaded.versions} round otherwise)" if other else ""
         what = "other samples, labels or weights, or with other groups"

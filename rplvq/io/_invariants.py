@@ -45,9 +45,9 @@ def require_fitted(model: Any) -> None:
 
 def _require_sigma2(state: State, n_epochs: int) -> State:
     """Return the state with the values of its schedules; raise ValueError unless its sigma2 is the same."""
-    found = state.at_epoch(state.epoch, n_epochs)
-    _require(found.sigma2 == state.sigma2, f"sigma2 is {state.sigma2}, that of its schedule {found.sigma2}")
-    return found
+    scheduled = state.at_epoch(state.epoch, n_epochs)
+    _require(scheduled.sigma2 == state.sigma2, f"sigma2 is {state.sigma2}, that of its schedule {scheduled.sigma2}")
+    return scheduled
 
 
 def _require_choice(choice: Any) -> None:
@@ -82,9 +82,9 @@ def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int
     """Raise ValueError unless a fit of so many classes and epochs can continue from this progress."""
     for state in (progress.state, progress.best):
         require_state(manifold, state, n_classes)
-        found = _require_sigma2(state, n_epochs)
-        same = state.memory is not None or found.step_size == state.step_size
-        _require(same, f"step_size is {state.step_size}, that of its schedule {found.step_size}")
+        scheduled = _require_sigma2(state, n_epochs)
+        same = state.memory is not None or scheduled.step_size == state.step_size
+        _require(same, f"step_size is {state.step_size}, that of its schedule {scheduled.step_size}")
     last = progress.rows[-1]["epoch"] if progress.rows else 0
     now = progress.state.epoch
     _require(progress.best.epoch <= now == last, f"its epochs disagree, {now}, {last}")

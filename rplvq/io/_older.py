@@ -28,12 +28,12 @@ def with_choice(values: dict[str, Any], trials: str = "trials_", choice: str = "
     if trials == "trials_" and "trainer_" not in values:
         return values
     values = dict(values)
-    found = values.pop(trials, None) or {}
+    table = values.pop(trials, None) or {}
     values.setdefault(choice, None)
-    for row, is_chosen in enumerate(found.get("chosen", ())):
+    for row, is_chosen in enumerate(table.get("chosen", ())):
         if is_chosen:
-            trains = bool(found["n_epochs"][row] > 0)
-            values[choice] = Choice(str(found["candidate"][row]), trains, calibration=float(found["calibration"][row]))
+            trains = bool(table["n_epochs"][row] > 0)
+            values[choice] = Choice(str(table["candidate"][row]), trains, calibration=float(table["calibration"][row]))
     return values
 
 

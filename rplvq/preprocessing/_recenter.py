@@ -265,7 +265,8 @@ def read(estimator: Any, X: Any, groups: Any, known: Array | None = None) -> tup
         if groups is None:
             remedy = "pass groups, with a new name for a new session"
             raise ValueError(f"groups is None, but fit was given groups, {known.tolist()}: {remedy}")
-        if not same_type(given := one_type(groups, "groups", "group"), known):
-            first = given.ravel().tolist()[0]
+        named = one_type(groups, "groups", "group")
+        if not same_type(named, known):
+            first = named.ravel().tolist()[0]
             raise ValueError(f"groups[0] is {first!r}, but fit was given groups of another type, {known.tolist()}")
     return codes, names, {name: np.flatnonzero(index == g) for g, name in enumerate(names.tolist())}

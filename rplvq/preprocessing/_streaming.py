@@ -94,16 +94,16 @@ class StreamingPipeline(Pipeline):
                 continue
             # A copy learns, so that the step itself stays as it is if a later one refuses the batch.
             copy = deepcopy(step) if begins or hasattr(step, "partial_fit") else step
-            given = routed[name]
+            metadata = routed[name]
             before = X
             if begins and hasattr(step, "fit_transform"):
-                X = copy.fit_transform(before, y, **given.fit_transform)
+                X = copy.fit_transform(before, y, **metadata.fit_transform)
             elif begins:
-                X = copy.fit(before, y, **given.fit).transform(before, **given.transform)
+                X = copy.fit(before, y, **metadata.fit).transform(before, **metadata.transform)
             else:
-                X = step.transform(before, **given.transform)
+                X = step.transform(before, **metadata.transform)
                 if copy is not step:
-                    copy.partial_fit(before, y, **given.partial_fit)
+                    copy.partial_fit(before, y, **metadata.partial_fit)
             learned.append((step, copy))
         name, last = self.steps[-1]
         announced = {} if classes is None else {"classes": classes}

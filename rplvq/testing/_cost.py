@@ -79,17 +79,17 @@ def cases(cost: Cost, n_classes: int, sigma2: float, rng: np.random.Generator) -
     for labels in (np.arange(n_classes), np.repeat(np.arange(n_classes), 2), several):
         for targets in (hard, soft):
             sqdist = rng.uniform(0.1, 6.0, (len(hard), len(labels)))
-            given = (sqdist.copy(), targets.copy(), labels.copy())
+            copies = (sqdist.copy(), targets.copy(), labels.copy())
             try:
-                found = as_promised(cost, *given, sigma2)
+                values = as_promised(cost, *copies, sigma2)
             except ValueError:
                 if targets is soft:
                     continue
                 raise
-            kept = all(map(np.array_equal, given, (sqdist, targets, labels)))
+            kept = all(map(np.array_equal, copies, (sqdist, targets, labels)))
             require(kept, "a cost must not write into sqdist, targets or labels")
-            check_evaluation(found, "at ordinary distances")
-            yield Case(cost, sqdist, targets, labels, sigma2, found.loss, found.slope)
+            check_evaluation(values, "at ordinary distances")
+            yield Case(cost, sqdist, targets, labels, sigma2, values.loss, values.slope)
 
 
 def as_promised(cost: Cost, *arguments: Any) -> Evaluation:
@@ -145,10 +145,10 @@ def samples_stand_alone(case: Case) -> None:
 def prototypes_in_any_order(case: Case) -> None:
     """Require the same values if prototypes are not sorted by class."""
     order = np.roll(np.arange(len(case.labels)), 1)
-    found = case.at(case.sqdist[:, order], labels=case.labels[order])
+    values = case.at(case.sqdist[:, order], labels=case.labels[order])
     size = np.abs(case.slope).max()
-    agree(found.loss, case.loss, np.abs(case.loss).max(), "loss must not depend on the order of the prototypes")
-    agree(found.slope, case.slope[:, order], size, "slope must follow the order of the prototypes")
+    agree(values.loss, case.loss, np.abs(case.loss).max(), "loss must not depend on the order of the prototypes")
+    agree(values.slope, case.slope[:, order], size, "slope must follow the order of the prototypes")
 
 
 def finite_far_away(case: Case) -> None:
@@ -166,18 +166,18 @@ def finite_far_away(case: Case) -> None:
     }
     for where, sqdist in places.items():
         with np.errstate(all="ignore"):
-            found = case.at(sqdist)
-        check_evaluation(found, where)
+            values = case.at(sqdist)
+        check_evaluation(values, where)
 
 
 def log_proba_sums_to_one(case: Case) -> None:
     """Require that the class posterior sums to one, if the cost has one."""
     if not provides(case.cost, Probabilistic):
         return
-    found = case.cost.log_proba(case.sqdist, case.labels, case.sigma2)
+    log_proba = case.cost.log_proba(case.sqdist, case.labels, case.sigma2)
     shape = (len(case.sqdist), int(case.labels.max()) + 1)
-    require(np.shape(found) == shape, f"log_proba must have shape {shape}, got {np.shape(found)}")
-    agree(np.exp(found).sum(axis=1), np.ones(shape[0]), 1, "exp(log_proba) must sum to one")
+    require(np.shape(log_proba) == shape, f"log_proba must have shape {shape}, got {np.shape(log_proba)}")
+    agree(np.exp(log_proba).sum(axis=1), np.ones(shape[0]), 1, "exp(log_proba) must sum to one")
 
 
 PROMISES = (slope_is_derivative, samples_stand_alone, prototypes_in_any_order, finite_far_away, log_proba_sums_to_one)

@@ -57,10 +57,10 @@ def check_initializer(
         initializer = attrs.evolve(initializer, per_class=(1,) * n_classes)  # type: ignore[misc]
 
     def chosen(part: Any, **weights: Array) -> tuple[Array, Array]:
-        found = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
+        choice = part(manifold, codes, targets, n_classes, np.random.default_rng(random_state), **weights)
         unchanged = np.array_equal(codes, before[0]) and np.array_equal(targets, before[1])
         require(unchanged, "an initializer must leave codes and targets as they are")
-        return of_every_class(found, codes, n_classes)
+        return of_every_class(choice, codes, n_classes)
 
     prototypes, labels = chosen(initializer)
     accepted(manifold, prototypes, "prototypes must be codes of points on the manifold, but")
@@ -76,17 +76,17 @@ def class_indices(targets: Any, n_points: int) -> tuple[Array, int]:
     targets = np.asarray(targets)
     if targets.shape != (n_points,) or targets.dtype.kind not in "iu":
         raise ValueError(f"targets must be {n_points} integers, got shape {targets.shape} of {targets.dtype}")
-    found = np.unique(targets)
-    if len(found) < 2 or not np.array_equal(found, np.arange(len(found))):
-        raise ValueError(f"targets must be the class indices 0..C-1 of at least 2 classes, got {found.tolist()}")
-    return targets, len(found)
+    indices = np.unique(targets)
+    if len(indices) < 2 or not np.array_equal(indices, np.arange(len(indices))):
+        raise ValueError(f"targets must be the class indices 0..C-1 of at least 2 classes, got {indices.tolist()}")
+    return targets, len(indices)
 
 
-def of_every_class(found: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
+def of_every_class(choice: Any, codes: Array, n_classes: int) -> tuple[Array, Array]:
     """Require finite prototypes (K, ...) in the shape of codes, and labels (K,) that contain every class."""
-    require(isinstance(found, tuple) and len(found) == 2, "an initializer must return prototypes and labels")
-    prototypes = np.asarray(found[0])
-    labels = np.asarray(found[1])
+    require(isinstance(choice, tuple) and len(choice) == 2, "an initializer must return prototypes and labels")
+    prototypes = np.asarray(choice[0])
+    labels = np.asarray(choice[1])
     integers = labels.ndim == 1 and labels.dtype.kind in "iu"
     require(integers, f"labels must be integers of shape (K,), got shape {labels.shape} of {labels.dtype}")
     wanted = (len(labels), *codes.shape[1:])

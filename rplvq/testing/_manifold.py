@@ -147,8 +147,8 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
         else:
             return points
     remedy = "so pass points of the manifold, check_manifold(manifold, points)"
-    said = " | ".join(refusals)
-    raise ValueError(f"encode refuses positive definite matrices and vectors, {remedy}. It said: {said}")
+    reasons = " | ".join(refusals)
+    raise ValueError(f"encode refuses positive definite matrices and vectors, {remedy}. It said: {reasons}")
 
 
 def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
@@ -157,36 +157,36 @@ def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
         return manifold  # type: ignore[no-any-return]
     raw = np.asarray(manifold.ambient.encode(points))
     groups = np.arange(len(points)) % 2
-    found, codes = manifold.referenced(raw, groups)
-    d = np.asarray(found.sqdist(codes, codes))
+    learned, codes = manifold.referenced(raw, groups)
+    d = np.asarray(learned.sqdist(codes, codes))
 
     def same(other: Any, own: Array, wanted: Array, rule: str) -> None:
         agree(other.sqdist(own, own), wanted, float(d.max()), rule)
 
-    same(found, found.encode(points), d, "referenced must return the codes that encode of its manifold gives")
+    same(learned, learned.encode(points), d, "referenced must return the codes that encode of its manifold gives")
     backwards, own = manifold.referenced(raw[::-1], groups[::-1])
     same(backwards, own[::-1], d, "the reference must not depend on the order of the points")
-    again, own = found.referenced(raw[:-1], groups[:-1])
+    again, own = learned.referenced(raw[:-1], groups[:-1])
     same(again, own, d[:-1, :-1], "a reference that is known must not be learned again")
     times = np.where(np.arange(len(points)) < 2, 2, 1)
     weighted, own = manifold.referenced(raw, groups, times.astype(float))
     copied, _ = manifold.referenced(raw.repeat(times, axis=0), groups.repeat(times))
     twice = np.asarray(copied.encode(points))
     same(weighted, own, copied.sqdist(twice, twice), "a point of weight 2 must count as two points")
-    if hasattr(found, "relearned"):
-        fold, inner, outer = found.relearned(codes[:-2], codes[-2:], groups[:-2])
+    if hasattr(learned, "relearned"):
+        fold, inner, outer = learned.relearned(codes[:-2], codes[-2:], groups[:-2])
         own = np.concatenate([inner, outer])
         wanted = np.asarray(fold.encode(points))
         rule = "relearned must return the codes that encode of its manifold gives"
         same(fold, own, fold.sqdist(wanted, wanted), rule)
-    return found  # type: ignore[no-any-return]
+    return learned  # type: ignore[no-any-return]
 
 
 def encoded(manifold: Manifold[Any], points: Array) -> Array:
     """Return codes (N, ...) of points; require that ``encode`` does not change its input and refuses NaN."""
-    given = points.copy()
-    codes = manifold.encode(given)
-    require(np.array_equal(given, points), "encode must not write into its input")
+    written = points.copy()
+    codes = manifold.encode(written)
+    require(np.array_equal(written, points), "encode must not write into its input")
     require(isinstance(codes, np.ndarray), f"encode must return an array, got {type(codes)}")
     require(len(codes) == len(points), f"encode gave {len(codes)} codes of {len(points)} points")
     require(np.isfinite(codes).all(), "encode must return finite codes of points that it accepts")
