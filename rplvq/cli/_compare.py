@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.cli._data import DATASETS, Names, check_samples, draw, load_data, load_groups
-from rplvq.cli._models import write_json
+from rplvq.cli._data import DATASETS, check_samples, draw
+from rplvq.cli._models import read_data, write_json
 from rplvq.cli._options import UsageError
 from rplvq.cli._streams import say
 from rplvq.evaluation import Comparison, baseline_estimators, compare, default_estimators
@@ -53,14 +53,13 @@ def compare_methods(arguments: argparse.Namespace) -> None:
     """Compare metrics and costs with the class means and with baselines, print a report, and write files."""
     targets = [target for name in arguments.out for target in _targets(name)]
     baselines = baseline_estimators(arguments.baselines) if arguments.baselines else {}
-    loaded = load_data(arguments.data, arguments.seed, Names(arguments.x_name, arguments.y_name))
-    groups = None if arguments.groups is None else load_groups(arguments.groups, loaded)
+    loaded, metadata = read_data(arguments, labelled=True)
     n_samples = len(loaded.X)
     wanted = arguments.samples
     if wanted is None:  # by default at most BUNDLED_SAMPLES of a bundled set, and all of a file
         is_bundled = all(source in DATASETS for source in arguments.data)
         wanted = min(BUNDLED_SAMPLES, n_samples) if is_bundled else n_samples
-    X, y, groups = draw(loaded.X, np.asarray(loaded.y), groups, wanted, arguments.seed)
+    X, y, groups = draw(loaded.X, np.asarray(loaded.y), metadata.get("groups"), wanted, arguments.seed)
     check_samples(X, y, arguments.metrics, arguments.splits)
     model = {"prototypes_per_class": arguments.prototypes, "max_epochs": arguments.epochs, "sigma2": arguments.sigma2}
     estimators = default_estimators(arguments.metrics, arguments.costs, **model) | baselines

@@ -153,8 +153,8 @@ def _read_members(
                 return _read_archive(file, needed, wanted)
             return {"X": np.lib.format.read_array(file, allow_pickle=False)}
     except UNREADABLE as error:
-        why = f"{error}" if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        if isinstance(error, ValueError) and "allow_pickle=False" in why:
+        why = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        if "allow_pickle=False" in why:  # NumPy's advice would run what the file holds
             what = " or ".join(dict.fromkeys((*needed, *wanted))) or "it"
             why = f"{what} holds Python objects, which are not loaded: store numbers, or strings as y.astype(str)"
         raise ValueError(f"{option} {path!r} can't be read as {kind}: {why}") from error
@@ -162,10 +162,9 @@ def _read_members(
 
 def _read_archive(file: BinaryIO, needed: Sequence[str], wanted: Sequence[str]) -> dict[str, Array]:
     with open_members(file, deflated=True) as members:
-        for name in needed:
-            if name not in members:
-                remedy = "; name the arrays by --x-name and --y-name" if name in wanted else ""
-                raise ValueError(f"it has no member {name!r}, only {list(members)}{remedy}")
+        for name in (name for name in needed if name not in members):
+            remedy = "; name the arrays by --x-name and --y-name" if name in wanted else ""
+            raise ValueError(f"it has no member {name!r}, only {list(members)}{remedy}")
         return {name: members[name]() for name in dict.fromkeys((*needed, *wanted)) if name in members}
 
 

@@ -43,7 +43,7 @@ def train(arguments: argparse.Namespace) -> None:
         if checkpoints and getattr(arguments, option):
             raise UsageError(f"--{option} fits several models, which have no common --checkpoint: give one of the two")
     model = _untrained(arguments, checkpoints)
-    loaded, metadata = _data(arguments, labelled=True)
+    loaded, metadata = read_data(arguments, labelled=True)
     with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=_routes(model)):
         warnings.simplefilter("error", TrainingInterruptedWarning)
         resumed = {"resume": checkpoints[0]} if any(map(os.path.exists, checkpoints)) else {}
@@ -77,7 +77,7 @@ def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> Any:
     return model if arguments.coverage is None else RejectOption(model, coverage=arguments.coverage)
 
 
-def _data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple[Loaded, dict[str, Array]]:
+def read_data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple[Loaded, dict[str, Array]]:
     """Return what --data holds, and the metadata of the samples: their groups, or nothing."""
     names = Names(arguments.x_name, arguments.y_name)
     loaded = load_data(arguments.data, getattr(arguments, "seed", 0), names, labelled=labelled)
@@ -102,7 +102,7 @@ def predict(arguments: argparse.Namespace) -> None:
         return
     if arguments.novelty or arguments.window != 1 or arguments.looks != [1, 1]:
         raise UsageError("--novelty, --window and --looks are for the folder of a radar scene, which --data is not")
-    loaded, metadata = _data(arguments)
+    loaded, metadata = read_data(arguments)
     answers = _answers(model, loaded.X, metadata, reject=arguments.reject, proba=arguments.proba)
     _write_answers(arguments, answers, loaded.y, model.classes_)
 
@@ -163,7 +163,7 @@ def stream(arguments: argparse.Namespace) -> None:
         if path is not None:
             require_writable(path)
     model = load_model(arguments.model)
-    loaded, metadata = _data(arguments)
+    loaded, metadata = read_data(arguments)
     learner = _learner(model, loaded.y is not None)
     parts: list[dict[str, Any]] = []
     for start in range(0, len(loaded.X), arguments.batch):

@@ -1,7 +1,7 @@
 """Features of single pixels, and averages of neighbouring pixels."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -147,8 +147,18 @@ def boxcar(X: npt.ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     >>> boxcar(image, (1, 3))[0, :, 0, 0]
     array([1.5, 2. , 3. , 4. , 4.5])
     """
-    image = _as_image(X)
-    window = _window(size)
+    sizes = size if isinstance(size, tuple) else (size, size)
+    odd = [isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 and n % 2 == 1 for n in sizes]
+    if len(sizes) != 2 or not all(odd):
+        raise ValueError(f"size must be an odd integer of at least 1, or two of them, got {size!r}")
+    window = (int(sizes[0]), int(sizes[1]))
+    array: Array = X if isinstance(X, np.ndarray) else np.asarray(unmasked(X))
+    if array.ndim != 4:
+        raise ValueError(f"X must be an image of matrices of shape (rows, columns, n, n), got shape {array.shape}")
+    try:
+        image: Array = check_hermitian(array.reshape(-1, *array.shape[2:])).reshape(array.shape)
+    except PointError as error:
+        raise error.at(np.unravel_index(error.index, array.shape[:2])) from None
     n_pixels = _sums(np.ones(image.shape[:2]), window)
     result = np.empty_like(image)
     for i, j in zip(*np.triu_indices(image.shape[2]), strict=True):
@@ -164,23 +174,3 @@ def _sums(plane: Array, window: tuple[int, int]) -> Array:
     for axis, size in enumerate(window):
         plane = ndimage.correlate1d(plane, np.ones(size), axis=axis, mode="constant")
     return plane
-
-
-def _as_image(X: Any) -> Array:
-    """Check an image of Hermitian matrices (rows, columns, n, n); return it in float64 or complex128."""
-    array = X if isinstance(X, np.ndarray) else np.asarray(unmasked(X))
-    if array.ndim != 4:
-        raise ValueError(f"X must be an image of matrices of shape (rows, columns, n, n), got shape {array.shape}")
-    try:
-        return check_hermitian(array.reshape(-1, *array.shape[2:])).reshape(array.shape)
-    except PointError as error:
-        raise error.at(np.unravel_index(error.index, array.shape[:2])) from None
-
-
-def _window(size: Any) -> tuple[int, int]:
-    """Return height and width of the window."""
-    sizes = size if isinstance(size, tuple) else (size, size)
-    odd = [isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1 and n % 2 == 1 for n in sizes]
-    if len(sizes) != 2 or not all(odd):
-        raise ValueError(f"size must be an odd integer of at least 1, or two of them, got {size!r}")
-    return int(sizes[0]), int(sizes[1])

@@ -115,8 +115,8 @@ def _check_pixels(pixels: Array, index: int) -> None:
 def _read_images(images: Any) -> Signals:
     """Return checked images with the mean square of each value of a pixel: one of grey images, three of RGB."""
     array = _check_images(images)
-    squares = array.astype(float) ** 2
-    return Signals(array, squares.mean(axis=(0, 1, 2)) if array.ndim == 4 else squares.mean(keepdims=True).ravel())
+    channels = array.reshape(*array.shape[:3], -1).astype(float)
+    return Signals(array, np.mean(channels**2, axis=(0, 1, 2)))
 
 
 @library_estimator()

@@ -220,24 +220,19 @@ def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
     for rows in parts_of(matrices, n * n):
         part = matrices[rows]
         values, vectors = np.linalg.eigh(part)
-        _check_semidefinite(values, tol, rows.start)
+        bad = (values[:, -1] <= 0) | (values[:, 0] < -tol * values[:, -1])
+        if (index := first_bad(bad)) is not None:
+            what = f"its eigenvalues are from {values[index, 0]:.3g} to {values[index, -1]:.3g}"
+            remedy = "Covariance matrices have no negative ones: check the sign, and leave empty matrices out"
+            raise PointError(rows.start + index, f"is not positive semidefinite, or zero: {what}. {remedy}")
         is_null = (values <= tol * values[:, -1:]) & (weights[rows] > 0)[:, None]
         null = vectors * is_null[:, None, :]
         lacking += np.sum(null @ adjoint(null), axis=0)
         power += np.tensordot(weights[rows] / values.sum(axis=1), part, 1)
         ranks[rows] = n - is_null.sum(axis=1)
         smallest[rows] = values[np.arange(len(part)), n - ranks[rows]]
-    there = weights > 0
-    return Spectra(ranks, smallest[there], lacking / there.sum(), power / weights.sum())
-
-
-def _check_semidefinite(values: Array, tol: float, start: int) -> None:
-    """Raise PointError at the first matrix whose eigenvalues (N, n), ascending, are negative or all zero."""
-    bad = (values[:, -1] <= 0) | (values[:, 0] < -tol * values[:, -1])
-    if (index := first_bad(bad)) is not None:
-        what = f"its eigenvalues are from {values[index, 0]:.3g} to {values[index, -1]:.3g}"
-        remedy = "Covariance matrices have no negative ones: check the sign, and leave empty matrices out"
-        raise PointError(start + index, f"is not positive semidefinite, or zero: {what}. {remedy}")
+    counted = weights > 0
+    return Spectra(ranks, smallest[counted], lacking / counted.sum(), power / weights.sum())
 
 
 def split_space(matrices: Array, spectra: Spectra, wanted: int | None) -> tuple[Array, Array, Array]:

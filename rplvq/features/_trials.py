@@ -82,7 +82,10 @@ def trial_covariances(
         else:
             _warn_of_means(signals)
         if callable(own):
-            matrices = _of_user(own, signals)
+            try:
+                matrices = check_hermitian([own(trial) for trial in signals])
+            except ValueError as error:
+                raise ValueError(f"estimator returned no symmetric matrices of one size: {error}") from error
         else:
             if own:
                 deviations = np.sqrt(np.sum(np.abs(signals) ** 2, axis=2, keepdims=True) / (n_samples - 1))
@@ -103,14 +106,6 @@ def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
         shrinkage = implied
     strength = STRENGTHS.get(shrinkage) if isinstance(shrinkage, str) else None
     return estimator.lower().startswith("corr"), strength or strength_of(shrinkage, " or 'ledoit_wolf' or 'oas'")
-
-
-def _of_user(estimator: Callable[[Array], npt.ArrayLike], signals: Array) -> Array:
-    """Return the matrices (N, d, d) of an estimator of the user; raise ValueError if it returns something else."""
-    try:
-        return check_hermitian([estimator(trial) for trial in signals])
-    except ValueError as error:
-        raise ValueError(f"estimator returned no symmetric matrices of one size: {error}") from error
 
 
 def _warn_of_means(signals: Array) -> None:

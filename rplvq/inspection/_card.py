@@ -140,13 +140,10 @@ def _markdown(content: Any) -> str:
     """Return a list for texts and for a mapping; the tables in a mapping follow its list."""
     if isinstance(content, list):
         return "\n".join(f"- `{item}`" for item in content)
-    tables = {name: rows for name, rows in content.items() if _is_table(rows)}
+    lists = {name: rows for name, rows in content.items() if isinstance(rows, list) and rows}
+    tables = {name: rows for name, rows in lists.items() if isinstance(rows[0], dict)}
     lines = "\n".join(f"- {_value(name)}: {_value(value)}" for name, value in content.items() if name not in tables)
     return "\n\n".join([lines, *(f"{_value(name)}:\n\n{_table(rows)}" for name, rows in tables.items())])
-
-
-def _is_table(rows: Any) -> bool:
-    return isinstance(rows, list) and bool(rows) and all(isinstance(row, dict) for row in rows)
 
 
 def _table(rows: list[dict[str, Any]]) -> str:

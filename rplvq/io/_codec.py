@@ -135,16 +135,14 @@ class Packer:
         if hasattr(value, "__array__") and not isinstance(value, type):
             return self._array(np.asarray(value), where)
         name = cls.__qualname__
+        why = f"{value!r} is neither a plain value, an array nor a part of the library. Write it as a class of attrs "
+        why += "(@attrs.frozen) and decorate that with @rplvq.parts.register_part"
         if hasattr(value, "get_params") and not isinstance(value, type):
-            why = f"{name} is no estimator of rplvq. If its parameters and fitted attributes are numbers, texts and "
-            why += f"arrays, call rplvq.parts.register_part({name}) before you save and before you load. Otherwise "
-            why += "save it all by skops: see rplvq.parts.trusted_types"
+            why = f"{name} is no estimator of rplvq. If it holds numbers, texts and arrays only, call "
+            why += f"rplvq.parts.register_part({name}) before you save and before you load. Otherwise save it all by "
+            why += "skops: see rplvq.parts.trusted_types"
         elif attrs.has(cls):
-            why = f"its class {name} is not registered. Decorate it with @rplvq.parts.register_part, both where you "
-            why += "save and where you load"
-        else:
-            why = f"{value!r} is neither a plain value, an array nor a part of the library. Write it as a class of "
-            why += "attrs (@attrs.frozen) and decorate that with @rplvq.parts.register_part"
+            why = f"its class {name} is not registered. Decorate it with @rplvq.parts.register_part, in both programs"
         raise ValueError(f"{where} cannot be saved: {why}")
 
 
@@ -160,7 +158,7 @@ class Unpacker:
             "float": float,
             "scalar": lambda name: self.arrays[name][()],
             "array": lambda name: self.arrays[name],
-            "objects": self._objects,
+            "objects": lambda content: np.fromiter(map(self.unpack, content[1]), dtype=object).reshape(content[0]),
             "tuple": lambda items: tuple(self.unpack(items)),
             "dict": lambda items: dict(self.unpack(items)),
             "generator": self._generator,
@@ -178,10 +176,6 @@ class Unpacker:
             return packed
         ((tag, content),) = packed.items()
         return self.readers[tag](content)
-
-    def _objects(self, content: list[Any]) -> Array:
-        shape, items = content
-        return np.fromiter(map(self.unpack, items), dtype=object).reshape(shape)
 
     def _generator(self, packed: Any) -> np.random.Generator:
         state = self.unpack(packed)

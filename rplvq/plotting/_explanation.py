@@ -77,7 +77,8 @@ def plot_explanation(
     for panel, index in zip(axes[1:], explanation.order.tolist(), strict=False):
         if columns is not None:
             _component(panel, columns[:, index], positions, names, named)
-            power, ratio = (_short(np.asarray(part)[index]) for part in (explanation.powers, explanation.ratios))
+            values = [np.asarray(part)[index] for part in (explanation.powers, explanation.ratios)]
+            power, ratio = (f"{value:.0f}" if 1e3 <= value < 1e6 else f"{value:.3g}" for value in values)
             title = f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}"
             panel.set_title(f"{title}\npower {power} (own 1, other {ratio})", fontsize="medium")
         elif is_map:
@@ -135,11 +136,6 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     ax.set_xlabel("share of the margin")
     pair = f"{explanation.label}, not {explanation.other_label}"
     ax.set_title(f"{pair}\nmargin {explanation.margin:+.2f}", fontsize="medium")
-
-
-def _short(power: float) -> str:
-    """Return a positive number with about three digits."""
-    return f"{power:.0f}" if 1e3 <= power < 1e6 else f"{power:.3g}"
 
 
 def _component(ax: Axes, column: Array, positions: Any, names: list[str], named: bool) -> None:
