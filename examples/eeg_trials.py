@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from rplvq import RiemannianLVQ, TrialCovariances
 from rplvq.features import trial_covariances
-from rplvq.plotting import plot_ellipses, plot_spectra
+from rplvq.plotting import plot_ellipses, plot_prototypes
 
 # %% Background activity of 8 sources, 2 s at 128 Hz, and a rhythm that is weaker over the active side, C3 or C4
 rng = np.random.default_rng(0)
@@ -43,12 +43,11 @@ for name, model in models.items():
     scores = cross_val_score(pipeline, trials, y, cv=folds)
     print(f"{name:17s}: accuracy {scores.mean():.3f} +- {scores.std(ddof=1):.3f} in 10 folds (chance is 0.5)")
 
-# %% What was learned, for the two electrodes over the motor areas, in microvolts
+# %% What was learned: the two electrodes over the motor areas, in microvolts, and all channels
 X = trial_covariances(trials, shrinkage="ledoit_wolf")
 model = RiemannianLVQ(random_state=0).fit(X, y)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 plot_ellipses(model, left, X=X, y=y, channels=(2, 3), names=("C3", "C4"), unit="uV")
 left.set_title("prototypes (thick) and trials (thin)")
-plot_spectra(X, y, right, unit="uV^2")
-right.set_title("median and 10-90 % of the trials")
+plot_prototypes(model, right, channels=names, unit="uV^2")
 plt.show()

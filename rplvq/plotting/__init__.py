@@ -8,10 +8,10 @@ is drawn by :class:`sklearn.metrics.ConfusionMatrixDisplay`, which takes any fit
 
 from rplvq.plotting._evaluation import plot_accuracy_reject, plot_comparison, save_comparison
 from rplvq.plotting._explanation import plot_explanation
-from rplvq.plotting._prototypes import plot_distances, plot_ellipses, plot_prototypes, plot_spectra
+from rplvq.plotting._prototypes import plot_distances, plot_ellipses, plot_prototypes
 from rplvq.plotting._training import plot_history
 
 __all__ = [
     "plot_accuracy_reject", "plot_comparison", "plot_distances", "plot_ellipses", "plot_explanation", "plot_history",
-    "plot_prototypes", "plot_spectra", "save_comparison",
+    "plot_prototypes", "save_comparison",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,13 @@ def plot_explanation(
     *,
     positions: Any = None,
     names: Sequence[str] | None = None,
-    draw: Literal["patterns", "filters"] = "patterns",
     n_components: int = 3,
 ) -> Array:
     r"""Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
 
-    Blue bars speak for the explained class and orange ones against it; the last one is the sum of all others. The
-    largest entry of a filter or pattern, which has no sign, is drawn as positive, and of a complex one the real part.
+    Blue bars speak for the explained class and orange ones against it; the last one is the sum of all others. Patterns
+    show where the power of a component comes from. They have no sign: the largest entry is drawn as positive, and of
+    complex ones the real part.
 
     Parameters
     ----------
@@ -44,8 +44,6 @@ def plot_explanation(
         positions, as seen from above with the nose up, on their plane, and otherwise as bars by channel.
     names : sequence of n str, optional
         Names of channels, features or factors; by default those of the Info, or numbers.
-    draw : {"patterns", "filters"}, default="patterns"
-        Patterns show where the power of a component comes from, and filters how it is measured.
     n_components : int, default=3
         Number of components with the largest absolute shares that a new figure draws.
 
@@ -63,23 +61,21 @@ def plot_explanation(
     >>> plot_explanation(explain(model, X)[0], names=["C3", "C4"])[0].get_title()
     'rest, not move\nmargin +1.21'
     """
-    if draw not in ("patterns", "filters"):
-        raise ValueError(f"draw must be 'patterns' or 'filters', got {draw!r}")
     require_count("n_components", n_components, 0)
     n = len(explanation.channels)
     named = names is not None
     names = _names(names, positions, n)
-    columns = explanation.patterns if draw == "patterns" else explanation.filters
+    patterns = explanation.patterns
     is_map = explanation.shares.ndim == 2
-    n_drawn = min(n_components, n) if columns is not None else int(is_map)
+    n_drawn = min(n_components, n) if patterns is not None else int(is_map)
     axes = _new_axes(n_drawn) if ax is None else np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
     _bars(axes[0], explanation, names)
     for panel, index in zip(axes[1:], explanation.order.tolist(), strict=False):
-        if columns is not None:
-            _component(panel, columns[:, index], positions, names, named)
+        if patterns is not None:
+            _component(panel, patterns[:, index], positions, names, named)
             values = [np.asarray(part)[index] for part in (explanation.powers, explanation.ratios)]
             power, ratio = (f"{value:.0f}" if 1e3 <= value < 1e6 else f"{value:.3g}" for value in values)
-            title = f"{draw.removesuffix('s')} of component {index}: {explanation.shares[index]:+.2f}"
+            title = f"pattern of component {index}: {explanation.shares[index]:+.2f}"
             panel.set_title(f"{title}\npower {power} (own 1, other {ratio})", fontsize="medium")
         elif is_map:
             _map(panel, explanation.shares, names)
@@ -139,7 +135,7 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
 
 
 def _component(ax: Axes, column: Array, positions: Any, names: list[str], named: bool) -> None:
-    """Draw a filter or pattern (n,) on a head, on the plane of the positions, or as bars."""
+    """Draw a pattern (n,) on a head, on the plane of the positions, or as bars."""
     largest = column[np.abs(column).argmax()]
     values = (column * (largest.conj() / np.abs(largest))).real
     limit = np.abs(values).max()

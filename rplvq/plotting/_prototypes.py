@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from rplvq.arrays import unmasked
-from rplvq.manifolds import AffineInvariant
 from rplvq.plotting._style import INK, Axes, class_colors, labels_of, new_axes, points_of, tidy, with_unit
 from rplvq.protocols import Array
 
@@ -135,40 +134,6 @@ def _ellipses(matrices: Array, channels: tuple[int, int]) -> Array:
     angles = np.linspace(0, 2 * np.pi, 101)
     circle = np.stack([np.cos(angles), np.sin(angles)])
     return np.asarray((eigenvectors * np.sqrt(eigenvalues)[:, None, :]) @ circle)
-
-
-def plot_spectra(X: Any, y: Any, ax: Axes | None = None, *, unit: str = "") -> Axes:
-    """Draw the median eigenvalues of each class, largest first, and the band from 10 to 90 %.
-
-    Parameters
-    ----------
-    X, y : array-like of shape (N, n, n), and (N,)
-        Symmetric or Hermitian positive definite matrices, and their labels.
-    ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
-    unit : str, default=""
-        Unit of the entries, for the label of the axis.
-
-    Examples
-    --------
-    >>> from rplvq.datasets import make_syn2
-    >>> from rplvq.plotting import plot_spectra
-    >>> ax = plot_spectra(*make_syn2(n_per_class=5, random_state=0))
-    >>> len(ax.lines), ax.get_yscale()
-    (4, 'log')
-    """
-    matrices = AffineInvariant().encode(X)
-    labels = labels_of(y, len(matrices), "matrix")
-    ax = new_axes(ax)
-    spectra = np.linalg.eigvalsh(matrices)[:, ::-1]
-    ranks = np.arange(1, spectra.shape[1] + 1)
-    for label, color in class_colors(np.unique(labels)).items():
-        low, middle, high = np.quantile(spectra[labels == label], [0.1, 0.5, 0.9], axis=0)
-        ax.fill_between(ranks, low, high, color=color, alpha=0.2, linewidth=0)
-        ax.plot(ranks, middle, "o-", color=color, ms=3.5, label=str(label))
-    ax.set(xlabel="rank of the eigenvalue (1 is the largest)", ylabel=with_unit("eigenvalue", unit), yscale="log")
-    ax.locator_params(axis="x", integer=True)
-    return tidy(ax, title="class")
 
 
 def plot_distances(model: Any, X: Any, y: Any = None, ax: Axes | None = None) -> Axes:

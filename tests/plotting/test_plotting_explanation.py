@@ -59,15 +59,13 @@ def test_all_bars_add_up_to_the_margin(manifold):
 
 def test_components_without_positions_are_bars_by_channel_in_one_direction():
     found = explained()
-    for draw in ("patterns", "filters"):
-        panel = plot_explanation(found, names=NAMES, draw=draw)[1]
-        column = getattr(found, draw)[:, found.order[0]]
-        drawn = np.array(list(bars(panel).values()))
-        assert list(bars(panel)) == NAMES
-        assert_allclose(np.abs(drawn), np.abs(column))
-        assert drawn[np.abs(drawn).argmax()] > 0
-        assert panel.get_title().startswith(f"{draw[:-1]} of component {found.order[0]}: ")
-        assert f"other {found.ratios[found.order[0]]:.3g})" in panel.get_title()
+    panel = plot_explanation(found, names=NAMES)[1]
+    drawn = np.array(list(bars(panel).values()))
+    assert list(bars(panel)) == NAMES
+    assert_allclose(np.abs(drawn), np.abs(found.patterns[:, found.order[0]]))
+    assert drawn[np.abs(drawn).argmax()] > 0
+    assert panel.get_title().startswith(f"pattern of component {found.order[0]}: ")
+    assert f"other {found.ratios[found.order[0]]:.3g})" in panel.get_title()
 
 
 def test_complex_patterns_are_rotated_so_that_the_largest_entry_is_real():
@@ -146,7 +144,6 @@ def test_what_does_not_fit_is_refused():
         ({"positions": PLACES[:3]}, r"4 finite pairs, got shape \(3, 2\)"),
         ({"positions": PLACES * np.nan}, "4 finite pairs"),
         ({"n_components": -1}, "n_components"),
-        ({"draw": "waves"}, "draw must be 'patterns' or 'filters', got 'waves'"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             plot_explanation(found, **options)

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from rplvq import RiemannianLVQ
 from rplvq.datasets import make_syn1
-from rplvq.plotting import plot_distances, plot_ellipses, plot_prototypes, plot_spectra
+from rplvq.plotting import plot_distances, plot_ellipses, plot_prototypes
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -71,16 +71,6 @@ def test_ellipses_have_unit_length_under_the_block(data, fitted):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "1", "2", "3"]
 
 
-def test_spectra_are_medians_by_class(data):
-    X, y = data
-    ax = plot_spectra(X, y, unit="V^2")
-    for label, line in enumerate(ax.lines):
-        wanted = np.median(np.sort(np.linalg.eigvals(X[y == label]).real, axis=1)[:, ::-1], axis=0)
-        assert_allclose(line.get_ydata(), wanted)
-        assert_array_equal(line.get_xdata(), [1, 2, 3, 4])
-    assert ax.get_ylabel() == "eigenvalue (V^2)"
-
-
 def test_distances_keep_the_plane_of_most_variance(data, fitted):
     X, y = data
     ax = plot_distances(fitted, X, y)
@@ -106,8 +96,6 @@ def test_wrong_arguments_are_named(data, fitted):
         plot_prototypes((np.zeros((2, 3)), [0, 1]))
     with pytest.raises(ValueError, match=r"channels=\(0, 4\)"):
         plot_ellipses(fitted, channels=(0, 4))
-    with pytest.raises(ValueError, match="48 labels"):
-        plot_spectra(X, y[:-1])
     for wrong in (y[:-1], [*y, y[0]]):  # a longer list would colour the samples by the wrong labels
         with pytest.raises(ValueError, match="48 labels"):
             plot_ellipses(fitted, X=X, y=wrong)
@@ -119,12 +107,7 @@ def test_without_matplotlib_the_message_says_what_to_install(monkeypatch, data, 
     X, y = data
     for module in ("matplotlib", "matplotlib.pyplot"):
         monkeypatch.setitem(sys.modules, module, None)
-    draws = (
-        lambda: plot_prototypes(fitted),
-        lambda: plot_ellipses(fitted),
-        lambda: plot_spectra(X, y),
-        lambda: plot_distances(fitted, X, y),
-    )
+    draws = (lambda: plot_prototypes(fitted), lambda: plot_ellipses(fitted), lambda: plot_distances(fitted, X, y))
     for draw in draws:
         with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
             draw()
