@@ -35,7 +35,7 @@ def write_json(value: Any) -> None:
 def train(arguments: argparse.Namespace) -> None:
     """Train a model or a pipeline and write it to its file; Ctrl-C raises TrainingInterruptedWarning instead."""
     checkpoints = [] if arguments.checkpoint is None else [arguments.checkpoint]
-    for path in (arguments.model, *checkpoints):
+    for path in (arguments.model, *checkpoints):  # before hours of training
         require_writable(path)
     if os.path.realpath(arguments.model) in map(os.path.realpath, checkpoints):
         raise UsageError(f"--checkpoint and --model are the same file, {arguments.model!r}")

@@ -23,7 +23,7 @@ examples:
   python -m rplvq compare
       two metrics, each trained and with its class means, on 900 images of digits; about a minute on two cores
   python -m rplvq compare --out report figure.pdf
-      the same; also writes tables and a picture into the folder report, and the picture as figure.pdf
+      also writes tables and a picture into the folder report, and the picture as figure.pdf
   python -m rplvq compare --data mine.npz --groups subject --metrics riemann,logeuclid,euclid --baselines mdm
       your own: numpy.savez("mine.npz", X=X, y=y, subject=subject) with X of shape (N, n, n), and y and subject of
       shape (N,); all samples of a subject are in one fold
@@ -66,11 +66,8 @@ examples:
 
 
 STEPS: dict[str, Callable[[], Any]] = {
-    "trials": TrialCovariances,
-    "subspace": CommonSubspace,
-    "recenter": Recenter,
-    "projection": SPDProjection,
-}
+    "trials": TrialCovariances, "subspace": CommonSubspace, "recenter": Recenter, "projection": SPDProjection,
+}  # fmt: skip
 """Transformers by the name of their step."""
 
 

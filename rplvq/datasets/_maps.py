@@ -127,7 +127,7 @@ def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[s
     known = holds_data(block)
     classes = np.asarray(model.classes_)
     result = {key: np.full((len(titles), *known.shape), np.nan, "f4") for key, titles in bands.items()}
-    result[""] = np.zeros((1, *known.shape), "u1")
+    result[""] = np.zeros((1, *known.shape), "u1")  # bytes have no NaN, so that 0 stands for no data
     if not known.any():
         return result
     pixels = block[known]
@@ -136,7 +136,7 @@ def _judged(model: Any, block: Array, start: int, bands: Mapping[str, Sequence[s
     except PointError as error:
         row, column = np.argwhere(known)[error.index]
         raise error.renamed("scene").at((start + row, column)) from None
-    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)  # a reject label may sort behind all
     result[""][0, known] = np.where(classes[places] == labels, places + 1, len(classes) + 1)
     if "_probabilities" in bands:
         result["_probabilities"][:, known] = model.predict_proba(pixels).T

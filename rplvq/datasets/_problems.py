@@ -166,13 +166,13 @@ def _make(
     rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
     X = from_spectrum(eigenvalues, _gram_schmidt(rotated))
     y = np.repeat(np.arange(len(kinds)), n_per_class)
-    order = rng.permutation(len(y)) if shuffle else slice(None)
+    order = rng.permutation(len(y)) if shuffle else slice(None)  # drawn last, so that both have the same samples
     return X[order], y[order]
 
 
 def _gram_schmidt(matrices: Array) -> Array:
     """Orthonormalise columns in order, shape (..., n, n), by the QR decomposition with a positive diagonal of R."""
-    q, r = np.linalg.qr(matrices)
+    q, r = np.linalg.qr(matrices)  # whose signs LAPACK leaves open, unlike Gram-Schmidt
     negative = np.diagonal(r, axis1=-2, axis2=-1) < 0
     return np.where(negative[..., None, :], -q, q)
 

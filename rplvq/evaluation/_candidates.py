@@ -53,11 +53,10 @@ def default_estimators(
     >>> list(default_estimators(["riemann", "euclid"]))
     ['riemann rslvq', 'riemann MDM', 'euclid rslvq', 'euclid MDM']
     """
-    metrics = _parts(metrics, "metrics")
     costs = _parts(costs, "costs")
     named = []
     trained: Any = {"sigma2": sigma2, "prototypes_per_class": prototypes_per_class, "max_epochs": max_epochs}
-    for metric in metrics:
+    for metric in _parts(metrics, "metrics"):
         for cost in costs:
             model = RiemannianLVQ(metric, cost, random_state=random_state, **trained)
             named.append((f"{short_name(metric)} {short_name(cost)}", model))

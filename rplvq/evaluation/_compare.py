@@ -3,6 +3,7 @@
 import platform
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -94,6 +95,7 @@ def compare(
     rng = check_random_state(random_state)
     groups = None if groups is None else check_groups(groups, len(y))
     folds, named_folds = _cross_validation.resolve_folds(cv, repeats, X, hard, groups, rng)
+    # One seed per fold, so that a fold's estimators draw the same numbers whatever the order of the calls.
     seeds = [None] * len(folds)
     if random_state is not None:
         seeds = rng.randint(_cross_validation.MAX_SEED, size=len(folds)).tolist()
@@ -160,10 +162,9 @@ def _range(values: Sequence[int]) -> str:
 def versions() -> str:
     """Return the versions of rplvq, Python and the libraries that may change a result."""
     numbers = {"rplvq": library_version(), "Python": platform.python_version()}
-    used = [name for name in ("pyriemann",) if name in sys.modules]
-    for name in (*LIBRARIES, *used):
-        try:
-            numbers[name] = "not installed" if sys.modules.get(name, sys) is None else version(name)  # None forbids it
-        except PackageNotFoundError:
-            numbers[name] = "not installed"
+    for name in (*LIBRARIES, *({"pyriemann"} & sys.modules.keys())):
+        numbers[name] = "not installed"
+        if sys.modules.get(name, sys) is not None:  # None forbids the import
+            with suppress(PackageNotFoundError):
+                numbers[name] = version(name)
     return ", ".join(f"{name} {number}" for name, number in numbers.items())

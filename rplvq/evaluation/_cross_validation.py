@@ -63,7 +63,7 @@ def check_data(X: Any, y: Any) -> tuple[Any, Array, Array]:
     y = one_type(y, "y")
     if y.ndim not in (1, 2) or X.ndim == 0:
         raise ValueError(f"y must have shape (N,) or (N, C) and X shape (N, ...), got {y.shape} and {X.shape}")
-    if X.shape[0] != len(y):
+    if X.shape[0] != len(y):  # sparse matrices have no len
         raise ValueError(f"y has {len(y)} labels for {X.shape[0]} samples of X")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -113,7 +113,7 @@ def _stratified(cv: int, repeats: int, groups: Any, rng: np.random.RandomState) 
 
 def _rows(part: Any) -> Array:
     rows = np.asarray(part)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    return np.flatnonzero(rows) if rows.dtype == bool else rows  # scikit-learn allows masks, too
 
 
 @contextmanager

@@ -93,15 +93,9 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 WIDTH = 80
-LATEX = {
-    **{char: f"\\{char}" for char in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
+NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {char: f"\\text{name}{{}}" for char, name in NAMED.items()}
+"""What LaTeX needs in place of a character."""
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes:

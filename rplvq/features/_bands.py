@@ -71,6 +71,7 @@ def filter_bank_covariances(
     function = signal.sosfiltfilt if zero_phase else signal.sosfilt
     matrices = []
     for band in bands:
+        # Second-order sections: the polynomials of narrow bands lose all digits.
         sections = signal.butter(order, band, btype="bandpass", output="sos", fs=sfreq)
         try:
             filtered = function(sections, signals, axis=-1)

@@ -228,7 +228,7 @@ def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:
         is_null = (values <= tol * values[:, -1:]) & (weights[rows] > 0)[:, None]
         null = vectors * is_null[:, None, :]
         lacking += np.sum(null @ adjoint(null), axis=0)
-        power += np.tensordot(weights[rows] / values.sum(axis=1), part, 1)
+        power += np.tensordot(weights[rows] / values.sum(axis=1), part, 1)  # loud samples count as others do
         ranks[rows] = n - is_null.sum(axis=1)
         smallest[rows] = values[np.arange(len(part)), n - ranks[rows]]
     counted = weights > 0

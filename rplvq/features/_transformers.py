@@ -51,7 +51,7 @@ class FeatureTransformer(MatrixTransformer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check X and the parameters, and remember the channels; ValueError as for the function."""
-        self.fit_transform(X, y)
+        self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -61,7 +61,7 @@ class FeatureTransformer(MatrixTransformer):
         self.n_features_in_ = len(signals.power)
         self.n_features_out_ = matrices.shape[-1]
         self.power_ = signals.power
-        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.pop("feature_names_in_", None)  # those of an earlier fit to Epochs
         if signals.names is not None:
             self.feature_names_in_ = signals.names
         return matrices
@@ -80,7 +80,7 @@ class FeatureTransformer(MatrixTransformer):
         if known is not None and signals.names is not None and signals.names.tolist() != known.tolist():
             names = f"channels {signals.names.tolist()}, but fit was given {known.tolist()}"
             raise ValueError(f"X has the {names}: {REORDER}")
-        there = (signals.power > 0) & (self.power_ > 0)
+        there = (signals.power > 0) & (self.power_ > 0)  # flat channels have no order of magnitude
         orders = np.log10(signals.power[there]) - np.log10(self.power_[there])
         if there.any() and abs(typical := float(np.median(orders))) > UNITS:
             advice = f"X has 1e{typical:+.0f} times the power of X in fit, as in another unit: bring both to one unit"

@@ -136,7 +136,7 @@ class AccuracyReject(NamedTuple):
 
     def at(self, coverage: float) -> float:
         """Return the accuracy at a share of samples, or at the next larger share that occurs."""
-        return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])
+        return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])  # shares are rounded quotients
 
 
 def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
@@ -231,4 +231,4 @@ def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watc
     ends = window * np.arange(1, n_windows + 1)
     lost, far = (part[: ends[-1]].reshape(-1, window).mean(axis=1) for part in (rejected, novel))
     promised = np.nan if option.coverage is None else 1 - option.coverage
-    return Watch(ends, lost, far, promised, round(1 - ORDINARY, 12))
+    return Watch(ends, lost, far, promised, round(1 - ORDINARY, 12))  # 0.05, and not 0.05000000000000004

@@ -38,6 +38,7 @@ def prototype_labels(model: Any) -> Array | None:
 
 def quantile(values: Array, share: float, weights: Array) -> float:
     """Return the smallest of the values (N,) up to which samples have at least this share of the weights (N,)."""
+    # Without rounding, a share of 1 - 0.7 would be above 0.3 and take the next value.
     return float(np.quantile(values, round(share, 12), weights=weights, method="inverted_cdf"))
 
 

@@ -120,7 +120,7 @@ def _check_seal(name: str, file: BinaryIO, kind: Kind) -> None:
 def _check_format(header: dict[str, Any], arrays: dict[str, Array], kind: Kind) -> None:
     form = header["format"]
     version = header["format_version"]
-    if form != kind.form or type(version) is not int or version < 1:
+    if form != kind.form or type(version) is not int or version < 1:  # True is an int, and no version
         raise ValueError(f"its format is {form!r}, version {version!r}")
     if version > kind.version:
         newest = f"{kind.version}, the newest that this version of rplvq reads. Update rplvq"

@@ -43,7 +43,7 @@ class Packer:
         """Return ``value`` as JSON, or raise ValueError; ``where`` is its path, which names it and its arrays."""
         if value is None or type(value) in (bool, int, str):
             return value
-        if type(value) is float:
+        if type(value) is float:  # JSON knows neither NaN nor infinity
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.generic):
             return {"scalar": self._put(np.asarray(value), where)}
@@ -94,7 +94,7 @@ class Packer:
 
         A model whose matrices are nearly singular answers less exactly. This shows as soon as its arrays are rounded.
         """
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(0)  # the same model gives the same file
         rounded = dict(self.arrays)
         for name, array in self.arrays.items():
             if array.ndim > 1 and array.dtype.kind in "fc" and array.size:

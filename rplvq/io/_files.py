@@ -55,7 +55,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, target)
+            os.replace(temporary, target)  # in the same folder, where renaming is one step
 
 
 @contextmanager

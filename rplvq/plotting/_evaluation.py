@@ -13,13 +13,11 @@ from rplvq.io import replace_file, require_writable
 from rplvq.plotting._style import BLUE, GREY, INK, Axes, new_axes, part_of_matplotlib, tidy
 from rplvq.protocols import Array
 
-# inches
-ROW_HEIGHT = 0.55
+ROW_HEIGHT = 0.55  # inches, as the next three
 FRAME_HEIGHT = 1.3
 LINE_HEIGHT = 0.13
 WIDTH = 8.0
 LINE_LENGTH = 170  # characters of the smallest text in a line
-
 TESTS = {"corrected_t": "corrected resampled t-test", "wilcoxon": "Wilcoxon's test"}
 
 AXIS_LABELS = {
@@ -58,6 +56,7 @@ def plot_comparison(comparison: Comparison, metric: str | None = None, ax: Axes 
     order = np.argsort(-scores.mean(axis=1), kind="stable")
     ax = new_axes(ax, WIDTH, FRAME_HEIGHT + ROW_HEIGHT * len(order))
     n_folds = scores.shape[1]
+    # A fold has the same height in each row, so that the eye can follow it.
     offsets = np.linspace(-0.22, 0.22, n_folds) if n_folds > 1 else np.zeros(1)
     for row, e in enumerate(order):
         ax.scatter(scores[e], row + offsets, s=22, color=BLUE, alpha=0.55, linewidths=0, zorder=2)

@@ -63,7 +63,7 @@ def tidy(ax: Axes, *, legend: bool = True, **options: Any) -> Axes:
     if legend:
         ax.legend(frameon=False, **options)
     ax.grid(color="0.9")
-    ax.set_axisbelow(True)
+    ax.set_axisbelow(True)  # the grid is behind the data
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -191,7 +191,7 @@ def encoded(manifold: Manifold[Any], points: Array) -> Array:
     require(len(codes) == len(points), f"encode gave {len(codes)} codes of {len(points)} points")
     require(np.isfinite(codes).all(), "encode must return finite codes of points that it accepts")
     broken = points.astype(np.result_type(points, float))
-    broken[(1, *[0] * (points.ndim - 1))] = np.nan
+    broken[(1, *[0] * (points.ndim - 1))] = np.nan  # not the first, so that the whole stack must be looked at
     try:
         manifold.encode(broken)
     except ValueError:
@@ -214,9 +214,8 @@ def sqdist_is_symmetric(case: Case) -> None:
     """Require that the distance of a point to itself is zero, and that distances are symmetric."""
     table = case.manifold.sqdist(case.codes, case.codes)
     vanish(np.diagonal(table), case.size, "sqdist of a point to itself must be 0")
-    if case.divergence:
-        return
-    agree(table, table.T, case.size, "sqdist must be symmetric")
+    if not case.divergence:
+        agree(table, table.T, case.size, "sqdist must be symmetric")
 
 
 def sqdist_follows_order(case: Case) -> None:
@@ -261,7 +260,7 @@ def weight_zero_stays(case: Case) -> None:
 def weight_shortens_distance(case: Case) -> None:
     """Require that ``d(x, Exp_w(s Log_w x)) = |1 - s| d(x, w)``; a divergence must only fall, or rise for s < 0."""
     for i in range(len(case.samples)):
-        for s in (1.0, 0.3, -0.2):
+        for s in (1.0, 0.3, -0.2):  # onto the sample, towards it, and away from it, which repulsion needs
             moved = case.moved_alone(i, np.full(len(case.prototypes), s))
             left = case.manifold.sqdist(moved, case.samples[i : i + 1])[0]
             if case.divergence:
@@ -308,15 +307,13 @@ def move_follows_gradient(case: Case) -> None:
         behind = case.manifold.sqdist(case.moved(-eps * weights), case.samples)
         return np.asarray((ahead - behind) / (2 * eps))
 
+    # One sample alone moves all prototypes, and the rates to all samples are seen.
     towards = [rate(row[:, None] * np.ones_like(case.d)) for row in np.eye(len(case.samples))]
     rates = np.moveaxis(np.array(towards), 2, 0)  # (K, B, B): towards i, of sqdist to j
     own = np.diagonal(rates, axis1=1, axis2=2).T
     if not case.divergence:
         agree(own, -2 * case.d, case.size, "move by a small weight s must change sqdist by -2 s sqdist")
-    rule = (
-        "move must follow the gradient of sqdist: the rate of sqdist to y on the way to x must be "
-        "that of sqdist to x on the way to y"
-    )
+    rule = "move must follow the gradient: the rate of sqdist to y on the way to x must be that to x on the way to y"
     agree(rates, rates.swapaxes(1, 2), case.size, rule)
     weights = case.rng.uniform(0.5, 1.5, case.d.shape)
     summed = np.einsum("ik,kij->jk", weights, rates)
