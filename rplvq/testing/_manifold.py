@@ -313,7 +313,7 @@ def move_follows_gradient(case: Case) -> None:
     own = np.diagonal(rates, axis1=1, axis2=2).T
     if not case.divergence:
         agree(own, -2 * case.d, case.size, "move by a small weight s must change sqdist by -2 s sqdist")
-    rule = "move must follow the gradient: the rate of sqdist to y on the way to x must be that to x on the way to y"
+    rule = "move must follow the gradient of sqdist: its rate to y on the way to x must be that to x on the way to y"
     agree(rates, rates.swapaxes(1, 2), case.size, rule)
     weights = case.rng.uniform(0.5, 1.5, case.d.shape)
     summed = np.einsum("ik,kij->jk", weights, rates)
