@@ -1,7 +1,5 @@
 """Maps of radar scenes: classes, probabilities and novelty of every pixel, as GeoTIFF or in the format of ENVI."""
 
-from __future__ import annotations
-
 import colorsys
 import os
 from collections.abc import Mapping, Sequence

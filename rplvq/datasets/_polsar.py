@@ -3,8 +3,6 @@
 PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edition-toolbox/
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The result of a comparison: the scores of every fold, their summary, and tests of the differences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from os import PathLike
@@ -27,7 +25,7 @@ def _read_only(values: Any) -> Array:
     return array
 
 
-def _in_shape(instance: Any, attribute: attrs.Attribute[Any], value: Array) -> None:
+def _in_shape(instance: Any, attribute: "attrs.Attribute[Any]", value: Array) -> None:
     n_metrics = (len(instance.metrics),) if attribute.name == "scores" else ()
     wanted = (len(instance.names), *n_metrics, len(instance.folds))
     if value.shape != wanted:

@@ -1,7 +1,5 @@
 """The model card: what a model or its file holds, in Markdown for people and as plain values for programs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime

@@ -1,10 +1,8 @@
 """How sure a classifier is of its labels, and how far samples are from everything that it knows."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import attrs
 import numpy as np
@@ -62,7 +60,7 @@ class Limits:
     other: float = attrs.field(converter=float)
 
     @classmethod
-    def learn(cls, classes: Array, final: Seen, folds: Sequence[tuple[Seen, Seen]]) -> tuple[Limits, Array]:
+    def learn(cls, classes: Array, final: Seen, folds: Sequence[tuple[Seen, Seen]]) -> tuple[Self, Array]:
         """Return the limits of a model, and the squared distances (M,) of held-out samples in units of them.
 
         ``final`` are the samples to which the model was fitted; each fold has those to which a similar model was

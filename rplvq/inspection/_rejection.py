@@ -1,7 +1,5 @@
 """Classification with a reject option: samples whose label is too uncertain get none."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Sequence
@@ -56,7 +54,7 @@ class Rejection:
     fitted: dict[str, Any]
     prototypes: Array
 
-    def around(self, model: Any) -> RejectOption:
+    def around(self, model: Any) -> "RejectOption":
         """Return the option around its fitted estimator; raise ValueError if that was trained again since."""
         if not np.array_equal(self.prototypes, model.prototypes_):
             raise ValueError("it holds a classifier that was trained again: its reject option is old")

@@ -1,7 +1,5 @@
 """What all pictures share: colours, figures and the style of axes."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -252,6 +252,6 @@ def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) ->
     # A limit of time would make the result depend on the machine.
     solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
     minimum = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
-    # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes. The optimiser also counts
-    # the pass in which it stops.
+    # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes. The iteration in which
+    # the optimiser stops is not one.
     return np.linalg.qr(minimum.point)[0], float(minimum.cost), int(minimum.iterations) - 1
