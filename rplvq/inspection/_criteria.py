@@ -6,8 +6,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 import attrs
 import numpy as np
+from sklearn.base import clone
 
-from rplvq.arrays import by_block
+from rplvq.arrays import as_rows, by_block, take_rows
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 
@@ -204,3 +205,38 @@ def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -
             return whole
         warnings.warn("a fold without whole groups would lack a class: random samples are held out", stacklevel=3)
     return [(kept[train], kept[test]) for train, test in StratifiedKFold(cv).split(own, own)]
+
+
+def learn_limits(
+    option: Any, final: Any, criterion: CriterionName, X: Any, labels: Array, weights: Array, routed: Any,
+    held: Sequence[tuple[Array, Array]], others: Array,
+) -> tuple[Limits | None, float]:  # fmt: skip
+    """Return the limits of distances, if the criterion needs them, and the threshold for the coverage of an option.
+
+    ``held`` are rows (training, test) of the samples of positive weight (N,), which alone are judged. The rows
+    ``others`` take part in the fit of all folds.
+    """
+
+    def seen(model: Any, rows: Array) -> Seen:
+        return see(model, take_rows(X, rows), criterion, _of_rows(routed, rows, len(labels)), weights[rows])
+
+    folds = []
+    for train, test in held:
+        rows = np.union1d(train, others)
+        metadata = _of_rows(routed, rows, len(labels))["fit"]
+        model = clone(option.estimator).fit(take_rows(X, rows), labels[rows], **metadata)
+        folds.append((seen(model, train), seen(model, test)))
+    everything = seen(final, np.flatnonzero(weights > 0))
+    certainty, limits = held_out_certainty(criterion, final.classes_, everything, folds)
+    # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
+    held_weights = np.concatenate([outside.weights for _, outside in folds])
+    return limits, quantile(certainty, 1 - float(option.coverage or 1.0), held_weights)
+
+
+def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
+    """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
+
+    def part(value: Any) -> Any:
+        return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
+
+    return {method: {key: part(value) for key, value in metadata.items()} for method, metadata in routed.items()}

@@ -2,7 +2,6 @@
 
 import copy
 import os
-from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -14,29 +13,9 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rplvq.arrays import (
-    accuracy,
-    as_rows,
-    check_labels,
-    check_weights,
-    hard_targets,
-    number_groups,
-    same_type,
-    take_rows,
-)
+from rplvq.arrays import accuracy, as_rows, check_labels, check_weights, hard_targets, number_groups, same_type
 from rplvq.exceptions import interrupts_raised
-from rplvq.inspection._criteria import (
-    CRITERIA,
-    FAR,
-    CriterionName,
-    Limits,
-    Seen,
-    held_out_certainty,
-    held_out_folds,
-    prototype_labels,
-    quantile,
-    see,
-)
+from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_folds, learn_limits, prototype_labels, see
 from rplvq.io import load_model, save_model
 from rplvq.parts import library_estimator, library_part, require_count
 from rplvq.protocols import Array
@@ -193,9 +172,8 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         hard = hard_targets(targets)
         reject_label = _reject_label(self.reject_label, classes)
         weights = check_weights(params.get("sample_weight"), len(hard))
-        groups = params.get("groups")
         weights = np.ones(len(hard)) if weights is None else weights
-        groups = number_groups(groups, len(hard))
+        groups = number_groups(params.get("groups"), len(hard))
         judged = self._judged_weights(weights, params.get("groups"))
         sizes = np.bincount(hard[judged > 0], minlength=len(classes))
         if (self.threshold is None or self.criterion in FAR) and sizes.min() < self.cv:
@@ -213,9 +191,9 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             limits = None
             threshold = self.threshold
             if threshold is None or criterion in FAR:
-                fitted = weights > 0
                 folds = held_out_folds(hard, judged, groups if judged is weights else None, self.cv)
-                limits, learned = self._held_out(estimator, criterion, samples, labels, judged, fitted, folds, routed)
+                rest = np.flatnonzero((weights > 0) & (judged == 0))  # they take part in the fit of all folds
+                limits, learned = learn_limits(self, estimator, criterion, samples, labels, judged, routed, folds, rest)
                 threshold = learned if threshold is None else threshold
         self.estimator_ = estimator
         self.threshold_ = float(threshold)
@@ -349,38 +327,6 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         is_own = np.ravel(groups) == target
         return np.where(is_own, weights, 0.0) if is_own.any() else weights
 
-    def _held_out(
-        self,
-        final: Any,
-        criterion: CriterionName,
-        X: Any,
-        labels: Array,
-        weights: Array,
-        fitted: Array,
-        held: Sequence[tuple[Array, Array]],
-        routed: Any,
-    ) -> tuple[Limits | None, float]:
-        """Return the limits of distances, if the criterion needs them, and the threshold for the wanted coverage.
-
-        Samples of weight 0 are not judged. Those among them that are ``fitted`` (N,) take part in the fit of all folds.
-        """
-
-        def seen(model: Any, rows: Array) -> Seen:
-            return see(model, take_rows(X, rows), criterion, _of_rows(routed, rows, len(labels)), weights[rows])
-
-        folds = []
-        others = np.flatnonzero(fitted & (weights == 0))
-        for train, test in held:
-            rows = np.union1d(train, others)
-            metadata = _of_rows(routed, rows, len(labels))["fit"]
-            model = clone(self.estimator).fit(take_rows(X, rows), labels[rows], **metadata)
-            folds.append((seen(model, train), seen(model, test)))
-        everything = seen(final, np.flatnonzero(weights > 0))
-        certainty, limits = held_out_certainty(criterion, final.classes_, everything, folds)
-        # A certainty equal to the threshold is not rejected, so the quantile is one of the values.
-        held_weights = np.concatenate([held.weights for _, held in folds])
-        return limits, quantile(certainty, 1 - float(self.coverage or 1.0), held_weights)
-
     def _judged(self, X: Any, params: dict[str, Any]) -> tuple[Array, Array]:
         """Return the certainty (N,) of samples, and whether (N,) it is their distance that limits it."""
         check_is_fitted(self)
@@ -408,12 +354,3 @@ def _reject_label(wanted: Any, classes: Array) -> Any:
         what = f"is of another kind than the classes {classes.tolist()}: give one like {DEFAULTS[kind]!r}"
         raise ValueError(f"reject_label={wanted!r} {what}")
     return wanted
-
-
-def _of_rows(routed: Any, rows: Array, n_samples: int) -> Any:
-    """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
-
-    def part(value: Any) -> Any:
-        return take_rows(as_rows(value), rows) if np.shape(value)[:1] == (n_samples,) else value
-
-    return {method: {key: part(value) for key, value in metadata.items()} for method, metadata in routed.items()}
