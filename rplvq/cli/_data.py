@@ -23,8 +23,7 @@ DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
 }
 """Functions of a seed that return X and y, by name."""
 
-BY_FILE = "@file"
-"""Value of --groups that makes each file a group."""
+BY_FILE = "@file"  # value of --groups that makes each file a group
 
 LOADERS = {
     ".mat": "found = scipy.io.loadmat(name); X, y = found['X'], found['y'].ravel()",

@@ -16,8 +16,7 @@ from rplvq.datasets._polsar import PolsarScene, holds_data
 from rplvq.exceptions import PointError
 from rplvq.protocols import Array
 
-DRIVERS = {".tif": "GTiff", ".bin": "ENVI"}
-"""rasterio's name of a format, by the suffix of the file."""
+DRIVERS = {".tif": "GTiff", ".bin": "ENVI"}  # rasterio's name of a format, by the suffix of the file
 NO_DATA = (0, 0, 0)
 REJECTED = (187, 187, 187)
 

@@ -34,12 +34,9 @@ from rplvq.parts import callables, kernel_of, require_count
 from rplvq.protocols import Array, Manifold
 from rplvq.training import Decision, Progress, Trainer, edge_trouble, one_decision, step_trouble, warn_of
 
-SAMPLE = 20_000
-"""Number of evenly spaced samples that this process collects to choose from."""
-FEWEST = 25_000
-"""Least number of samples of a part, if prototypes are averaged once per epoch."""
-FEWEST_EACH = 2_500
-"""The same per prototype."""
+SAMPLE = 20_000  # number of evenly spaced samples that this process collects to choose from
+FEWEST = 25_000  # least number of samples of a part, if prototypes are averaged once per epoch
+FEWEST_EACH = 2_500  # the same per prototype
 
 FITTED = (
     "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "choice_", "n_epochs_", "history_",

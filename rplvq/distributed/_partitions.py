@@ -23,8 +23,7 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
     raise ImportError("rplvq.distributed needs dask: pip install '.[dask]' in the folder of rplvq") from error
 
 
-MOST_BLOCKS = 64
-"""An array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have."""
+MOST_BLOCKS = 64  # an array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have
 SAME = ("rplvq", "numpy", "numba")
 """Packages of which all workers must have the version of this process, so that they compute the same bits."""
 

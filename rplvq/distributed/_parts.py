@@ -32,8 +32,7 @@ from rplvq.selection import split_classes
 
 UNEVEN = 0.1
 """Blocks are mixed if the class shares of a part differ by more than this from those of all (total variation)."""
-HEAVY = 100
-"""Weights with a larger mean do not count samples, and are scaled, as :func:`rplvq.arrays.distinct` does."""
+HEAVY = 100  # weights with a larger mean do not count samples, and are scaled as by rplvq.arrays.distinct
 
 
 def encoded_blocks(

@@ -22,8 +22,7 @@ class Table(NamedTuple):
     left: frozenset[str] = frozenset({"estimator", "question", "first", "second", "better", "95% CI", "settings"})
 
 
-Block = str | Table | dict[str, str]
-"""A paragraph, a table, or facts by their names, one per line."""
+Block = str | Table | dict[str, str]  # a paragraph, a table, or facts by their names, one per line
 
 
 def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:

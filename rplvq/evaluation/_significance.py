@@ -10,8 +10,7 @@ from scipy import stats
 
 from rplvq.protocols import Array
 
-TestName = Literal["corrected_t", "wilcoxon"]
-"""The names of :data:`TESTS` as a type, so that editors complete them."""
+TestName = Literal["corrected_t", "wilcoxon"]  # the names of TESTS as a type, so that editors complete them
 TESTS: dict[TestName, str] = {
     "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
     "wilcoxon": "Wilcoxon's signed-rank test, which takes folds that share training data for independent ones",

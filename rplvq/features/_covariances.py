@@ -103,8 +103,7 @@ def _relative_moments(signals: Array) -> tuple[Array, Array]:
     return relative, second_moments(relative, signals.shape[2])
 
 
-STRENGTHS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}
-"""Estimators of the shrinkage of each trial, by name."""
+STRENGTHS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}  # estimators of the shrinkage of each trial, by name
 
 
 def strength_of(shrinkage: Any, alternative: str = "") -> float:

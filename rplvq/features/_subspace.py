@@ -193,21 +193,16 @@ class CommonSubspace(MatrixTransformer):
 
 LACKING = 1e-4
 """A direction is in no sample's null space if the squared cosines of their angles add up to less than this."""
-KEPT = 0.01
-"""Share of its smallest positive eigenvalue that every sample keeps in a common subspace."""
+KEPT = 0.01  # share of its smallest positive eigenvalue that every sample keeps in a common subspace
 
 
 class Spectra(NamedTuple):
     """What the eigenvalues and eigenvectors of matrices (N, n, n) say about the directions in which they have power."""
 
-    ranks: Array
-    """Number of directions with power in each matrix (N,); n for matrices of weight 0, which are ignored."""
-    smallest: Array
-    """Smallest eigenvalue (M,) above the tolerance of each of the M matrices of positive weight."""
-    lacking: Array
-    """Mean projector (n, n) on the null spaces."""
-    power: Array
-    """Weighted mean (n, n) of the matrices, each divided by its trace."""
+    ranks: Array  # (N,), number of directions with power; n for matrices of weight 0, which are ignored
+    smallest: Array  # (M,), smallest eigenvalue above the tolerance of each matrix of positive weight
+    lacking: Array  # (n, n), mean projector on the null spaces
+    power: Array  # (n, n), weighted mean of the matrices, each divided by its trace
 
 
 def spectra_of(matrices: Array, weights: Array, tol: float) -> Spectra:

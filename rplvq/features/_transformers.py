@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.arrays import MatrixTransformer, as_number_array, require_finite
 from rplvq.protocols import Array
 
-UNITS = 4.5
-"""Orders of magnitude between the power of signals and of those in fit that suggest another unit."""
+UNITS = 4.5  # orders of magnitude between the power of signals and of those in fit that suggest another unit
 REORDER = "bring them into this order by epochs.reorder_channels"
 ADVICE = {4: "several bands have one step each: pass X[:, k]"}
 

@@ -12,8 +12,7 @@ from rplvq.arrays import as_rows, by_block, take_rows
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 
-ORDINARY = 0.95
-"""Share of the held-out samples that are within the limit of their class."""
+ORDINARY = 0.95  # share of the held-out samples that are within the limit of their class
 SAME: Any = attrs.cmp_using(eq=np.array_equal)
 
 
@@ -116,12 +115,9 @@ CRITERIA = {
     "distance": ("transform",),
 }
 """Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
-FAR = ("combined", "distance")
-"""Criteria that need the limits of distances."""
-CERTAIN = 1e-12
-"""A probability counts as this far from 1, so that its odds are finite."""
-LEVEL = 0.2
-"""Quantile by which the certainties of two models are compared on the samples to which they were fitted."""
+FAR = ("combined", "distance")  # criteria that need the limits of distances
+CERTAIN = 1e-12  # a probability counts as this far from 1, so that its odds are finite
+LEVEL = 0.2  # quantile by which the certainties of two models are compared on the samples to which they were fitted
 FOLLOWED = 0.7
 """Power of the ratio of the certainties of two models that is taken to be one of scale, and not of overfitting."""
 

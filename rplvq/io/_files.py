@@ -24,14 +24,10 @@ try:
 except ImportError:  # Windows has no locks of folders
     fcntl = None
 
-MOST_MEMBERS = 4096
-"""Number of members of an archive that are read."""
-MOST_HEADER = 1 << 24
-"""Number of bytes of its JSON header that are read."""
-MOST_INFLATION = 100
-"""A compressed archive may claim this multiple of its size,"""
-ALWAYS_FINE = 1 << 26
-"""or this number of bytes."""
+MOST_MEMBERS = 4096  # number of members of an archive that are read
+MOST_HEADER = 1 << 24  # number of bytes of its JSON header that are read
+MOST_INFLATION = 100  # a compressed archive may claim this multiple of its size, or as many bytes as the next number
+ALWAYS_FINE = 1 << 26  # small files may be compressed at any rate
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:

@@ -146,12 +146,9 @@ def _require(condition: Any, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-TOLERANCE = 1e-6
-"""Relative change of answers that other machines and libraries may cause by rounding."""
-ROUNDED = 1e-15
-"""Relative size of a rounding of arrays."""
-SAFETY = 100
-"""How many times the change of the answers that such a rounding causes is accepted."""
+TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
+ROUNDED = 1e-15  # relative size of a rounding of arrays
+SAFETY = 100  # how many times the change of the answers that such a rounding causes is accepted
 
 
 def probe_like(points: Array) -> Array:

@@ -11,12 +11,9 @@ from rplvq.parts import require_count
 from rplvq.plotting._style import BLUE, ORANGE, Axes, part_of_matplotlib
 from rplvq.protocols import Array
 
-BARS = 8
-"""Number of shares that get a bar of their own; the sum of the others is one more bar."""
-MAX_NAMES = 22
-"""Largest number of names that fit beside a map or a pattern."""
-FEW_NAMES = 12
-"""Largest number of names that fit there in a font of the usual size."""
+BARS = 8  # number of shares that get a bar of their own; the sum of the others is one more bar
+MAX_NAMES = 22  # largest number of names that fit beside a map or a pattern
+FEW_NAMES = 12  # largest number of names that fit there in a font of the usual size
 
 
 def plot_explanation(

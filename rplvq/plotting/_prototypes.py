@@ -9,8 +9,7 @@ from rplvq.arrays import unmasked
 from rplvq.plotting._style import INK, Axes, class_colors, labels_of, new_axes, points_of, tidy, with_unit
 from rplvq.protocols import Array
 
-MAX_NAMES = 12
-"""Largest number of channels whose names fit beside a tile."""
+MAX_NAMES = 12  # largest number of channels whose names fit beside a tile
 
 
 def plot_prototypes(
