@@ -9,6 +9,7 @@ import io
 import json
 import os
 import platform
+import stat
 import struct
 import tokenize
 import zipfile
@@ -19,7 +20,7 @@ import numpy as np
 
 from rplvq.arrays import LazyRows, parts_of
 from rplvq.exceptions import ModelFileError
-from rplvq.io._files import MOST_HEADER, MOST_MEMBERS, open_members, open_regular
+from rplvq.io._files import MOST_HEADER, MOST_MEMBERS, open_members
 from rplvq.parts import library_version
 from rplvq.protocols import Array
 
@@ -83,7 +84,9 @@ def open_archive(path: str | os.PathLike[str], kind: Kind = MODEL) -> tuple[dict
     """
     name = os.fspath(path)
     try:
-        with open_regular(path) as file:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # reading a device or a pipe may never end
+            raise ValueError("it is no regular file")
+        with open(path, "rb") as file:
             _check_seal(name, file, kind)
             with open_members(file) as members:
                 text = members.pop("header")().tobytes()

@@ -106,13 +106,6 @@ def _temporary(target: pathlib.Path) -> Iterator[pathlib.Path]:
             os.close(handle)
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading; raise ValueError if it is a folder, or a device or pipe, which may never end."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ValueError("it is no regular file")
-    return open(path, "rb")
-
-
 @contextmanager
 def open_members(file: BinaryIO, *, deflated: bool = False) -> Iterator[dict[str, Callable[[], Array]]]:
     """Give the members of a .npz archive by name, each as a function that reads its array, without pickle.

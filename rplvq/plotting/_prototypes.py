@@ -64,13 +64,11 @@ def _mosaic(matrices: Array, labels: Array) -> tuple[Array, Array, int]:
     n = matrices.shape[1]
     columns, which = np.unique(labels, return_inverse=True)
     depth = int(np.bincount(which).max())
-    tiles = np.full((depth * (n + 1) - 1, len(columns) * (n + 1) - 1), np.nan)
+    tiles = np.full((depth, n + 1, len(columns), n + 1), np.nan)  # a line of NaN below and beside each tile
     for column in range(len(columns)):
-        for row, matrix in enumerate(matrices[which == column]):
-            top = row * (n + 1)
-            left = column * (n + 1)
-            tiles[top : top + n, left : left + n] = matrix
-    return tiles, columns, depth
+        own = matrices[which == column]
+        tiles[: len(own), :n, column, :n] = own
+    return tiles.reshape(depth * (n + 1), -1)[:-1, :-1], columns, depth
 
 
 def plot_ellipses(
