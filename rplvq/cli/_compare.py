@@ -29,7 +29,7 @@ def _text(make: Callable[[Comparison], str]) -> Writer:
     return lambda result, path: replace_file(path, make(result).encode())
 
 
-FORMATS: dict[str, Writer] = {
+FORMATS: dict[str, Writer] = {  # what writes a file, by its suffix
     ".txt": _text(lambda result: f"{result}\n"),
     ".csv": lambda result, path: result.to_csv(path),
     ".md": _text(Comparison.to_markdown),
@@ -38,15 +38,13 @@ FORMATS: dict[str, Writer] = {
     ".svg": save_comparison,
     ".pdf": save_comparison,
 }
-"""What writes a file, by its suffix."""
 
-REPORT: dict[str, Writer] = {
+REPORT: dict[str, Writer] = {  # what writes the files of a folder, by their names
     **{f"comparison{suffix}": FORMATS[suffix] for suffix in (".txt", ".csv", ".md", ".tex", ".png")},
     "comparison.tex": _text(Comparison.to_latex),
     "folds.csv": lambda result, path: result.to_csv(path, folds=True),
     "differences.csv": lambda result, path: result.differences_to_csv(path),
 }
-"""What writes the files of a folder, by their names."""
 
 
 def compare_methods(arguments: argparse.Namespace) -> None:

@@ -16,20 +16,18 @@ from rplvq.estimators import ambient_of, resolve_manifold
 from rplvq.io import UNREADABLE, open_members
 from rplvq.protocols import Array
 
-DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {
+DATASETS: dict[str, Callable[[int], tuple[Array, Array]]] = {  # functions of a seed that return X and y, by name
     "syn1": lambda seed: make_syn1(random_state=seed),
     "syn2": lambda seed: make_syn2(random_state=seed),
     "digits": lambda _: load_digits_covariances(),
 }
-"""Functions of a seed that return X and y, by name."""
 
 BY_FILE = "@file"  # value of --groups that makes each file a group
 
-LOADERS = {
+LOADERS = {  # how to read other files, by suffix
     ".mat": "found = scipy.io.loadmat(name); X, y = found['X'], found['y'].ravel()",
     ".csv": "table = numpy.loadtxt(name, delimiter=','); X, y = table[:, :-1].reshape(-1, n, n), table[:, -1]",
 }
-"""How to read other files, by suffix."""
 
 
 class Names(NamedTuple):

@@ -12,6 +12,10 @@ from rplvq.features import grey5, region_covariances
 from rplvq.parts import require_count, require_number
 from rplvq.protocols import Array
 
+FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
+# The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
+FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
+
 
 def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
     """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.
@@ -188,11 +192,6 @@ def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
         what = f"V^T V differs from the identity by {gap[index]:.3g}"
         raise ValueError(f"bases[{index}] is not orthogonal: {what}. {remedy.capitalize()}")
     return array
-
-
-FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
-# The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
-FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
 
 
 @overload

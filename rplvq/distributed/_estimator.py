@@ -38,10 +38,9 @@ SAMPLE = 20_000  # number of evenly spaced samples that this process collects to
 FEWEST = 25_000  # least number of samples of a part, if prototypes are averaged once per epoch
 FEWEST_EACH = 2_500  # the same per prototype
 
-FITTED = (
+FITTED = (  # attributes of the fitted classifier that this estimator has, too
     "classes_", "prototypes_", "prototype_labels_", "sigma2_", "step_size_", "choice_", "n_epochs_", "history_",
 )  # fmt: skip
-"""Attributes of the fitted classifier that this estimator has, too."""
 
 
 class DistributedLVQ(ClassifierMixin, BaseEstimator):

@@ -24,8 +24,7 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
 
 
 MOST_BLOCKS = 64  # an array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have
-SAME = ("rplvq", "numpy", "numba")
-"""Packages of which all workers must have the version of this process, so that they compute the same bits."""
+SAME = ("rplvq", "numpy", "numba")  # packages of one version on all workers, so that they compute the same bits
 
 
 @attrs.frozen(eq=False)

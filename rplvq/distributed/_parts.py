@@ -30,8 +30,7 @@ from rplvq.exceptions import PointError
 from rplvq.protocols import Array, Manifold
 from rplvq.selection import split_classes
 
-UNEVEN = 0.1
-"""Blocks are mixed if the class shares of a part differ by more than this from those of all (total variation)."""
+UNEVEN = 0.1  # total variation of a part's class shares from those of all above which blocks are mixed
 HEAVY = 100  # weights with a larger mean do not count samples, and are scaled as by rplvq.arrays.distinct
 
 

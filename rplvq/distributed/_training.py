@@ -41,8 +41,7 @@ from rplvq.training import (
     untrained_history,
 )
 
-PRECISION = 1e-4
-"""Tolerance of means, relative to the spread of what is averaged; far below the standard error of class means."""
+PRECISION = 1e-4  # tolerance of means by the spread of what is averaged; far below the error of class means
 
 
 class Swept(NamedTuple):

@@ -10,8 +10,7 @@ from rplvq.parts import MANIFOLD_METHODS, require_methods, what_lacks
 from rplvq.protocols import Cost, Manifold, Schedule
 
 METRICS = ("affine_invariant", "log_euclidean")
-BaselineName = Literal["mdm", "tangent_space"]
-"""The names of :data:`BASELINES` as a type, so that editors complete them."""
+BaselineName = Literal["mdm", "tangent_space"]  # the names of BASELINES as a type, so that editors complete them
 BASELINES: tuple[BaselineName, ...] = ("mdm", "tangent_space")
 
 

@@ -20,6 +20,9 @@ from rplvq.evaluation._significance import TestName, check_test
 from rplvq.parts import library_version
 from rplvq.protocols import Array
 
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+MOST_CLASSES = 30  # whose sizes are listed one by one
+
 
 def compare(
     X: Any,
@@ -127,10 +130,6 @@ def compare(
         about=describe_run(X, hard, sizes, named_folds, random_state, call),
         test=test,
     )
-
-
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
-MOST_CLASSES = 30  # whose sizes are listed one by one
 
 
 def describe_run(

@@ -11,6 +11,10 @@ from typing import Any, NamedTuple
 from rplvq.evaluation._questions import p_text
 from rplvq.evaluation._significance import TESTS
 
+WIDTH = 80
+NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
+LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {char: f"\\text{name}{{}}" for char, name in NAMED.items()}
+"""What LaTeX needs in place of a character."""
 FEW_FOLDS = "With so few folds no p-value of Wilcoxon's test can be below {least:.3g}, whatever the scores."
 
 
@@ -89,12 +93,6 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         numbers = [f"{row['difference']:+.4f}", interval, row["better"], p_text(row["p"])]
         cells.append([row["question"], row["first"], row["second"], *numbers])
     return Table(["question", "first", "second", "difference", "95% CI", "better", "p"], cells)
-
-
-WIDTH = 80
-NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
-LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {char: f"\\text{name}{{}}" for char, name in NAMED.items()}
-"""What LaTeX needs in place of a character."""
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes:

@@ -11,11 +11,10 @@ from scipy import stats
 from rplvq.protocols import Array
 
 TestName = Literal["corrected_t", "wilcoxon"]  # the names of TESTS as a type, so that editors complete them
-TESTS: dict[TestName, str] = {
+TESTS: dict[TestName, str] = {  # tests of differences, with their names in reports
     "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
     "wilcoxon": "Wilcoxon's signed-rank test, which takes folds that share training data for independent ones",
 }
-"""Tests of differences, with their names in reports."""
 
 
 def _differences(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:

@@ -76,11 +76,10 @@ def rgb9(image: Array) -> Array:
 
 # Name -> function and the shape of one of its pixels.
 NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "rgb9": (rgb9, (3,))}
-PIXEL_NAMES = {
+PIXEL_NAMES = {  # names of the features of grey5 and rgb9, by their number
     5: ("x", "y", "I", "abs Ix", "abs Iy"),
     9: ("x", "y", "R", "G", "B", "abs Ix", "abs Iy", "abs Ixx", "abs Iyy"),
 }
-"""Names of the features of grey5 and rgb9, by their number."""
 
 
 def _coordinates(image: Array) -> tuple[Array, Array]:

@@ -32,6 +32,9 @@ from rplvq.io import probe_like
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 
+LACKING = 1e-4  # a direction is in no null space if the squared cosines of their angles add up to less
+KEPT = 0.01  # share of its smallest positive eigenvalue that every sample keeps in a common subspace
+
 
 def _answers(model: Any) -> list[Array]:
     """Return a matrix as it is projected to what is kept, and to what is dropped."""
@@ -189,11 +192,6 @@ class CommonSubspace(MatrixTransformer):
             index = int(ranks.argmin())
             raise ValueError(f"n_components={wanted}, but X[{index}] has rank {ranks[index]}: choose at most that")
         return wanted
-
-
-LACKING = 1e-4
-"""A direction is in no sample's null space if the squared cosines of their angles add up to less than this."""
-KEPT = 0.01  # share of its smallest positive eigenvalue that every sample keeps in a common subspace
 
 
 class Spectra(NamedTuple):

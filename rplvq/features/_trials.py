@@ -13,8 +13,7 @@ from rplvq.features._transformers import FeatureTransformer, read_trials
 from rplvq.parts import by_plain_name, library_estimator
 from rplvq.protocols import Array
 
-Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]
-"""Weight of the scaled identity, or the name of its estimator."""
+Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]  # weight of the scaled identity, or its estimator
 Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], npt.ArrayLike]
 """Name of an estimator, or a function of one trial (n_channels, n_samples) that returns its matrix."""
 PLAIN = ("scm", "correlation", "corr")

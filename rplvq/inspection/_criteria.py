@@ -12,6 +12,20 @@ from rplvq.arrays import as_rows, by_block, take_rows
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 
+CriterionName = Literal["auto", "combined", "posterior", "relative_distance", "distance"]
+"""The keys of :data:`CRITERIA` as a type, so that editors complete them."""
+CRITERIA = {
+    "auto": ("predict_proba",),
+    "combined": ("predict_proba", "transform"),
+    "posterior": ("predict_proba",),
+    "relative_distance": ("transform",),
+    "distance": ("transform",),
+}
+"""Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
+FAR = ("combined", "distance")  # criteria that need the limits of distances
+CERTAIN = 1e-12  # a probability counts as this far from 1, so that its odds are finite
+LEVEL = 0.2  # quantile by which the certainties of two models are compared on the samples to which they were fitted
+FOLLOWED = 0.7  # power of the ratio of two models' certainties that counts as scale, not overfitting
 ORDINARY = 0.95  # share of the held-out samples that are within the limit of their class
 SAME: Any = attrs.cmp_using(eq=np.array_equal)
 
@@ -103,23 +117,6 @@ def _medians(classes: Array, near: Seen) -> Array:
         if own.any():
             medians[place] = quantile(near.sqdist[own], 0.5, near.weights[own])
     return np.asarray(np.maximum(medians, np.finfo(float).tiny))  # samples that are prototypes have the distance 0
-
-
-CriterionName = Literal["auto", "combined", "posterior", "relative_distance", "distance"]
-"""The keys of :data:`CRITERIA` as a type, so that editors complete them."""
-CRITERIA = {
-    "auto": ("predict_proba",),
-    "combined": ("predict_proba", "transform"),
-    "posterior": ("predict_proba",),
-    "relative_distance": ("transform",),
-    "distance": ("transform",),
-}
-"""Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
-FAR = ("combined", "distance")  # criteria that need the limits of distances
-CERTAIN = 1e-12  # a probability counts as this far from 1, so that its odds are finite
-LEVEL = 0.2  # quantile by which the certainties of two models are compared on the samples to which they were fitted
-FOLLOWED = 0.7
-"""Power of the ratio of the certainties of two models that is taken to be one of scale, and not of overfitting."""
 
 
 def see(model: Any, X: Any, criterion: CriterionName, routed: Any, weights: Array | None = None) -> Seen:

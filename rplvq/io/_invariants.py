@@ -11,8 +11,10 @@ from rplvq.parts import saved_estimator
 from rplvq.protocols import Array, Manifold
 from rplvq.training import Progress, Score, State, Trainer, history_row
 
-ROUNDING = 1e-6
-"""Relative error that the points of prototypes may have, and how far outside the cone the edge of a cone may be."""
+TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
+ROUNDED = 1e-15  # relative size of a rounding of arrays
+SAFETY = 100  # how many times the change of the answers that such a rounding causes is accepted
+ROUNDING = 1e-6  # relative error that the points of prototypes may have, and their edge outside of a cone
 
 
 def require_fitted(model: Any) -> None:
@@ -144,11 +146,6 @@ def _is_edge(points: Array) -> bool:
 def _require(condition: Any, otherwise: str) -> None:
     if not condition:
         raise ValueError(otherwise)
-
-
-TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
-ROUNDED = 1e-15  # relative size of a rounding of arrays
-SAFETY = 100  # how many times the change of the answers that such a rounding causes is accepted
 
 
 def probe_like(points: Array) -> Array:
