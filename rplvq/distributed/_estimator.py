@@ -149,6 +149,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             if not isinstance(model.init, (tuple, list)):
                 check_class_sizes(np.arange(len(classes)), sizes, counts, classes)
             trainer = make_trainer(model, manifold, resolve_initializer(model.init, counts, classes))
+            # Only a checkpoint needs them, and they read all samples once more.
             digests = b"".join(parts.map(digest)) if resume is not None or trainer.callbacks else b""
             known = Samples(np.frombuffer(digests, dtype=np.uint8), np.empty(0))
             progress, origin = new_or_resumed(model, resume, classes, known)
@@ -200,6 +201,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
                 f"X must have {self.prototypes_.ndim} axes, got shape {samples.shape}: for an image of points, pass "
                 f"X.reshape(-1, {point}), and reshape the answer"
             )
+        # Without it, Dask would call the method on an empty array to learn the type of the answer.
         nothing = np.empty((0, *widths), dtype=self.classes_.dtype if method == "predict" else float)
         call = {"model": self.estimator_, "method": method, "nothing": nothing}
         axes = {"drop_axis": list(range(1, samples.ndim)), "new_axis": [1] if widths else None}

@@ -42,7 +42,7 @@ def encoded_blocks(
     A ValueError names the first bad sample of a block by its index in the whole array, and the block.
     """
     sizes = np.array(X.chunks[0])
-    full = np.flatnonzero(sizes)
+    full = np.flatnonzero(sizes)  # filters leave chunks without any sample
     starts = (np.cumsum(sizes) - sizes)[full].tolist()
     sizes = sizes[full]
     n_samples = int(sizes.sum())
@@ -190,6 +190,7 @@ def _factor_of(facts: Sequence[Any], n_samples: int, class_weight: Any, classes:
     """Return the factor (C,) by which the weights of each class are multiplied; the largest scaled mean is 1."""
     _, by_class, heaviest, is_soft = zip(*facts, strict=True)
     sums = np.sum(by_class, axis=0)
+    # One sample stands for each class, because the sums of weights are known already.
     targets = np.zeros((1, len(classes))) if is_soft[0] else np.arange(len(classes))
     weighed = np.asarray(weigh_classes(class_weight, classes, targets, sums, in_stream=False))
     factor = weighed / np.where(sums > 0, sums, 1.0)

@@ -192,6 +192,7 @@ class DistributedTrainer:
         is_one = len(self.partitions.blocks) == self.rounds == 1
         seed = 0 if is_one else int(rng.integers(2**31))
         each = [(rng if is_one else np.random.default_rng([seed, p]),) for p in range(len(self.partitions.blocks))]
+        # Callbacks and progress bars belong to the process that fits.
         quiet = attrs.evolve(self.trainer, callbacks=(), early_stopping=None, verbose=0)
         cap = quiet.max_weight(state)
         size = quiet.batch_size or 1

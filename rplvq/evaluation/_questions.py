@@ -64,6 +64,7 @@ def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:
     metric = {name: _metric(named[name]) for name in ours}
     trained = [name for name, own in ours.items() if own["max_epochs"] != 0]
     means = [name for name in ours if name not in trained]
+    # Two metrics are compared by models that differ in nothing else.
     alike = {name: [repr(ours[name].get(key)) for key in ("cost", "prototypes_per_class")] for name in trained}
     pairs = {
         "training": [(a, b) for a, b in product(trained, means) if metric[a] == metric[b]],

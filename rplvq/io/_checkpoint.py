@@ -100,6 +100,7 @@ class Checkpoint:
             "origin": None if origin is None else _fingerprints(origin),
             "progress": {name: packer.pack(value, name) for name, value in fields.items()},
         }
+        # The seal finds damage of the file, and the digest arrays that were exchanged before it was sealed again.
         header["digest"] = digest_of([packer.arrays[name] for name in sorted(packer.arrays)])
         replace_file(self.path, seal_archive(header, packer.arrays, CHECKPOINT))
         self._written = time.monotonic()

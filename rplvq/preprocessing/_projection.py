@@ -132,7 +132,7 @@ class SPDProjection(MatrixTransformer):
             basis, last_cost, n_iter = descend(function, start, self.max_iter, self.tol)
             costs = np.array([function(start)[0], last_cost])
             components = principal_basis(whitening @ basis, center)
-            validate_data(self, stacked(X), skip_check_array=True)
+            validate_data(self, stacked(X), skip_check_array=True)  # so late, because it changes the estimator
             self.components_ = components
             self.prototypes_ = congruence(means, sqrtm(center))
             self.prototype_labels_ = classes

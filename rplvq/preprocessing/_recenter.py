@@ -174,6 +174,7 @@ class Recenter(MatrixTransformer):
             codes, _, members = read(self, X, groups, self.groups_)
             running = dict(self.running_)
             for name, rows in members.items():
+                # Only the mean after the last sample is kept.
                 running[name] = deque(self._running_means(name, subset(codes, rows)), maxlen=1).pop()
             self.running_ = running
         return self

@@ -108,7 +108,7 @@ class StreamingPipeline(Pipeline):
         name, last = self.steps[-1]
         announced = {} if classes is None else {"classes": classes}
         last.partial_fit(X, y, **announced, **routed[name].partial_fit)
-        for step, copy in learned:
+        for step, copy in learned:  # no step refused the batch
             vars(step).update(vars(copy))
         return self
 
