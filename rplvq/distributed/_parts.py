@@ -169,7 +169,7 @@ def parts_of_blocks(
     uneven = np.abs(own / own.sum(axis=1, keepdims=True) - own.sum(axis=0) / own.sum()).sum(axis=1) / 2
     if fewest is not None and (uneven > UNEVEN).any():
         count = len(pieces)
-        # Each block begins at a part that its digest names. From the same one, its rests would all fall to that part.
+        # Blocks begin at parts that their digests name. Otherwise the first parts would get all remainders.
         firsts = [int.from_bytes(one[0][:6]) for one in facts]
         cut = list(enumerate(lazy))
         pieces = [[block.at(slice((q + firsts[p]) % count, None, count)) for p, block in cut] for q in range(count)]

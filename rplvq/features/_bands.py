@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rplvq.features._transformers import FeatureTransformer, read_trials
-from rplvq.features._trials import Shrinkage, trial_covariances
+from rplvq.features._trials import FeatureTransformer, Shrinkage, read_trials, trial_covariances
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.protocols import Array
 

@@ -10,7 +10,7 @@ from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unm
 from rplvq.exceptions import PointError
 from rplvq.features._covariances import effective_size, second_moments, shrunk, strength_of
 from rplvq.features._pixels import PIXEL_NAMES, FeatureMap, evaluate, feature_map
-from rplvq.features._transformers import FeatureTransformer, Signals
+from rplvq.features._trials import FeatureTransformer, Signals
 from rplvq.parts import library_estimator
 from rplvq.protocols import Array
 
