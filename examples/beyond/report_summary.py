@@ -30,7 +30,7 @@ ROWS: list[tuple[str, str, str, str, tuple[str, ...]]] = [
     ("Log-Euclidean metric,\nagainst affine-invariant", "geometries", "LogEuclidean", "AffineInvariant", FIVE),
     ("Bures-Wasserstein metric,\nagainst affine-invariant", "geometries", "BuresWasserstein", "AffineInvariant", FIVE),
     ("five votes as shares,\nagainst their majority", "soft", "PLVQ, shares of votes", "RSLVQ, majority", ()),
-    ("12 of 22 channels,\nagainst all", "reduction", "12, pipeline", "full size", ("",)),
+    ("12 of 22 channels,\nagainst all", "reduction", "12, jointly", "full size", ("",)),
     ("online re-centring,\nagainst none", "recentering", "one for all, online", "one for all, as measured", ("",)),
     (
         "learning in the second session,\nagainst none",

@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,8 +17,9 @@ from rplvq.evaluation._candidates import default_estimators, named_estimators
 from rplvq.evaluation._comparison import Comparison
 from rplvq.evaluation._questions import find_questions
 from rplvq.evaluation._significance import TestName, check_test
+from rplvq.manifolds import MetricName
 from rplvq.parts import library_version
-from rplvq.protocols import Array
+from rplvq.protocols import Array, Manifold
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 MOST_CLASSES = 30  # whose sizes are listed one by one
@@ -29,6 +30,7 @@ def compare(
     y: Any,
     estimators: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
+    metrics: Iterable[MetricName | Manifold[Any] | Any] | None = None,
     cv: Any = 10,
     repeats: int = 1,
     scoring: Any = ("accuracy", "kappa"),
@@ -53,6 +55,8 @@ def compare(
         Any scikit-learn classifiers or pipelines; they are cloned. In a sequence they are named after their class, with
         a number where that is ambiguous, and a metric, such as "riemann" or a manifold, stands for the trained
         classifier and the class means under this metric. None uses :func:`default_estimators`.
+    metrics : iterable of str or Manifold, optional
+        Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
         A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
         scikit-learn; or row indices.
@@ -90,7 +94,11 @@ def compare(
     >>> result.names, result.scores.shape  # estimators, metrics, folds
     (('riemann rslvq', 'riemann MDM', 'logeuclid rslvq', 'logeuclid MDM'), (4, 2, 3))
     """
-    named = default_estimators() if estimators is None else named_estimators(estimators)
+    if metrics is not None and estimators is not None:
+        raise ValueError("pass either estimators or metrics: metrics are those of the default estimators")
+    if estimators is None:
+        estimators = default_estimators() if metrics is None else default_estimators(metrics)
+    named = named_estimators(estimators)
     check_test(test)
     questions = find_questions(named)
     scorers = _cross_validation.resolve_scorers(scoring)

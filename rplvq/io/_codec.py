@@ -214,9 +214,7 @@ class Unpacker:
     def unpack_estimator(self, content: Mapping[str, Any]) -> Any:
         """Return an estimator; raise ValueError if its class is not known, or it holds what no fit leaves behind."""
         saved = saved_estimator(content.get("estimator", "RiemannianLVQ"))
-        removed = REMOVED_FIELDS.get(saved.cls.__qualname__, ())
-        parameters = {name: self.unpack(value) for name, value in content["parameters"].items() if name not in removed}
-        parameters = with_metric(parameters)
+        parameters = with_metric({name: self.unpack(value) for name, value in content["parameters"].items()})
         # What is never saved is not read either: a forged folder of a cache would be unpickled by a later fit.
         estimator = saved.cls(**parameters | dict(saved.left_out))
         fitted = with_choice({name: self.unpack(value) for name, value in content["fitted"].items()})

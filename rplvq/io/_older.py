@@ -4,8 +4,8 @@ from typing import Any
 
 from rplvq.selection import Choice
 
-REMOVED_FIELDS = {"StepSize": ("horizon",), "SPDProjection": ("n_alternations", "classifier")}
-"""Fields that parts and estimators no longer have; they acted on later fits only."""
+REMOVED_FIELDS = {"StepSize": ("horizon",)}
+"""Fields that parts no longer have; they acted on later calls of ``partial_fit`` only."""
 
 
 def with_metric(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -1,21 +1,22 @@
 """SPDProjection: a learned map of large positive definite matrices to small ones, X -> V^H X V for orthonormal V."""
 
-from functools import lru_cache
 from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rplvq.arrays import (
     MatrixTransformer,
-    adjoint,
     by_block,
     check_labels,
     congruence,
     encoded,
     hard_targets,
+    index_labels,
     invsqrtm,
     logm,
     matrix_size,
@@ -25,11 +26,13 @@ from rplvq.arrays import (
     sqrtm,
     stacked,
 )
-from rplvq.costs import CostName, evaluate
-from rplvq.estimators import resolve_cost
+from rplvq.costs import CostName
+from rplvq.estimators import RiemannianLVQ, resolve_cost
+from rplvq.exceptions import interrupts_raised
 from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
+from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from rplvq.protocols import Array, Cost
 from rplvq.schedules import half_median
 
@@ -48,7 +51,7 @@ class SPDProjection(MatrixTransformer):
     cost of the affine-invariant distances ``d^2(V^H X_b V, V^H M_k V)``, by conjugate gradients on the Grassmann
     manifold of subspaces (Absil, Mahony and Sepulchre 2004, doi:10.1023/B:ACAP.0000013855.14971.91; for positive
     definite matrices Harandi, Salzmann and Hartley 2018, doi:10.1109/TPAMI.2017.2655048). The prototypes M_k of full
-    size are the Riemannian class means.
+    size are the Riemannian class means, or with ``n_alternations`` they are learned together with V.
 
     Parameters
     ----------
@@ -58,23 +61,29 @@ class SPDProjection(MatrixTransformer):
         The cost that V minimises.
     sigma2 : float or "auto", default="auto"
         Variance of the mixture, in squared distances after projection. "auto" is half their median at the start.
+    n_alternations : int, default=0
+        How often to learn first prototypes for the present V and then V for these prototypes, after V was learned for
+        the class means.
+    classifier : RiemannianLVQ, optional
+        A clone of it learns prototypes from projected matrices, each time from its last ones. By default it has this
+        cost and sigma2, five epochs and seed 0.
     max_iter : int, default=100
-        Maximum number of iterations; 0 keeps the start.
+        Maximum number of iterations of each minimisation over V; 0 keeps the start.
     tol : float, default=1e-4
-        The minimisation ends when the gradient is shorter than this.
+        A minimisation ends when the gradient is shorter than this.
 
     Attributes
     ----------
     components_ : ndarray of shape (n, p)
         V.
-    prototypes_ : ndarray of shape (C, n, n)
-        M_k, in the units of X.
-    prototype_labels_, classes_ : ndarray of shape (C,)
+    prototypes_, prototype_labels_ : ndarray of shape (K, n, n) and (K,)
+        M_k, in the units of X, and their labels.
+    classes_ : ndarray of shape (C,)
         Labels, sorted; 0..C-1 for soft labels.
-    costs_ : ndarray of shape (2,)
-        Mean cost at the start and at the end.
+    costs_ : ndarray of shape (2 + n_alternations,)
+        Mean cost at the start and after each minimisation.
     sigma2_, n_iter_, n_features_in_ : float, int and int
-        Variance of the mixture, number of iterations, and n.
+        Variance of the mixture, total number of iterations, and n.
 
     Notes
     -----
@@ -84,7 +93,9 @@ class SPDProjection(MatrixTransformer):
     channels change the subspace of sources that is found. V itself is the basis of the subspace in which the mean
     ``V^H G V`` is diagonal and descending, and in which the largest entry of each column is positive.
 
-    V is fitted to the labels, so in cross-validation the transformer belongs inside the pipeline.
+    Prototypes W_k that are learned at size p x p become prototypes of full size by the smallest change of M_k, in
+    Kullback-Leibler divergence, whose projection is W_k. V is fitted to the labels, so in cross-validation the
+    transformer belongs inside the pipeline.
 
     Examples
     --------
@@ -103,42 +114,49 @@ class SPDProjection(MatrixTransformer):
         *,
         cost: CostName | Cost = "rslvq",
         sigma2: float | Literal["auto"] = "auto",
+        n_alternations: int = 0,
+        classifier: RiemannianLVQ | None = None,
         max_iter: int = 100,
         tol: float = 1e-4,
     ) -> None:
         self.n_components = n_components
         self.cost = cost
         self.sigma2 = sigma2
+        self.n_alternations = n_alternations
+        self.classifier = classifier
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Learn V from matrices X (N, n, n) and labels y (N,) or (N, C) as in :meth:`rplvq.RiemannianLVQ.fit`.
 
-        If ValueError is raised, nothing is changed.
+        ``params`` are metadata that ``classifier`` requests for its fit in scikit-learn's metadata routing; V itself
+        minimises the mean cost of all samples alike. If ValueError is raised, nothing is changed.
         """
         with single_blas_thread(matrix_size(X)):
+            routed = process_routing(self, "fit", **params).classifier.fit
             cost, codes, classes, targets = self._check(X, y)
             manifold = AffineInvariant()
             center = riemannian_mean(manifold, codes).code
             whitening = invsqrtm(center)
+            coloring = sqrtm(center)
             samples = congruence(codes, whitening)
             index = hard_targets(targets)
             members = [samples[index == label] for label in range(len(classes))]
             means = np.stack([riemannian_mean(manifold, group).code for group in members])
-            start = _leading(means, np.array([len(group) for group in members]), self.n_components)
-            sigma2 = self._start_sigma2(means, samples, start)
-            function = ProjectedCost(samples, means, targets, cost, sigma2)
-            basis, last_cost, n_iter = descend(function, start, self.max_iter, self.tol)
-            costs = np.array([function(start)[0], last_cost])
+            basis = _leading(means, np.array([len(group) for group in members]), self.n_components)
+            sigma2 = self._start_sigma2(means, samples, basis)
+            target = ProjectedCost(samples, means, targets, np.arange(len(classes)), cost, sigma2)
+            basis, target, costs, n_iter = self._learn(target, basis, classes, y, routed)
             components = principal_basis(whitening @ basis, center)
+            prototypes = congruence(target.prototypes, coloring)
             validate_data(self, stacked(X), skip_check_array=True)  # so late, because it changes the estimator
             self.components_ = components
-            self.prototypes_ = congruence(means, sqrtm(center))
-            self.prototype_labels_ = classes
+            self.prototypes_ = prototypes
+            self.prototype_labels_ = classes[target.labels]
             self.classes_ = classes
             self.sigma2_ = sigma2
-            self.costs_ = costs
+            self.costs_ = np.array(costs)
             self.n_iter_ = n_iter
         return self
 
@@ -153,6 +171,12 @@ class SPDProjection(MatrixTransformer):
             validate_data(self, stacked(X), skip_check_array=True, reset=False)
             return by_block(lambda part: congruence(part, self.components_), codes)
 
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the router of scikit-learn's metadata routing: fit calls fit of ``classifier``."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        model = self.classifier or RiemannianLVQ()
+        return MetadataRouter(owner=type(self).__name__).add(classifier=model, method_mapping=mapping)
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return ``spdprojection0`` and so on (p,); each depends on all channels, so ``input_features`` is ignored."""
         check_is_fitted(self)
@@ -165,7 +189,7 @@ class SPDProjection(MatrixTransformer):
 
     def _check(self, X: Any, y: Any) -> tuple[Cost, Array, Array, Array]:
         """Check everything before anything is changed; return cost, codes, classes and targets."""
-        for name, minimum in (("n_components", 1), ("max_iter", 0)):
+        for name, minimum in (("n_components", 1), ("n_alternations", 0), ("max_iter", 0)):
             require_count(name, getattr(self, name), minimum)
         require_number("tol", self.tol, closed=True, finite=True)
         cost = resolve_cost(self.cost)
@@ -185,73 +209,30 @@ class SPDProjection(MatrixTransformer):
         require_number("sigma2", self.sigma2, finite=True, words=" or 'auto'")
         return float(self.sigma2)
 
+    def _learn(
+        self, target: ProjectedCost, basis: Array, classes: Array, y: Any, routed: Any
+    ) -> tuple[Array, ProjectedCost, list[float], int]:
+        """Minimise, then alternate; return basis (n, p), cost function with its prototypes, costs, and iterations."""
+        costs = [target(basis)[0]]
+        basis, cost, n_iter = descend(target, basis, self.max_iter, self.tol)
+        costs.append(cost)
+        model = RiemannianLVQ(cost=self.cost, sigma2=target.sigma2, max_epochs=5, random_state=0)
+        model = clone(model if self.classifier is None else self.classifier)
+        for turn in range(self.n_alternations):
+            with interrupts_raised():
+                model.fit(congruence(target.samples, basis), y, **routed)
+            labels = index_labels(model.prototype_labels_, classes, "classifier.prototype_labels_")
+            before = target.prototypes if turn else target.prototypes[labels]  # class means at first
+            target = attrs.evolve(target, prototypes=lifted(before, basis, model.prototypes_), labels=labels)
+            basis, cost, count = descend(target, basis, self.max_iter, self.tol)
+            costs.append(cost)
+            n_iter += count
+            model.set_params(init=(congruence(target.prototypes, basis), model.prototype_labels_))
+        return basis, target, costs, n_iter
+
 
 def _leading(means: Array, counts: Array, n_components: int) -> Array:
     """Return the directions (n, p) in which whitened class means (C, n, n) differ most from the identity."""
     logarithms = logm(means)
     scatter = np.tensordot(counts / counts.sum(), logarithms @ logarithms, 1)
     return np.asarray(np.linalg.eigh(scatter)[1][:, ::-1][:, :n_components])
-
-
-@attrs.frozen(eq=False)
-class ProjectedCost:
-    """The mean cost of projected samples X (N, n, n) and one prototype M per class (C, n, n), by the subspace.
-
-    ``f(V) = mean_b cost(d^2(V^H X_b V, V^H M_k V))``, where d is invariant under congruences, so that f depends on the
-    span of V only. With ``A u_i = lam_i W u_i`` and ``u_i^H W u_i = 1`` for ``A = V^H X V`` and ``W = V^H M V``,
-
-    ``d d^2 / d A = sum_i (2 log lam_i / lam_i) u_i u_i^H`` and ``d d^2 / d W = -sum_i 2 log lam_i u_i u_i^H``
-
-    (derivatives of generalised eigenvalues), and a function g of A has the gradient ``2 X V (d g / d A)`` by V.
-    """
-
-    samples: Array
-    prototypes: Array
-    targets: Array
-    cost: Cost
-    sigma2: float
-
-    def __call__(self, basis: Array) -> tuple[float, Array]:
-        """Return the value at a basis (n, p), and the Euclidean gradient (n, p) there."""
-        manifold = AffineInvariant()
-        small = congruence(self.prototypes, basis)
-        sqdist, logs, vectors, factors = manifold.connect(small, congruence(self.samples, basis))
-        loss, slope = evaluate(self.cost, sqdist, self.targets, np.arange(len(self.prototypes)), self.sigma2)
-        vectors = adjoint(factors) @ vectors  # (N, C, p, p), the u_i in columns
-        rates = 2.0 * slope[..., None] * logs / len(loss)  # (N, C, p)
-        by_samples = ((vectors * (rates * np.exp(-logs))[..., None, :]) @ adjoint(vectors)).sum(axis=1)
-        by_prototypes = -((vectors * rates[..., None, :]) @ adjoint(vectors)).sum(axis=0)
-        gradient = (self.samples @ basis @ by_samples).sum(axis=0)
-        gradient += (self.prototypes @ basis @ by_prototypes).sum(axis=0)
-        return float(loss.mean()), 2.0 * gradient
-
-
-def descend(function: ProjectedCost, basis: Array, max_iter: int, tol: float) -> tuple[Array, float, int]:
-    """Minimise over subspaces by conjugate gradients from a basis (n, p); return the last, its cost, and iterations."""
-    n, p = basis.shape
-    if n == p or max_iter == 0:
-        return basis, function(basis)[0], 0
-    # Imported here, because most users of this library never need it.
-    from pymanopt import Problem
-    from pymanopt.function import numpy as numpy_function
-    from pymanopt.manifolds import ComplexGrassmann, Grassmann
-    from pymanopt.optimizers import ConjugateGradient
-
-    manifold = (ComplexGrassmann if np.iscomplexobj(function.samples) else Grassmann)(n, p)
-    of_manifold = numpy_function(manifold)
-
-    @lru_cache(maxsize=1)  # the optimiser asks for the cost and the gradient of a point one after the other
-    def evaluated(content: bytes) -> tuple[float, Array]:
-        return function(np.frombuffer(content, dtype=function.samples.dtype).reshape(n, p))
-
-    problem = Problem(
-        manifold,
-        of_manifold(lambda point: evaluated(point.tobytes())[0]),
-        euclidean_gradient=of_manifold(lambda point: evaluated(point.tobytes())[1]),
-    )
-    # A limit of time would make the result depend on the machine.
-    solver = ConjugateGradient(max_iterations=max_iter, min_gradient_norm=tol, max_time=np.inf, verbosity=0)
-    minimum = solver.run(problem, initial_point=basis.astype(function.samples.dtype))
-    # Hundreds of retractions leave rounding errors, which one more orthonormalisation removes. The iteration in which
-    # the optimiser stops is not one.
-    return np.linalg.qr(minimum.point)[0], float(minimum.cost), int(minimum.iterations) - 1

@@ -152,12 +152,16 @@ def test_compare_without_estimators_compares_the_defaults(matrices):
     assert (result.of("accuracy").mean(axis=1) > 0.5).all()  # chance is 0.25
 
 
-@pytest.mark.parametrize("how", ["names", "objects"])
+@pytest.mark.parametrize("how", ["metrics", "list", "objects"])
 def test_metrics_can_be_named(matrices, how):
     X, y = matrices
     settings = {"cv": 2, "random_state": 0}
-    metrics = ["riemann", "logeuclid"] if how == "names" else [AffineInvariant(), LogEuclidean()]
-    result = compare(X, y, metrics, **settings)
+    if how == "metrics":
+        result = compare(X, y, metrics=["riemann", "logeuclid"], **settings)
+    elif how == "list":
+        result = compare(X, y, ["riemann", "logeuclid"], **settings)
+    else:
+        result = compare(X, y, metrics=[AffineInvariant(), LogEuclidean()], **settings)
     wanted = compare(X, y, default_estimators(["affine_invariant", "log_euclidean"]), **settings)
     assert_array_equal(result.scores, wanted.scores)
     short = ("AffineInvariant", "LogEuclidean") if how == "objects" else ("riemann", "logeuclid")
@@ -189,7 +193,7 @@ def test_questions_are_found_in_the_parameters():
 
 def test_the_result_says_what_was_run(matrices):
     X, y = matrices
-    result = compare(X, y, ["logeuclid"], cv=3, repeats=2, random_state=7)
+    result = compare(X, y, metrics=["logeuclid"], cv=3, repeats=2, random_state=7)
     assert result.about["samples"] == "48 of shape (4, 4)"
     assert result.about["classes"] == "4 (0: 12, 1: 12, 2: 12, 3: 12)"
     assert result.about["chance"].startswith("accuracy 0.2500 ")

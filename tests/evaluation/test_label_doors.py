@@ -122,7 +122,7 @@ def test_measures_of_certainty_take_the_same_labels(y):
 
 @each_kind
 def test_projection_takes_the_same_labels(y):
-    found, plain = (SPDProjection(max_iter=3).fit(X, labels) for labels in (y, indexed(y)))
+    found, plain = (SPDProjection(n_alternations=1, max_iter=3).fit(X, labels) for labels in (y, indexed(y)))
     assert_array_equal(found.components_, plain.components_)
     assert_array_equal(found.prototype_labels_, found.classes_[plain.prototype_labels_])
 

@@ -184,6 +184,19 @@ def test_weights_that_the_estimator_does_not_take_are_refused():
         SPDProjection().fit(X, Y, sample_weight=weights())
 
 
+@pytest.mark.filterwarnings("ignore:training raised")  # two channels of three, in two epochs
+def test_the_classifier_of_a_projection_gets_what_it_requests(routing):
+    settings = {"n_components": 2, "n_alternations": 1, "max_iter": 2}
+    weighed = SPDProjection(classifier=model().set_fit_request(sample_weight=True), **settings)
+    weighed.fit(PLAIN, Y, sample_weight=weights())
+    plain = SPDProjection(classifier=model(), **settings).fit(PLAIN, Y)
+    assert abs(weighed.prototypes_ - plain.prototypes_).max() > 1e-6
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+        SPDProjection(classifier=model(), **settings).fit(PLAIN, Y, sample_weight=weights())
+    piped = make_pipeline(weighed, model().set_fit_request(sample_weight=True)).fit(PLAIN, Y, sample_weight=weights())
+    assert_array_equal(piped[0].prototypes_, weighed.prototypes_)
+
+
 def test_a_pipeline_has_no_variance_to_calibrate():
     fitted = make_pipeline(Recenter(), model()).fit(X, Y)
     with pytest.raises(ValueError, match="Pipeline has no sigma2_: pass the RiemannianLVQ in it"):

@@ -42,11 +42,11 @@ def test_smoke_trains_every_method_through_the_runner(module, folder):
 
 
 @needs_bci
-def test_prototypes_are_learned_after_a_projection(tmp_path):
+def test_a_projection_is_learned_alone_and_with_the_prototypes(tmp_path):
     results = {r["method"]: r["result"] for r in runner.run(reduction.smoke(), folder=tmp_path, verbose=0)}
     assert list(results) == list(reduction.METHODS)
     assert min(result["mean_kappa"] for result in results.values()) > 0.5
-    assert results["8, pipeline"]["kappa"] != results["12, pipeline"]["kappa"]
+    assert results["8, pipeline"]["kappa"] != results["8, jointly"]["kappa"]
 
 
 @pytest.mark.parametrize("module", [costs, geometries, reduction], ids=["costs", "geometries", "reduction"])
@@ -66,6 +66,17 @@ def test_the_spread_cost_has_a_variance_for_each_class_and_their_geometric_mean(
     assert sigma2 == pytest.approx(float(np.exp(np.mean(np.log(cost.variances)))))
     named, _ = costs.spread_cost(X, np.array(list("abcd"))[y])
     assert named.variances == cost.variances
+
+
+def test_joint_prototypes_are_those_of_the_projection_made_small():
+    X, y = make_syn2(n_per_class=12, random_state=0)
+    short = RiemannianLVQ(max_epochs=1, random_state=0)
+    projection = reduction.SPDProjection(3, n_alternations=1, max_iter=2, classifier=short)
+    joint = reduction.Joint(projection).fit(X, y)
+    assert joint.model.prototypes_.shape == (4, 3, 3)
+    V = projection.components_
+    np.testing.assert_allclose(joint.model.prototypes_, V.T @ projection.prototypes_ @ V, rtol=1e-8)
+    assert joint.score(X, y) == np.mean(joint.predict(X) == y)
 
 
 def test_scores_of_one_split_are_numbers_and_absent_data_are_left_out(monkeypatch):

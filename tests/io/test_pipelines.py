@@ -57,7 +57,7 @@ def streaming() -> StreamingPipeline:
 MODELS: dict[str, Callable[[], Any]] = {
     "recenter": lambda: Recenter(),
     "online": lambda: Recenter(online=True),
-    "projection": lambda: SPDProjection(2, max_iter=3),
+    "projection": lambda: SPDProjection(2, classifier=lvq(), max_iter=3),
     "pipeline": lambda: make_pipeline(Recenter(), lvq()),
     "nested": lambda: make_pipeline(make_pipeline(Recenter(), SPDProjection(3, max_iter=2)), "passthrough", lvq()),
     "option": lambda: RejectOption(lvq(), coverage=0.9, cv=2),
@@ -244,16 +244,6 @@ def test_options_of_older_versions_load(tmp_path: pathlib.Path) -> None:
     assert not hasattr(again.estimator_, "rejection_")
     for here, there in zip(answers(option), answers(again), strict=True):
         assert_array_equal(here, there)
-
-
-def test_projections_of_older_versions_load(tmp_path: pathlib.Path) -> None:
-    """They have parameters by which prototypes were learned in turns with the projection."""
-    projection = fitted("projection")
-    save_model(projection, tmp_path / "m")
-    header, arrays = open_archive(tmp_path / "m")
-    header["parameters"] |= {"n_alternations": 2, "classifier": None}
-    (tmp_path / "m").write_bytes(seal_archive(header, arrays))
-    assert_array_equal(load_model(tmp_path / "m").transform(X), projection.transform(X))
 
 
 # ---------------------------------------------------------------------------------------------------------- damage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -16,20 +17,20 @@ from rplvq import PLVQ, RSLVQ, AffineInvariant, RiemannianLVQ, SPDProjection
 from rplvq.arrays import adjoint, congruence
 from rplvq.datasets import make_syn1
 from rplvq.manifolds import riemannian_mean
-from rplvq.preprocessing._projection import ProjectedCost, descend
+from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
 from tests.cases import hpd, spd
 
 AI = AffineInvariant()
 BOTH = pytest.mark.parametrize("make", [spd, hpd])
-SOFT = np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [1.0, 0.0, 0.0]])
+SOFT = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [1.0, 0.0]])
 
 
 def problem(make, cost=None, targets=None, seed=0):
     """A cost over 4 samples and 3 prototypes of size 5, and a basis (5, 2)."""
     rng = np.random.default_rng(seed)
     points = make(rng, 7, 5)
-    targets = np.array([0, 1, 2, 0]) if targets is None else targets
-    function = ProjectedCost(points[3:], points[:3], targets, cost or RSLVQ(), 0.7)
+    targets = np.array([0, 1, 1, 0]) if targets is None else targets
+    function = ProjectedCost(points[3:], points[:3], targets, np.array([0, 0, 1]), cost or RSLVQ(), 0.7)
     return function, np.linalg.qr(make(rng, 1, 5)[0][:, :2])[0], rng
 
 
@@ -100,6 +101,26 @@ def test_no_iterations_and_full_size_stay_where_they_are():
         assert cost == function(start)[0]
 
 
+@BOTH
+def test_lifted_matrices_have_the_wanted_projection_and_keep_the_rest(make):
+    rng = np.random.default_rng(2)
+    matrices, small = make(rng, 3, 5), make(rng, 3, 2)
+    basis = np.linalg.qr(make(rng, 1, 5)[0])[0]
+    inside, outside = basis[:, :2], basis[:, 2:]
+    result = lifted(matrices, inside, small)
+    np.testing.assert_allclose(congruence(result, inside), small, atol=1e-12)
+    assert (np.linalg.eigvalsh(result) > 0).all()
+
+    def conditional(group):
+        cross = adjoint(outside) @ group @ inside @ np.linalg.inv(congruence(group, inside))
+        rest = congruence(group, outside) - cross @ congruence(group, inside) @ adjoint(cross)
+        return cross, rest
+
+    for kept, before in zip(conditional(result), conditional(matrices), strict=True):
+        np.testing.assert_allclose(kept, before, atol=1e-12)
+    np.testing.assert_allclose(lifted(matrices, inside, congruence(matrices, inside)), matrices, atol=1e-12)
+
+
 # --- the transformer
 
 
@@ -133,7 +154,7 @@ def test_planted_sources_are_found(make):
 @BOTH
 def test_the_costs_are_those_of_the_projected_matrices(make):
     X, y, _ = planted(make)
-    projection = SPDProjection(2).fit(X, y)
+    projection = SPDProjection(2, n_alternations=1).fit(X, y)
     labels = np.searchsorted(projection.classes_, projection.prototype_labels_)
     targets = np.searchsorted(projection.classes_, y)
     prototypes = projection.transform(projection.prototypes_)
@@ -182,7 +203,27 @@ def test_projected_distances_never_exceed_the_full_ones():
     assert (table(SPDProjection(3).fit_transform(X, y)) <= table(X) + 1e-9).all()
 
 
-def test_the_prototypes_are_the_class_means():
+# --- with the prototypes
+
+
+@pytest.mark.parametrize("per_class", [1, 2])
+def test_alternation_learns_prototypes_too(per_class):
+    X, y, _ = planted()
+    classifier = RiemannianLVQ(prototypes_per_class=per_class, max_epochs=3, random_state=0)
+    plain = SPDProjection(2).fit(X, y)
+    joint = SPDProjection(2, n_alternations=2, classifier=classifier).fit(X, y)
+    assert plain.costs_.shape == (2,)
+    assert joint.costs_.shape == (4,)
+    np.testing.assert_array_equal(joint.costs_[:2], plain.costs_)
+    assert joint.costs_[-1] < plain.costs_[-1]
+    assert joint.prototypes_.shape == (3 * per_class, 6, 6)
+    assert joint.prototype_labels_.tolist() == sorted(["a", "b", "c"] * per_class)
+    assert (np.linalg.eigvalsh(joint.prototypes_) > 0).all()
+    assert not hasattr(classifier, "prototypes_")
+    assert classifier.init == "mean"
+
+
+def test_without_alternation_the_prototypes_are_the_class_means():
     X, y, _ = planted()
     projection = SPDProjection(2).fit(X, y)
     means = RiemannianLVQ(max_epochs=0).fit(X, y)
@@ -193,7 +234,7 @@ def test_the_prototypes_are_the_class_means():
 def test_soft_labels_are_learned_from():
     X, y, filters = planted()
     soft = 0.9 * (y[:, None] == np.array(["a", "b", "c"])) + 0.1 / 3
-    projection = SPDProjection(2, cost="plvq").fit(X, soft)
+    projection = SPDProjection(2, cost="plvq", n_alternations=1).fit(X, soft)
     assert angle(projection.components_, filters) < 0.2
     assert projection.classes_.tolist() == [0, 1, 2]
 
@@ -219,8 +260,10 @@ def test_in_a_pipeline_and_a_grid():
 
 def test_clones_pickles_and_repeats():
     X, y, _ = planted(per_class=8)
-    projection = SPDProjection(2)
-    assert clone(projection).set_params(n_components=3).n_components == 3
+    projection = SPDProjection(2, classifier=RiemannianLVQ(max_epochs=2, random_state=1), n_alternations=1)
+    copied = clone(projection).set_params(n_components=3, classifier__max_epochs=1)
+    assert (copied.n_components, copied.classifier.max_epochs) == (3, 1)
+    assert projection.classifier.max_epochs == 2
     first = projection.fit(X, y).transform(X)
     again = clone(projection).fit(X, y)
     np.testing.assert_array_equal(again.transform(X), first)
@@ -247,6 +290,7 @@ REFUSED = {
     "cost": ({"cost": "best"}, "cost='best' is not known"),
     "sigma2": ({"sigma2": -1.0}, "sigma2 must be a positive finite number or 'auto', got -1.0"),
     "sigma2 by name": ({"sigma2": "mean"}, "sigma2 must be .*'mean'"),
+    "alternations": ({"n_alternations": -1}, "n_alternations must be an integer of at least 0"),
     "iterations": ({"max_iter": None}, "max_iter must be an integer of at least 0, got None"),
     "tolerance": ({"tol": -1e-3}, "tol must be a finite number of at least 0, got -0.001"),
 }
@@ -281,6 +325,23 @@ def test_bad_data_are_refused():
         projection.transform(broken)
     with pytest.raises(ValueError, match="X has 3 features, but SPDProjection is expecting 6"):
         projection.transform(spd(np.random.default_rng(6), 2, 3))
+
+
+@pytest.mark.parametrize("call", [1, 6])
+def test_an_interrupt_in_an_alternation_ends_the_fit_and_changes_nothing(call):
+    calls = itertools.count(1)
+
+    def press(report):
+        if next(calls) == call:
+            raise KeyboardInterrupt
+
+    X, y, _ = planted(per_class=5)
+    projection = SPDProjection(2, max_iter=1, n_alternations=2).fit(X, y)
+    before = {name: value for name, value in vars(projection).items() if name.endswith("_")}
+    projection.set_params(classifier=RiemannianLVQ(max_epochs=4, sigma2=1.0, callbacks=[press]))
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted"):
+        projection.fit(X[:, :4, :4], y)
+    assert all(vars(projection)[name] is value for name, value in before.items())
 
 
 def test_the_start_by_scipy():

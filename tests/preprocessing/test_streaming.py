@@ -59,7 +59,8 @@ def test_it_does_what_the_loop_by_hand_does(n_fitted):
     """
     X, y, batches = sessions()
     rng = np.random.default_rng(1)
-    steps = [Recenter(online=True), SPDProjection(3, max_iter=3)]
+    unweighted = RiemannianLVQ().set_fit_request(sample_weight=False)
+    steps = [Recenter(online=True), SPDProjection(3, max_iter=3, classifier=unweighted)]
     pipeline, model = streaming(*map(clone, steps)), weighted_lvq()
     first = X, y, np.array(["monday"] * 48)
     if n_fitted:
