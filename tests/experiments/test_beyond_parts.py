@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from examples.beyond import costs, geometries, own_sigma2, problems, reduction, reference, report_parts
 from examples.paper import data, records, runner
-from rplvq import RSLVQ, AffineInvariant, CommonSubspace
+from rplvq import RSLVQ, AffineInvariant, CommonSubspace, RiemannianLVQ
 from rplvq.datasets import make_syn2
 
 pytestmark = pytest.mark.slow  # trains experiments or examples, which takes minutes in all
