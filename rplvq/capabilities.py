@@ -2,7 +2,7 @@
 
 Each capability is a small protocol that one part of the library asks for by :func:`provides`, that is by the names of
 its members. They follow in this order: those of manifolds, of costs, of schedules and step sizes, of initializers, of
-rules of growth and of callbacks.
+rules of growth, of callbacks, and of classifiers.
 """
 
 from functools import cache
@@ -293,3 +293,17 @@ class BeforeFit(Protocol):
 
     def before_fit(self) -> None:
         """Prepare the fit."""
+
+
+class Rejecting(Protocol):
+    """A fitted classifier that rejects samples and says why, such as :class:`rplvq.RejectOption`."""
+
+    @property
+    def estimator_(self) -> Any:
+        """The classifier that gives every sample a label."""
+
+    def reasons(self, X: Any, **params: Any) -> Array:
+        """Return why samples are rejected, shape (N,); "" for those that have a label."""
+
+    def without_rejection(self) -> Any:
+        """Return a copy that gives every sample a label."""

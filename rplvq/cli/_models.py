@@ -13,6 +13,7 @@ import numpy as np
 import sklearn
 
 from rplvq.arrays import accuracy
+from rplvq.capabilities import Rejecting, provides
 from rplvq.cli._data import Loaded, Names, load_data, load_groups
 from rplvq.cli._options import STEPS, UsageError
 from rplvq.cli._streams import say
@@ -80,7 +81,7 @@ def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> Any:
 def read_data(arguments: argparse.Namespace, *, labelled: bool = False) -> tuple[Loaded, dict[str, Array]]:
     """Return what --data holds, and the metadata of the samples: their groups, or nothing."""
     names = Names(arguments.x_name, arguments.y_name)
-    loaded = load_data(arguments.data, getattr(arguments, "seed", 0), names, labelled=labelled)
+    loaded = load_data(arguments.data, arguments.seed, names, labelled=labelled)
     if arguments.groups is None:
         return loaded, {}
     return loaded, {"groups": load_groups(arguments.groups, loaded)}
@@ -112,12 +113,12 @@ def _answers(
 ) -> dict[str, Any]:
     """Return labels, probabilities and reasons of rejection, of the classifier itself or of the option around it."""
     with sklearn.config_context(enable_metadata_routing=bool(metadata)):
-        if hasattr(model, "steps") and hasattr(model[-1], "reasons"):
+        if hasattr(model, "steps") and provides(model[-1], Rejecting):
             X = model[:-1].transform(X, **metadata)
             model = model[-1]
             metadata = {}
         metadata = metadata if _routes(model) else {}
-        classifier = model.estimator_ if hasattr(model, "reasons") else model
+        classifier = model.estimator_ if provides(model, Rejecting) else model
         if reject and classifier is model:
             raise ValueError(NO_OPTION)
         answers: dict[str, Any] = {"labels": (model if reject else classifier).predict(X, **metadata)}
@@ -145,7 +146,7 @@ def _predict_scene(model: Any, arguments: argparse.Namespace) -> None:
     if arguments.out is None:
         raise UsageError(f"--data {arguments.data[0]!r} is a radar scene: --out must name a map, such as map.tif")
     option = model[-1] if hasattr(model, "steps") else model
-    if not hasattr(option, "reasons"):
+    if not provides(option, Rejecting):
         if arguments.reject:
             raise ValueError(NO_OPTION)
     elif not arguments.reject and option is model:  # without novelty, the classifier itself is faster

@@ -95,6 +95,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python -m rplvq", description="Prototype learning on Riemannian manifolds.", allow_abbrev=False
     )
+    parser.set_defaults(seed=0)  # for the commands without this option
     commands = parser.add_subparsers(dest="command", metavar="{compare,train,predict,stream,info}", required=True)
     _add_compare(_command(commands, "compare", "compare metrics and costs by cross-validation on the same folds"))
     _add_train(_command(commands, "train", "train one model or pipeline and write it to a file", ["fit"]))

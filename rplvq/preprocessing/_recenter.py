@@ -31,8 +31,9 @@ from rplvq.protocols import Array
 
 def _answers(model: Any) -> list[Array]:
     """Return a matrix as it is re-centred at each mean, a number for the names of the groups, and their sizes."""
-    running = getattr(model, "running_", {}).values()
-    start = [model.start_] if hasattr(model, "start_") else []
+    fitted = vars(model)  # only a fit with online=True has these two
+    running = fitted.get("running_", {}).values()
+    start = [fitted["start_"]] if "start_" in fitted else []
     means = np.stack([*model.means_, *start, *(mean for mean, _ in running)])
     probe = probe_like(means)
     names = np.array([crc32(repr(model.groups_.tolist()).encode())])
