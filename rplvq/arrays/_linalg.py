@@ -149,7 +149,8 @@ class _Calls:
 
     def after_fork(self) -> None:
         """In a forked process, forget the calls of threads that do not exist there, and replace the lock."""
-        self.lock, here = RLock(), get_ident()
+        self.lock = RLock()
+        here = get_ident()
         self.inside = {call: thread for call, thread in self.inside.items() if thread == here}
 
 

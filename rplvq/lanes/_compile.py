@@ -151,7 +151,8 @@ def compiler(source: str) -> Callable[..., Any]:
         """Compile a copy of a function that calls the compiled ``inner`` functions; the original stays plain Python."""
         names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-        copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
+        copy.__module__ = function.__module__
+        copy.__qualname__ = f"{function.__qualname__}_{source}"
         if "cache" not in options:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
         return numba.njit(error_model="numpy", nogil=True, **options)(copy)

@@ -35,7 +35,8 @@ If all angles of a round are this small, the cosines between all columns are rou
 """
 MAX_SWEEPS = 40
 TINY = 1e-150
-SMALL, LARGE = 1e-100, 1e100
+SMALL = 1e-100
+LARGE = 1e100
 """If the sum of all eigenvalues is in this range, no product of two squares under- or overflows."""
 
 
@@ -73,7 +74,9 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
     or 0 in lanes whose columns stay as they are, bit for bit. Returns a number (W,) that is positive in lanes whose
     columns were not orthogonal yet.
     """
-    width, p, q = len(like), i * len(like), (i + 1) * len(like)
+    width = len(like)
+    p = i * len(like)
+    q = (i + 1) * len(like)
     zero, half = fill(0.0, like), fill(0.5, like)
     real = imaginary = moves * load(turns, 4 * q, like)
     size = real * real
@@ -87,7 +90,8 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
     gap = other - mine
     wide = magnitude(gap) + fill(TINY, like)
     whole = root(fused(wide, wide, fill(4.0, like) * size))
-    slope, kept = signed(fill(2.0, like), gap) / (wide + whole), fused(half, wide / whole, half)
+    slope = signed(fill(2.0, like), gap) / (wide + whole)
+    kept = fused(half, wide / whole, half)
     change = slope * size
     store(squares, p, other + change)
     store(squares, q, mine - change)
@@ -110,7 +114,9 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
     The factors a and b, which :func:`angle` computes, are read from the slot after ``slot``. The product of the column
     that begins at ``before`` with the new first column is stored in ``slot``.
     """
-    width, second, place = len(like), first + length, slot + 4 * len(like)
+    width = len(like)
+    second = first + length
+    place = slot + 4 * len(like)
     a, b = load(turns, place, like), load(turns, place + width, like)
     real, more, left, right = fill(0.0, like), fill(0.0, like), fill(0.0, like), fill(0.0, like)
     if len(matrix) == 2:
@@ -153,7 +159,9 @@ def rotate(
     The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
     (W,) that is positive in lanes where the columns of a pair were not orthogonal yet.
     """
-    length, slot, worst = n * len(like), 4 * len(like), fill(-1.0, like)
+    length = n * len(like)
+    slot = 4 * len(like)
+    worst = fill(-1.0, like)
     for i in range(parity, n - 1, 2):
         worst = larger(angle(squares, scales, turns, i, moves, matrix, like), worst)
     for i in range(parity, n - 1, 2):
@@ -172,7 +180,8 @@ def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -
 
 def measure(matrix: Parts, start: int, n: int, squares: Array, scales: Array, like: Lanes) -> Array:
     """Store the squared norms of the n columns in ``squares``, and return their sum (W,)."""
-    width, total = len(like), fill(0.0, like)
+    width = len(like)
+    total = fill(0.0, like)
     for i in range(n):
         unscaled = sum_squares(matrix, start + i * n * width, n * width, like)
         square = load(scales, i * width, like) * unscaled
@@ -189,12 +198,15 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     temporary memory. The numbers of a lane do not depend on the other lanes; only the order of the columns does.
     Returns the number of rounds, from which :func:`find_order` finds this order.
     """
-    width, start, values = len(like), block * n * n * len(like), block * n * len(like)
+    width = len(like)
+    start = block * n * n * len(like)
+    values = block * n * len(like)
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
     half, one = fill(0.5, like), fill(1.0, like)
     for i in range(n):
         store(scales, i * width, one)
-    total, scale = measure(columns, start, n, norms, scales, like), one
+    total = measure(columns, start, n, norms, scales, like)
+    scale = one
     if any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
         store(norms, 0, total)
         for k in range(values, values + width):
@@ -205,7 +217,10 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     for i in range(0, n - 1, 2):
         multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
     # clean counts the last rounds without a rotation that mattered, and a lane moves until there are n of them.
-    moves, clean, needed, done = one, fill(0.0, like), fill(n - 0.5, like), 0
+    moves = one
+    clean = fill(0.0, like)
+    needed = fill(n - 0.5, like)
+    done = 0
     while any_positive(moves) and done < MAX_SWEEPS * n:
         if done % n == 0 and done > 0:
             measure(columns, start, n, norms, scales, like)
@@ -234,7 +249,8 @@ def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, 
 
     All numbers of a matrix are then the same whatever the other lanes hold.
     """
-    length, order = n * len(like), np.empty(n, dtype=np.intp)
+    length = n * len(like)
+    order = np.empty(n, dtype=np.intp)
     for block in range(first, last):
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for i in range(n):

@@ -93,7 +93,8 @@ class MissingChannels:
         deviations = np.sqrt(shares)[:, None] * (vectors - center)
         is_wide = len(points) < len(center)  # then the products of the samples are the smaller matrix
         variances, basis = np.linalg.eigh(deviations @ deviations.T if is_wide else deviations.T @ deviations)
-        total, n_kept = float(variances.sum()), min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
+        total = float(variances.sum())
+        n_kept = min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
         if not total > COINCIDENT or not n_kept:
             return attrs.evolve(self, center=center)
         kept = variances[-n_kept:]
@@ -120,7 +121,8 @@ class MissingChannels:
         blocks += np.where(lacks, usual[:, None], 0.0)[:, None, :] * np.eye(lacks.shape[1])
         blocks = check_positive_definite(blocks).astype(matrices.dtype)  # real values stay complex like the reference
         for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):
-            rows, order = np.flatnonzero((lacks == mask).all(axis=1)), np.argsort(mask, kind="stable")
+            rows = np.flatnonzero((lacks == mask).all(axis=1))
+            order = np.argsort(mask, kind="stable")
             ordered = np.ix_(rows, order, order)
             matrices[ordered] = self._completed(blocks[ordered], order, int((~mask).sum()))
         return matrices
@@ -142,7 +144,8 @@ class MissingChannels:
         factor = np.linalg.cholesky(reference)
         # Between the tangent vectors of two factors of M lies a rotation.
         turn = adjoint(lower_inverse(factor) @ np.linalg.cholesky(self.reference)[order])
-        n, excess = len(order), self.covariance.variances - self.covariance.rest
+        n = len(order)
+        excess = self.covariance.variances - self.covariance.rest
         scaled = from_coordinates(np.sqrt(np.maximum(excess, 0.0))[:, None] * self.covariance.basis, n)
         directions = congruence(scaled, turn).astype(own.dtype)
         center = congruence(from_coordinates(self.center[None], n), turn)[0]

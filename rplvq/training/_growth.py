@@ -76,7 +76,8 @@ class Grow:
         """Return the window with one more prototype, or as it is."""
         if window.sweep % self.every:
             return window
-        counts, (fit, judge) = np.bincount(window.labels), (window.every_other(0), window.every_other(1))
+        counts = np.bincount(window.labels)
+        (fit, judge) = (window.every_other(0), window.every_other(1))
         loss = fit.loss
         sizes = np.bincount(window.classes, minlength=len(counts))
         by_class = np.bincount(fit.classes, loss, minlength=len(counts))
@@ -156,9 +157,12 @@ class Prune:
         if not may_go.any():
             return None
         wins = np.bincount(window.sqdist.argmin(axis=1), window.weights, minlength=len(window.labels))
-        limit, best, found = (1 + self.rise) * float(window.loss.sum()), np.inf, None
+        limit = (1 + self.rise) * float(window.loss.sum())
+        best = np.inf
+        found = None
         for k in np.flatnonzero(may_go[window.labels]).tolist():
             total = float(window.loss_without(k).sum())
             if (wins[k] == 0 or total <= limit) and total < best:
-                best, found = total, k
+                best = total
+                found = k
         return found

@@ -65,9 +65,12 @@ class EarlyStopping:
 
     def __call__(self, progress: Progress) -> Progress:
         """Compare the validation cost of the epoch with the best one, and stop if the patience is over."""
-        best, best_cost, cost = progress.best, progress.best_cost, progress.row["validation_cost"]
+        best = progress.best
+        best_cost = progress.best_cost
+        cost = progress.row["validation_cost"]
         if cost < best_cost * (1 - self.tol):
-            best, best_cost = progress.state, cost
+            best = progress.state
+            best_cost = cost
         stopped = progress.stopped or progress.state.epoch - best.epoch >= self.patience
         return progress._replace(best=best, best_cost=best_cost, stopped=stopped)
 
@@ -215,19 +218,22 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     moves by more than 1e-8 of the distances between prototypes. Where the metric is flat in the codes, none does.
     """
     codes = np.asarray(prototypes)
-    own, largest = np.empty(len(codes)), 0.0
+    own = np.empty(len(codes))
+    largest = 0.0
     with np.errstate(all="ignore"):
         for start in range(0, len(codes), TOGETHER):  # all pairs of many prototypes would take longer than their means
             rows = slice(start, start + TOGETHER)
             part = prototypes if len(codes) <= TOGETHER else new_codes(prototypes, codes[rows])
             moved = np.asarray(manifold.sqdist(part, codes[rows] + np.spacing(np.abs(codes[rows]))))
-            own[rows], largest = np.diag(moved), np.fmax(largest, moved.max())
+            own[rows] = np.diag(moved)
+            largest = np.fmax(largest, moved.max())
     blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))
     try:
         if len(blurred):
             manifold.encode(np.asarray(manifold.decode(prototypes))[blurred])
     except PointError as error:
-        k, reason = blurred[error.index], error.reason.partition(". ")[0]
+        k = blurred[error.index]
+        reason = error.reason.partition(". ")[0]
         return (
             f"prototype {k} (class {names.tolist()[k]!r}) is at the edge of the manifold, where "
             f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise "

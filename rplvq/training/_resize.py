@@ -121,9 +121,15 @@ class Window:
         sweep: int = 0,
         sqdist: Array | None = None,
     ) -> None:
-        self.manifold, self.cost, self.state, self.sweep = manifold, cost, state, sweep
-        self.samples, self.codes, self.targets = samples, samples.codes, samples.targets
-        self.classes, self.weights = samples.classes, samples.filled_weights
+        self.manifold = manifold
+        self.cost = cost
+        self.state = state
+        self.sweep = sweep
+        self.samples = samples
+        self.codes = samples.codes
+        self.targets = samples.targets
+        self.classes = samples.classes
+        self.weights = samples.filled_weights
         self._sqdist = sqdist
 
     @property
@@ -191,15 +197,19 @@ class Window:
         halved. All other prototypes stay.
         """
         chosen = np.searchsorted(self.labels, label, side="right") - np.arange(count, 0, -1)
-        window, step = self, 1.0
+        window = self
+        step = 1.0
         for _ in range(n_steps):
-            follow, total, reached = window._descent(chosen), float(window.loss.sum()), window
+            follow = window._descent(chosen)
+            total = float(window.loss.sum())
+            reached = window
             while step > SHORTEST and not float(reached.loss.sum()) < total:
                 reached = window._replaced(chosen, follow(step))
                 step /= 2
             if not float(reached.loss.sum()) < total:
                 break
-            window, step = reached, min(1.0, 4 * step)
+            window = reached
+            step = min(1.0, 4 * step)
             if float(window.loss.sum()) > (1 - SMALL_GAIN) * total:
                 break
         return window

@@ -234,7 +234,8 @@ class Meter:
 def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Meter:
     """Return losses and errors of samples, computed block by block, so that only two numbers per sample are kept."""
     codes = samples.codes
-    nearest, loss = np.empty(len(codes), dtype=np.intp), np.empty(len(codes))
+    nearest = np.empty(len(codes), dtype=np.intp)
+    loss = np.empty(len(codes))
     for rows in parts_of(codes, len(state.labels)):
         sqdist = manifold.sqdist(state.prototypes, codes[rows])
         nearest[rows] = sqdist.argmin(axis=1)

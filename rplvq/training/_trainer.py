@@ -270,7 +270,9 @@ class Trainer:
                 score = measure(self.manifold, self.cost, state, samples).score()
                 require_finite(state, score.cost)
                 return state, score, 0
-            meter, n_capped, stepper = Meter(state.labels), 0, self._stepper(state)
+            meter = Meter(state.labels)
+            n_capped = 0
+            stepper = self._stepper(state)
             rows, weights = visits(len(samples), samples.weights)
             try:
                 for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):

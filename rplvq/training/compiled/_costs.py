@@ -64,14 +64,17 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     near = sqdist[first]
     rate = scales[first]
     for c in range(len(tops)):
-        tops[c], sums[c] = -np.inf, 0.0
+        tops[c] = -np.inf
+        sums[c] = 0.0
     for k in range(len(labels)):
         logits[k] = rules.offsets[t, k] + scales[k] * (near - sqdist[k]) + (rate - scales[k]) * near
         tops[labels[k]] = max(tops[labels[k]], logits[k])
     for k in range(len(labels)):
         logits[k] = math.exp(logits[k] - tops[labels[k]])
         sums[labels[k]] += logits[k]
-    top, mass, total = -np.inf, 0.0, 0.0
+    top = -np.inf
+    mass = 0.0
+    total = 0.0
     for k in range(len(labels)):
         logits[k] /= sums[labels[k]]  # the share of a prototype in its class
     for c in range(len(tops)):
@@ -104,7 +107,8 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
                 right = k
         elif wrong < 0 or sqdist[k] < sqdist[wrong]:
             wrong = k
-    ahead, behind = sqdist[right], sqdist[wrong]
+    ahead = sqdist[right]
+    behind = sqdist[wrong]
     # Divide by the sum twice instead of by its square, which would overflow for large distances.
     inverse = 1.0 / max(ahead + behind, COINCIDENT)
     decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))

@@ -83,7 +83,8 @@ def adjoint_product(
     product, in vectors: (1, n) if their columns are contiguous, and (n, 1) if their rows are. Four entries are computed
     at once, so that each number that is loaded is used twice, and additions need not wait for each other.
     """
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     row, column = strides[0] * width, strides[1] * width
     these, those, found = raw(left), raw(right), raw(out)
     for i in range(0, n, 2):

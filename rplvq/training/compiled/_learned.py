@@ -63,11 +63,16 @@ def run_learned(
     """
     sqdist = block.sqdist
     n_samples, n_prototypes = sqdist.shape
-    m, n_capped, scale = len(prototypes) // n_prototypes, 0, 1.0
+    m = len(prototypes) // n_prototypes
+    n_capped = 0
+    scale = 1.0
     rank = len(omega) // m
-    weights, squares, spare = np.zeros(n_prototypes), np.zeros(n_prototypes), np.empty(len(like))
+    weights = np.zeros(n_prototypes)
+    squares = np.zeros(n_prototypes)
+    spare = np.empty(len(like))
     trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
-    differences, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
+    differences = np.empty(n_prototypes * m)
+    images = np.empty((rank, n_prototypes))
     for b in range(n_samples):
         for k in range(n_prototypes):
             for j in range(m):

@@ -170,7 +170,8 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
     count, n = matrices.shape[:2]
     width = lane_width(n, count, dtype.kind == "c")
     matrices = np.array(matrices.swapaxes(1, 2) if transposed else matrices, dtype=dtype, order="C")
-    lanes, samples = into_lanes(matrices, width), np.ascontiguousarray(codes.astype(dtype, copy=False))
+    lanes = into_lanes(matrices, width)
+    samples = np.ascontiguousarray(codes.astype(dtype, copy=False))
     return Laid(lanes, samples, count, n, width)
 
 

@@ -41,7 +41,8 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
 
     Four entries are computed at once, as in :func:`adjoint_product`. Above its diagonal, L is 0.
     """
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     start = block * n * n * width
     factors, columns = raw(factors), raw(columns)
     for j in range(0, n, 2):
@@ -98,7 +99,8 @@ def log_spectra(squares: Array, resolution: float, n: int, width: int, logs: Arr
     """
     for k in range(len(sqdist)):
         start = k // width * n * width + k % width
-        largest, total = 0.0, 0.0
+        largest = 0.0
+        total = 0.0
         for i in range(start, start + n * width, width):
             largest = max(largest, squares[i])
         for i in range(start, start + n * width, width):

@@ -94,7 +94,8 @@ def shortened(
     copy_block(turned, start, maps, start, n, like)
     for j in range(n):
         for i in range(j):
-            x, y = load(spare[0], (j * n + i) * width, like), fill(0.0, like)
+            x = load(spare[0], (j * n + i) * width, like)
+            y = fill(0.0, like)
             if len(maps) == 2:
                 y = load(spare[1], (j * n + i) * width, like)
             subtract_column(maps, start + j * n * width, maps, start + i * n * width, x, y, n, like)
@@ -129,7 +130,8 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
     orthogonalise(columns, work.squares, 0, n, work.turns, like)
     store(spare[0], 0, rate)
     for i in range(width):
-        total, least = 0.0, np.inf
+        total = 0.0
+        least = np.inf
         for m in range(i, n * width, width):
             total += squares[m]
             least = min(least, squares[m])
