@@ -26,11 +26,11 @@ def _fields(part: Any) -> dict[str, Any]:
 
 def _nested_fields(part: Any, name: str) -> dict[str, Any]:
     """Return ``name__field`` for the fields of a part, and of the parts among them."""
-    found: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for field, value in _fields(part).items():
         path = f"{name}__{field}"
-        found |= {path: value} | _nested_fields(value, path)
-    return found
+        nested |= {path: value} | _nested_fields(value, path)
+    return nested
 
 
 def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
@@ -140,10 +140,10 @@ def require_number(
     ``low`` itself is accepted if ``closed``, and no infinity if ``finite``. ``words`` name what else may be given.
     """
     try:
-        found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except OverflowError:  # an integer above 1e308
-        found = math.nan
-    if low <= found <= high and (closed or found != low) and (found < high or not (finite or high < math.inf)):
+        number = math.nan
+    if low <= number <= high and (closed or number != low) and (number < high or not (finite or high < math.inf)):
         return
     if high < math.inf:
         wanted = f"a number from {low:g} to below {high:g}" if closed else f"a number between {low:g} and {high:g}"
@@ -244,15 +244,11 @@ def library_part(cls: PartT) -> PartT:
     return cls
 
 
-def library_estimator(
-    check: Callable[[Any], Any] = bool,
-    left_out: Mapping[str, Any] = MappingProxyType({}),
-    answers: Callable[[Any], list[Any]] = lambda _: [],
-) -> Callable[[PartT], PartT]:
-    """Return a class decorator: register an estimator class as :class:`Saved`, so that model files may hold it."""
+def library_estimator(*fields: Any, **named: Any) -> Callable[[PartT], PartT]:
+    """Return a class decorator: register it as :class:`Saved` with these fields, so that model files may hold it."""
 
     def register(cls: PartT) -> PartT:
-        _ESTIMATORS[cls.__qualname__] = Saved(cls, check, left_out, answers)
+        _ESTIMATORS[cls.__qualname__] = Saved(cls, *fields, **named)
         return cls
 
     return register
@@ -329,7 +325,7 @@ def register_part(cls: PartT) -> PartT:
     if not is_attrs:
         raise ValueError(f"register_part takes a class of attrs, got {cls!r}: decorate it with @attrs.frozen first")
     name = cls.__qualname__
-    other = _SHIPPED.get(name) or _REGISTERED.get(name)
+    other = known_part(name)
     if other is not None and (name in _SHIPPED or other.__module__ != cls.__module__):
         raise ValueError(f"{cls!r} cannot be registered: {other!r} has the name {name!r} already. Rename the class")
     _REGISTERED[name] = cls

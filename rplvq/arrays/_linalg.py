@@ -131,7 +131,8 @@ class _Calls:
         """Set all libraries to one thread; return those that changed for the calling thread only."""
         own = []
         for library in self.libraries():
-            if (count := library.get_num_threads() or 1) == 1 or library.filepath in self.before:
+            count = library.get_num_threads() or 1
+            if count == 1 or library.filepath in self.before:
                 continue
             if is_per_thread(library):
                 own.append((library, count))

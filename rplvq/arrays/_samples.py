@@ -112,11 +112,11 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
     run = np.zeros_like(order)
     tied = np.arange(len(order))
     for read in _numbers(*arrays):
-        found = order[tied]
+        places = order[tied]
         runs = run[tied]
-        values = read(found)
+        values = read(places)
         inner = np.lexsort((values, runs))  # stable
-        order[tied] = found[inner]
+        order[tied] = places[inner]
         values = values[inner]
         begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
         begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
@@ -338,10 +338,10 @@ def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_col
         return function(codes[:], *(values[:] for values in others))
     result: Array | None = None
     for rows in parts:
-        found = function(codes[rows], *(values[rows] for values in others))
+        part = function(codes[rows], *(values[rows] for values in others))
         if result is None:
-            result = np.empty((len(codes), *found.shape[1:]), dtype=found.dtype)
-        result[rows] = found
+            result = np.empty((len(codes), *part.shape[1:]), dtype=part.dtype)
+        result[rows] = part
     return np.asarray(result)
 
 

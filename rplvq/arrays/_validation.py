@@ -43,13 +43,13 @@ def _rectangular(rows: Any) -> Array:
     """Return rows of numbers as one array; raise ValueError at the first that has another shape or other entries."""
     for index, row in enumerate(rows):
         try:
-            found = np.array(np.asarray(row).tolist())
+            entries = np.array(np.asarray(row).tolist())
         except ValueError as error:
             raise ValueError(f"X must be a rectangular array of numbers: X[{index}]: {error}") from error
-        if found.dtype.kind not in "biufc":
-            raise ValueError(f"X must hold numbers, got dtype {found.dtype} in X[{index}]: {row!r:.200}")
-        if found.shape != np.shape(rows[0]):
-            shapes = f"X[{index}] has shape {found.shape}, X[0] {np.shape(rows[0])}"
+        if entries.dtype.kind not in "biufc":
+            raise ValueError(f"X must hold numbers, got dtype {entries.dtype} in X[{index}]: {row!r:.200}")
+        if entries.shape != np.shape(rows[0]):
+            shapes = f"X[{index}] has shape {entries.shape}, X[0] {np.shape(rows[0])}"
             raise ValueError(f"X must be a rectangular array of numbers: {shapes}")
     return np.array(rows)
 

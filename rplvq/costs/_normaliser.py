@@ -35,12 +35,12 @@ class Normaliser(Protocol):
 
 def check_variances(argument: str, value: Any) -> Array:
     """Return positive finite numbers as an array of float, or raise ValueError at the first that is not."""
-    found = np.asarray(value, dtype=float)
-    bad = np.argwhere(~((found > 0) & (found < np.inf)))
+    variances = np.asarray(value, dtype=float)
+    bad = np.argwhere(~((variances > 0) & (variances < np.inf)))
     if len(bad):
-        where = f"{argument}[{', '.join(map(str, bad[0].tolist()))}]" if found.ndim else argument
-        raise ValueError(f"{where} must be a positive finite number, got {found[tuple(bad[0])]}")
-    return found
+        where = f"{argument}[{', '.join(map(str, bad[0].tolist()))}]" if variances.ndim else argument
+        raise ValueError(f"{where} must be a positive finite number, got {variances[tuple(bad[0])]}")
+    return variances
 
 
 @library_part

@@ -8,6 +8,7 @@ from typing import Any, Self
 import attrs
 import numpy as np
 
+from rplvq.arrays import first_bad
 from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import (
     MIXTURE,
@@ -21,21 +22,20 @@ from rplvq.costs._mixture import (
 )
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
-from rplvq.parts import library_part
+from rplvq.parts import library_part, what_lacks
 from rplvq.protocols import Array, Evaluation
 
 
 def _to_variances(value: Any) -> tuple[float, ...]:
     """Attrs converter: turn positive numbers into a tuple, which can be compared and pickled."""
-    found = check_variances("variances", value)
-    if found.ndim != 1 or len(found) < 1:
+    variances = check_variances("variances", value)
+    if variances.ndim != 1 or len(variances) < 1:
         raise ValueError(f"variances must be a sequence of one number per class, got {value!r}")
-    return tuple(found.tolist())
+    return tuple(variances.tolist())
 
 
 def _check_normaliser(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    missing = [name for name in ("log_z", "mean_sqdist") if not callable(getattr(value, name, None))]
-    if isinstance(value, type) or missing:
+    if what_lacks(value, ("log_z", "mean_sqdist")):
         raise ValueError(
             f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or a similar object, got {value!r}"
         )
@@ -182,8 +182,7 @@ def _check_indices(targets: Array, n_classes: int) -> None:
     if targets.ndim != 1:
         return
     known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)
-    if not known.all():
-        at = int(np.argmin(known))
+    if (at := first_bad(~known)) is not None:
         raise ValueError(
             f"targets[{at}] is {targets[at]!r}, not a class index 0..{n_classes - 1}: "
             "pass np.searchsorted(classes_, y) for labels y"

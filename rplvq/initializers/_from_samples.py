@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from scipy.optimize import brentq
 
-from rplvq.arrays import by_block, hard_targets, reads_parts, subset
+from rplvq.arrays import by_block, first_bad, hard_targets, reads_parts, subset
 from rplvq.capabilities import AtReference, PlacesMeans, Whitened, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import (
@@ -39,8 +39,7 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
         raise ValueError(f"prototypes_per_class must be integers, got {per_class!r}")
     if counts.shape != (n_classes,):
         raise ValueError(f"prototypes_per_class has {counts.size} entries, but there are {n_classes} classes")
-    if (counts < 1).any():
-        index = int(np.argmax(counts < 1))
+    if (index := first_bad(counts < 1)) is not None:
         raise ValueError(f"prototypes_per_class must be at least 1, got {counts[index]} for class index {index}")
     return counts
 
@@ -266,10 +265,10 @@ class Discriminant:
 
         Raise ValueError if all samples of each class are equal, or if a prototype is no point of the manifold.
         """
-        found = self.whole
+        within = self.whole
         if rows is not None:
-            found = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
-        points = from_coordinates(discriminant_points(found.means, found.covariance), self.tangents.shape[-1])
+            within = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
+        points = from_coordinates(discriminant_points(within.means, within.covariance), self.tangents.shape[-1])
         try:
             return np.asarray(self.manifold.encode(self.space.decode(points)))
         except PointError as error:

@@ -172,8 +172,8 @@ def compiled_rotations(compiled: Callable[..., Any]) -> Any:
 @lru_cache(maxsize=1)
 def lane_kernels() -> LaneKernels | None:
     """Return the compiled kernels of this package, or None if numba cannot be used."""
-    found: LaneKernels | None = load_kernels(_build)
-    return found
+    kernels: LaneKernels | None = load_kernels(_build)
+    return kernels
 
 
 def _build(source: str, *, cache: bool) -> LaneKernels:

@@ -45,7 +45,7 @@ def reflector(matrix: Parts, first: int, square: Array, like: Lanes) -> Array:
 def multiply_lower(matrix: Parts, start: int, k: int, n: int, out: Parts, like: Lanes) -> None:
     """Store ``A v`` in ``out``, for the lower right block A behind column k, and the vector v below its diagonal."""
     width = len(like)
-    vector = start + k * n * len(like)
+    vector = start + k * n * width
     zero = fill(0.0, like)
     for i in range(k + 1, n):
         for part in out:
@@ -78,7 +78,7 @@ def reflect(matrix: Parts, start: int, k: int, n: int, factor: Array, out: Parts
     """Replace the block A behind column k by ``H A H``, ``H = I - factor v v^H``; ``out``, now ``A v``, is lost."""
     # With p = f A v and w = p - (f / 2) (v^H p) v, H A H = A - v w^H - w v^H.
     width = len(like)
-    vector = start + k * n * len(like)
+    vector = start + k * n * width
     zero = fill(0.0, like)
     total = zero
     for part in range(len(matrix)):
@@ -169,11 +169,11 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
     the lower triangles are read, are overwritten. ``work`` (2 n W,) is temporary memory.
     """
     width = len(like)
-    size = n * len(like)
+    size = n * width
     limit = fill(NEGLIGIBLE, like)
     columns = raw(matrix)
     out = raw(work)
-    squares = raw(work[0][n * len(like) :])
+    squares = raw(work[0][size:])
     for block in range(first, last):
         start = block * n * size
         diagonal = raw(values[block * size :])
@@ -188,7 +188,7 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
             active = load(squares, i * width, like) - limit
             while any_positive(active) and steps < MAX_STEPS:
                 active = ql_step(diagonal, squares, i, n, active, like) - limit
-                steps = steps + 1
+                steps += 1
             if steps == MAX_STEPS:
                 store(diagonal, i * width, fill(math.nan, like))
         rescale((diagonal,), 0, size, mean, like)

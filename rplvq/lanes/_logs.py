@@ -31,7 +31,9 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
                     x = fused(zero - b, d, x)
                     y = fused(a, d, fused(zero - b, c, y))
             pivot = root(x) if i == j else load(matrix[0], start + (j * n + j) * width, like)
-            store(matrix[0], place, pivot if i == j else x / pivot if i > j else zero)
+            if i != j:
+                x = x / pivot if i > j else zero
+            store(matrix[0], place, pivot if i == j else x)
             if len(matrix) == 2:
                 store(matrix[1], place, y / pivot if i > j else zero)
 
@@ -144,7 +146,7 @@ def batch_inverses(
     a block with its shift, and the sum.
     """
     width = len(like)
-    size = n * n * len(like)
+    size = n * n * width
     block_of = raw(matrix)
     work = raw(spare)
     for block in range(first, last):

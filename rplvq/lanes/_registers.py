@@ -72,9 +72,9 @@ def load(context: Any, array: Any, index: Any, like: Any) -> Any:
     """Read a vector. The code assumes the alignment of doubles only, because an array may begin anywhere."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        found = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
-        found.align = 8
-        return found
+        vector = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
+        vector.align = 8
+        return vector
 
     return Vector(like.count)(array, types.intp, like), generate
 

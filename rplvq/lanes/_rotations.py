@@ -75,8 +75,8 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
     columns were not orthogonal yet.
     """
     width = len(like)
-    p = i * len(like)
-    q = (i + 1) * len(like)
+    p = i * width
+    q = (i + 1) * width
     zero, half = fill(0.0, like), fill(0.5, like)
     real = imaginary = moves * load(turns, 4 * q, like)
     size = real * real
@@ -116,7 +116,7 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
     """
     width = len(like)
     second = first + length
-    place = slot + 4 * len(like)
+    place = slot + 4 * width
     a, b = load(turns, place, like), load(turns, place + width, like)
     real, more, left, right = fill(0.0, like), fill(0.0, like), fill(0.0, like), fill(0.0, like)
     if len(matrix) == 2:
@@ -139,6 +139,7 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
             z = fused(b, x, y)
             store(matrix[0], second + j, fused(a, y, x))
             store(matrix[0], first + j, z)
+            # Two sums in turn, so that an addition need not wait for the one before it.
             real, more = fused(load(matrix[0], before + j, like), z, more), real
     store(turns, slot, real + more)
 
@@ -199,8 +200,8 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     Returns the number of rounds, from which :func:`find_order` finds this order.
     """
     width = len(like)
-    start = block * n * n * len(like)
-    values = block * n * len(like)
+    start = block * n * n * width
+    values = block * n * width
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
     half, one = fill(0.5, like), fill(1.0, like)
     for i in range(n):
@@ -285,13 +286,13 @@ def into_lanes(matrices: Array, width: int) -> Parts:
     parts = (matrices.real, matrices.imag) if matrices.dtype.kind == "c" else (matrices,)
     lanes = tuple(aligned(blocks * n * n * width) for _ in parts)
     for lane, part in zip(lanes, parts, strict=True):
-        found = lane.reshape(blocks, n, n, width)
+        by_block = lane.reshape(blocks, n, n, width)
         if full:
-            found[:full] = part[: full * width].reshape(full, width, n, n).transpose(0, 2, 3, 1)
+            by_block[:full] = part[: full * width].reshape(full, width, n, n).transpose(0, 2, 3, 1)
         if full < blocks:
             if part is parts[0]:
-                found[full].reshape(n * n, width)[:: n + 1] = 1.0
-            found[full, ..., : count - full * width] = part[full * width :].transpose(1, 2, 0)
+                by_block[full].reshape(n * n, width)[:: n + 1] = 1.0
+            by_block[full, ..., : count - full * width] = part[full * width :].transpose(1, 2, 0)
     return lanes
 
 

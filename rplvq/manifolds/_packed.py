@@ -70,8 +70,8 @@ class RelevancePrototypes(ProductPrototypes):
         Codes that are those of a prototype have its local relevances, and others have the geometric mean of all.
         """
         parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
-        found = tuple(old.with_codes(new) if is_stateful(old) else new for old, new in parts)
-        return RelevancePrototypes(found, self.shapes, self._weighted_of(codes))
+        carried = tuple(old.with_codes(new) if is_stateful(old) else new for old, new in parts)
+        return RelevancePrototypes(carried, self.shapes, self._weighted_of(codes))
 
     def _weighted_of(self, codes: Array) -> Array:
         """Return the scaled relevances of codes (M, F, ...) or (M, d), of which some are those of prototypes."""

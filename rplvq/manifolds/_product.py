@@ -264,9 +264,9 @@ class Product:
         else:
             parts = list(self._split(points))
         pairs = list(zip(self.factors, parts, strict=True))
-        found = [f.referenced(x, groups, weights) if provides(f, Referenced) else (f, x[:]) for f, x in pairs]
-        factors: list[Any] = [factor for factor, _ in found]
-        return attrs.evolve(self, factors=factors), join([codes for _, codes in found], self.shapes)
+        learned = [f.referenced(x, groups, weights) if provides(f, Referenced) else (f, x[:]) for f, x in pairs]
+        factors, codes = zip(*learned, strict=True)
+        return attrs.evolve(self, factors=factors), join(codes, self.shapes)
 
     @available_if(_any_provides(Supervised))  # type: ignore[untyped-decorator]
     def relearned(
@@ -274,8 +274,8 @@ class Product:
     ) -> tuple[Product, Array, Array]:
         """Return the product with what its factors learn from codes ``kept`` (N, ...) alone, and all codes in it."""
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
-        found = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
-        factors, inner, outer = zip(*found, strict=True)
+        learned = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
+        factors, inner, outer = zip(*learned, strict=True)
         return attrs.evolve(self, factors=factors), join(inner, self.shapes), join(outer, self.shapes)
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
@@ -332,17 +332,17 @@ class Product:
 
     def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
         """Call a method of each factor with its part of the points, and join the results; errors name the factor."""
-        found = []
+        results = []
         for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
             try:
-                found.append(np.asarray(getattr(factor, method)(part)))
+                results.append(np.asarray(getattr(factor, method)(part)))
             except PointError as error:
                 raise PointError(error.index, f"has a factor {index} that {error.reason}", error.name) from error
             except ValueError as error:
                 raise ValueError(f"factor {index}, {factor!r}: {error}") from error
-            if found[-1].shape != np.shape(part):
+            if results[-1].shape != np.shape(part):
                 raise ValueError(
                     f"factor {index}, {factor!r}, changes the shape of points from {np.shape(part)} to "
-                    f"{found[-1].shape}: a product takes manifolds whose codes have the shape of their points"
+                    f"{results[-1].shape}: a product takes manifolds whose codes have the shape of their points"
                 )
-        return join(found, self.shapes)
+        return join(results, self.shapes)

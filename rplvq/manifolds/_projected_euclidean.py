@@ -70,7 +70,8 @@ class ProjectedEuclidean(FlatMethods):
         matrices = check_positive_definite(points)
         size = mean_eigenvalue(matrices)
         floor = self.floor(matrices.shape[-1])
-        if not self.relative and (index := first_bad(size <= floor)) is not None:
+        index = None if self.relative else first_bad(size <= floor)
+        if index is not None:
             raise PointError(
                 index,
                 f"has mean eigenvalue {size[index]:.3g}, not above tau={floor:g}, to which eigenvalues "

@@ -77,7 +77,8 @@ class Grow:
         if window.sweep % self.every:
             return window
         counts = np.bincount(window.labels)
-        (fit, judge) = (window.every_other(0), window.every_other(1))
+        fit = window.every_other(0)
+        judge = window.every_other(1)
         loss = fit.loss
         sizes = np.bincount(window.classes, minlength=len(counts))
         by_class = np.bincount(fit.classes, loss, minlength=len(counts))
@@ -158,11 +159,6 @@ class Prune:
             return None
         wins = np.bincount(window.sqdist.argmin(axis=1), window.weights, minlength=len(window.labels))
         limit = (1 + self.rise) * float(window.loss.sum())
-        best = np.inf
-        found = None
-        for k in np.flatnonzero(may_go[window.labels]).tolist():
-            total = float(window.loss_without(k).sum())
-            if (wins[k] == 0 or total <= limit) and total < best:
-                best = total
-                found = k
-        return found
+        totals = {k: float(window.loss_without(k).sum()) for k in np.flatnonzero(may_go[window.labels]).tolist()}
+        useless = [k for k, total in totals.items() if total < np.inf and (wins[k] == 0 or total <= limit)]
+        return min(useless, key=totals.__getitem__, default=None)

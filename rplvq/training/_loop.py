@@ -65,14 +65,11 @@ class EarlyStopping:
 
     def __call__(self, progress: Progress) -> Progress:
         """Compare the validation cost of the epoch with the best one, and stop if the patience is over."""
-        best = progress.best
-        best_cost = progress.best_cost
         cost = progress.row["validation_cost"]
-        if cost < best_cost * (1 - self.tol):
-            best = progress.state
-            best_cost = cost
-        stopped = progress.stopped or progress.state.epoch - best.epoch >= self.patience
-        return progress._replace(best=best, best_cost=best_cost, stopped=stopped)
+        if cost < progress.best_cost * (1 - self.tol):
+            progress = progress._replace(best=progress.state, best_cost=cost)
+        is_over = progress.state.epoch - progress.best.epoch >= self.patience
+        return progress._replace(stopped=progress.stopped or is_over)
 
 
 @attrs.frozen
@@ -118,16 +115,9 @@ def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], 
 def hooks_of(
     trainer: Any, score: Callable[[State], Score], validation: Samples | None = None, origin: Origin | None = None
 ) -> list[Hook]:
-    """Return what a trainer runs after each epoch: early stopping and the callbacks.
+    """Return what a trainer runs after each epoch, early stopping before the callbacks.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        It has the callbacks and the rule of early stopping.
-    score : callable
-        Measures a state on the training samples.
-    validation, origin
-        As for :meth:`rplvq.Trainer.epochs`.
+    ``score`` is as for :func:`calling`, ``validation`` and ``origin`` as for :meth:`rplvq.Trainer.epochs`.
     """
     hooks: list[Hook] = [calling(callback, trainer.max_epochs, score, origin) for callback in trainer.callbacks]
     if trainer.early_stopping is not None and validation is not None:
@@ -294,5 +284,5 @@ def worse_trouble(manifold: Any, first: State, last: State, samples: Samples) ->
 
 def warn_of(troubles: list[str | None], stacklevel: int) -> None:
     """Give one DivergenceWarning about all troubles, if there are any."""
-    if found := [trouble for trouble in troubles if trouble is not None]:
-        warnings.warn("; ".join(found), DivergenceWarning, stacklevel=stacklevel + 1)
+    if known := [trouble for trouble in troubles if trouble is not None]:
+        warnings.warn("; ".join(known), DivergenceWarning, stacklevel=stacklevel + 1)

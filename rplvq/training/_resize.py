@@ -9,7 +9,7 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import evaluate
-from rplvq.manifolds import riemannian_mean
+from rplvq.manifolds import is_stateful, riemannian_mean
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
 from rplvq.training._state import State
 from rplvq.training._step import longest_step, step_lengths
@@ -22,8 +22,7 @@ SMALL_GAIN = 1e-3
 
 def new_codes(prototypes: Prototypes, codes: Array) -> Prototypes:
     """Return codes (M, ...) in the form of ``prototypes``, together with any state that these share."""
-    with_codes = getattr(prototypes, "with_codes", None)
-    return codes if with_codes is None else with_codes(codes)
+    return prototypes.with_codes(codes) if is_stateful(prototypes) else codes
 
 
 def with_prototypes(state: State, codes: Array, labels: Array) -> State:
@@ -177,13 +176,7 @@ class Window:
         return self._with(with_prototypes(self.state, code[None], np.array([label])), sqdist)
 
     def removed(self, k: int) -> Window:
-        """Return the window without prototype ``k``.
-
-        Raises
-        ------
-        ValueError
-            If it is the last one of its class.
-        """
+        """Return the window without prototype ``k``; raise ValueError if it is the last one of its class."""
         if np.count_nonzero(self.labels == self.labels[k]) < 2:
             raise ValueError(f"prototype {k} is the last one of class index {self.labels[k]}: a class keeps one")
         return self._with(without_prototypes(self.state, np.array([k])), np.delete(self.sqdist, k, axis=1))

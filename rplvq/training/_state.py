@@ -46,18 +46,14 @@ class State(NamedTuple):
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state at ``epoch``, with the values of both schedules.
 
-        Schedules may divide by the number of epochs, so they are asked for one epoch if ``n_epochs`` is 0.
-
-        Raises
-        ------
-        ValueError
-            Unless sigma2 is positive and finite, and the step size is finite and at least 0.
+        ValueError is raised unless sigma2 is positive and finite, and the step size is finite and at least 0.
         """
-        sigma2 = float(self.sigma2_schedule(epoch, max(n_epochs, 1)))
+        n_epochs = max(n_epochs, 1)  # schedules may divide by it
+        sigma2 = float(self.sigma2_schedule(epoch, n_epochs))
         if not 0 < sigma2 < np.inf:
             given = f"{sigma2} in epoch {epoch} from {self.sigma2_schedule!r}"
             raise ValueError(f"sigma2 must be positive and finite, got {given}")
-        step_size = float(self.step_schedule(epoch, max(n_epochs, 1)))  # may divide by sigma2
+        step_size = float(self.step_schedule(epoch, n_epochs))  # may divide by sigma2, which is positive by now
         if not 0 <= step_size < np.inf:
             given = f"{step_size} in epoch {epoch} from {self.step_schedule!r}"
             raise ValueError(f"step_size must be finite and not negative, got {given}")

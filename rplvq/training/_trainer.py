@@ -101,27 +101,11 @@ class Trainer:
     verbose: int = attrs.field(default=0, kw_only=True)
 
     def init(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> State:
-        """Choose the first prototypes, and resolve both schedules for the data.
+        """Return the state before the first epoch: the first prototypes, and both schedules resolved for the data.
 
-        Parameters
-        ----------
-        samples : Samples
-            N samples.
-        n_classes : int
-            Number of classes C.
-        rng : numpy.random.Generator
-            Passed to the initializer.
-
-        Returns
-        -------
-        State
-            The state before the first epoch.
-
-        Raises
-        ------
-        ValueError
-            If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
-            of such numbers. A schedule of the step size may also give 0.
+        The samples have ``n_classes`` classes, and ``rng`` is passed to the initializer. ValueError is raised if a
+        class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule of such
+        numbers. A schedule of the step size may also give 0.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
@@ -145,7 +129,7 @@ class Trainer:
         n_samples: float | None = None,
         is_bounded: bool = True,
     ) -> State:
-        """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
+        """Return what :meth:`init` does, but for given prototypes; its errors, also if ``sigma2`` is a step rule.
 
         Parameters
         ----------
@@ -158,16 +142,6 @@ class Trainer:
         is_bounded : bool, default=True
             Whether steps become shorter where sigma2 is above the median squared distance of these samples. The first
             samples of a stream do not tell how far later ones are.
-
-        Returns
-        -------
-        State
-            The state before the first epoch.
-
-        Raises
-        ------
-        ValueError
-            As for :meth:`init`; also if ``sigma2`` is a step rule.
         """
         if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
@@ -193,10 +167,7 @@ class Trainer:
     def step(self, state: State, samples: Samples) -> Step:
         """Return the result of one step on a batch: moved prototypes, distances (B, K) and losses (B,) before the step.
 
-        Parameters
-        ----------
-        state, samples : State and Samples
-            The state at its epoch (see :meth:`rplvq.training.State.at_epoch`), and the B samples of the batch.
+        The ``state`` is at its epoch (see :meth:`rplvq.training.State.at_epoch`), and ``samples`` are the whole batch.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             return next(self._stepper(state).steps(state, samples, len(samples)))
@@ -211,18 +182,7 @@ class Trainer:
         return self.step_size.schedule if provides(self.step_size, WithSchedule) else self.step_size
 
     def max_weight(self, state: State) -> float | None:
-        """Return the cap on weights in a state: the share if the step is a share, else that of the step size.
-
-        Parameters
-        ----------
-        state : State
-            The state before the step.
-
-        Returns
-        -------
-        float or None
-            None does not cap weights.
-        """
+        """Return the cap on weights in a state, None for no cap: the share itself, or the cap of a step size."""
         if provides(state.step_schedule, StepOfShare):
             return float(state.step_schedule.largest_weight(state.step_size, state.sigma2))
         if not provides(self.step_size, Capped):
@@ -240,16 +200,11 @@ class Trainer:
         return longest_step(self.manifold)
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Visit all samples in random order; if the step size is 0, only measure cost and error.
+        """Visit all samples in the random order of ``rng``; if the step size is 0, only measure cost and error.
 
-        Parameters
-        ----------
-        state : State
-            The state at its epoch.
-        samples : Samples
-            N samples. A sample of weight w is visited ceil(w) times, see :func:`rplvq.arrays.visits`.
-        rng : numpy.random.Generator
-            Source of the order.
+        The ``state`` is at its epoch. Of the ``samples``, one of weight w is visited ceil(w) times, see
+        :func:`rplvq.arrays.visits`. FloatingPointError is raised if the cost is no longer finite, because the step size
+        is too large for sigma2 and the data.
 
         Returns
         -------
@@ -259,11 +214,6 @@ class Trainer:
             Cost and training error as they were met during the sweep, before each step.
         n_capped : int
             Number of weights cut and steps shortened.
-
-        Raises
-        ------
-        FloatingPointError
-            If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             if state.rests:
@@ -288,7 +238,7 @@ class Trainer:
     def run(
         self, state: State, samples: Samples, rng: np.random.Generator, validation: Samples | None = None
     ) -> Result:
-        """Train for ``max_epochs`` sweeps.
+        """Train for ``max_epochs`` sweeps; FloatingPointError is raised if training diverges.
 
         Parameters
         ----------
@@ -306,11 +256,6 @@ class Trainer:
         Result
             The final state, and the history with the columns epoch, cost, training_error, sigma2, step_size, n_capped,
             seconds and n_prototypes, and for validation data validation_cost and validation_error.
-
-        Raises
-        ------
-        FloatingPointError
-            If training diverges.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             progress = self.begin(state, rng, validation)
@@ -335,6 +280,8 @@ class Trainer:
     ) -> Iterator[Progress]:
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
+        FloatingPointError is raised if training diverges.
+
         Parameters
         ----------
         progress : Progress
@@ -348,11 +295,6 @@ class Trainer:
         ------
         Progress
             The progress after each complete epoch.
-
-        Raises
-        ------
-        FloatingPointError
-            If training diverges.
 
         Examples
         --------
@@ -379,14 +321,9 @@ class Trainer:
         return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
-        """Return the state after the rules of growth have added and removed prototypes.
+        """Return the state after the rules of growth have added and removed prototypes; they look at ``samples``.
 
-        Parameters
-        ----------
-        state, samples : State and Samples
-            The state after an epoch, and the samples that the rules look at.
-        sweep : int
-            Number of epochs so far; a call of ``partial_fit`` counts as one.
+        ``sweep`` is the number of epochs so far; a call of ``partial_fit`` counts as one.
         """
         if not self.growth:
             return state

@@ -67,7 +67,7 @@ def over_threads(manifold: AffineInvariant, split: Split) -> Connect:
             return decompose(factors, samples[start:stop], kernels)
 
         parts = split(part, len(samples), len(samples) * factors.size * samples.shape[-1])
-        logs, eigenvectors = (np.concatenate(found) for found in zip(*parts, strict=True))
+        logs, eigenvectors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         # The sums are taken over all samples at once, because their rounding in NumPy depends on the shape.
         return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
 

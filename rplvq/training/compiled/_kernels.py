@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs import terms_of
-from rplvq.lanes import Kind, cholesky_lanes, compiled_rotations, compiler, load_kernels, pays, verbosity
+from rplvq.lanes import Kind, cholesky_lanes, compiled_rotations, compiler, load_kernels, pays, rescale, verbosity
 from rplvq.parts import kernel_of
 from rplvq.protocols import Array
 from rplvq.training.compiled import _costs as costs
@@ -54,8 +54,9 @@ def rules_of(
     if kernel_of(manifold, "connect", "move") is None or not len(targets):
         return None
     soft = targets.ndim == 2
-    if targets.shape[1] != n_classes if soft else not 0 <= targets.min() <= targets.max() < n_classes:
-        return None  # the plain path refuses them, or takes a class without prototypes in its own way
+    are_known = targets.shape[1] == n_classes if soft else 0 <= targets.min() <= targets.max() < n_classes
+    if not are_known:  # the plain path refuses them, or takes a class without prototypes in its own way
+        return None
     terms = terms_of(cost, labels, sigma2, soft)
     if terms is None:
         return None
@@ -148,8 +149,8 @@ PLAIN = Kernels(
 @lru_cache(maxsize=1)
 def compiled_kernels() -> Kernels | None:
     """Return the compiled kernels, or None if numba cannot be used; :func:`rplvq.lanes.load_kernels` stores them."""
-    found: Kernels | None = load_kernels(_build, Path(__file__).parent)
-    return found
+    kernels: Kernels | None = load_kernels(_build, Path(__file__).parent)
+    return kernels
 
 
 def _build(source: str, *, cache: bool) -> Kernels:
@@ -160,7 +161,7 @@ def _build(source: str, *, cache: bool) -> Kernels:
     terms = (costs.add_mixture, costs.add_margin, costs.paced)
     weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
     small = (lanes.copy_block, lanes.spread, lanes.square_difference, lanes.follow, lanes.trace, lanes.add_to_diagonal)
-    matrix = [compiled(each, forceinline=True) for each in small]
+    matrix = [compiled(each, forceinline=True) for each in (*small, rescale)]
     matrix += [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
     matrix.append(compiled(lanes.may_be_indefinite, compiled(cholesky_lanes)))
     subtracted = compiled(lanes.subtract_column, forceinline=True)
@@ -171,11 +172,11 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
         compiled(wasserstein.raise_roots, orthogonalise, *matrix),
     ]
-    learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
+    product = compiled(flat.flat_product)
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
-        (flat.run_flat, compiled(flat.flat_distance)),
-        (learned.run_learned, *learning),
+        (flat.run_flat, product),
+        (learned.run_learned, product, compiled(learned.pull_row), compiled(learned.learning_rate)),
         (projected.run_projected, *matrix, compiled(projected.raise_eigenvalues, orthogonalise, *matrix)),
         (wasserstein.run_wasserstein, *matrix, *turned),
     )

@@ -45,9 +45,9 @@ def raise_eigenvalues(matrix: Parts, basis: Parts, start: int, floor: Array, wor
         value = root(load(work.squares, m * width, like))
         inverse = fill(1.0, like) / value
         missing = larger(floor + shift - value, fill(0.0, like))
-        for part, found in zip(columns, basis):  # noqa: B905
+        for part, vectors in zip(columns, basis):  # noqa: B905
             for i in range(m * n * width, (m + 1) * n * width, width):
-                store(found, start + i, inverse * load(part, i, like))
+                store(vectors, start + i, inverse * load(part, i, like))
         for j in range(n):
             a = missing * load(basis[0], start + (m * n + j) * width, like)
             if len(matrix) == 2:

@@ -7,7 +7,7 @@ give ``U = Q diag(s)^-1 Q^H M`` for singular values s, and a Newton step removes
 
 import numpy as np
 
-from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, root, store
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, rescale, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Block, Rules, weigh
 from rplvq.training.compiled._lanes import (
@@ -36,9 +36,7 @@ def polar(matrix: Parts, start: int, out: Parts, work: Work, n: int, like: Lanes
     orthogonalise(columns, work.squares, 0, n, work.turns, like)
     for j in range(n):
         inverse = fill(1.0, like) / root(load(work.squares, j * width, like))
-        for part in columns:
-            for i in range(j * n * width, (j + 1) * n * width, width):
-                store(part, i, inverse * load(part, i, like))
+        rescale(columns, j * n * width, n * width, inverse, like)
     adjoint_product(columns, 0, matrix, start, spare, 0, (1, n), n, like)
     for i in range(n):
         inverse = fill(1.0, like) / root(load(work.squares, i * width, like))
@@ -48,9 +46,8 @@ def polar(matrix: Parts, start: int, out: Parts, work: Work, n: int, like: Lanes
                 store(part, at, inverse * load(part, at, like))
     product(columns, 0, spare, 0, out, start, n, like)
     adjoint_product(out, start, out, start, spare, 0, (1, n), n, like)
-    for part in spare:
-        for i in range(0, n * n * width, width):
-            store(part, i, fill(-0.5, like) * load(part, i, like))
+    # The Newton step for a unitary U is U (3 I - U^H U) / 2.
+    rescale(spare, 0, n * n * width, fill(-0.5, like), like)
     add_to_diagonal(spare, fill(1.5, like), n, like)
     product(out, start, spare, 0, columns, 0, n, like)
     copy_block(columns, 0, out, start, n, like)
