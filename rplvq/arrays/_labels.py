@@ -33,10 +33,8 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
         values = array.ravel()
         kinds = []
         missing = values != values
-    if (index := first_bad(missing)) is not None:
-        raise ValueError(
-            f"{name}[{index}] is {values[index]}: {name} contains NaN or None, every sample needs a {noun}"
-        )
+    if (row := first_bad(missing)) is not None:
+        raise ValueError(f"{name}[{row}] is {values[row]}: {name} contains NaN or None, every sample needs a {noun}")
     if (other := next((i for i, kind in enumerate(kinds) if kind != kinds[0]), None)) is not None:
         raise ValueError(
             f"{name} has {noun}s of mixed types: {name}[0] is {values[0]!r}, {name}[{other}] is {values[other]!r}"
@@ -44,13 +42,11 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     if not {*kinds} & {str, bytes, Number}:
         return array
     plain = [str.__str__(value) if isinstance(value, str) else value for value in values.tolist()]  # of an Enum
-    sortable = np.array(plain)
-    changed = np.array([a != b for a, b in zip(sortable.tolist(), plain, strict=True)], bool)
-    if (index := first_bad(changed)) is not None:
-        raise ValueError(
-            f"{name}[{index}] is {plain[index]!r}, and {sortable[index]!r} in an array of NumPy: rename the {noun}"
-        )
-    return sortable.reshape(array.shape)
+    typed = np.array(plain)
+    changed = np.array([a != b for a, b in zip(typed.tolist(), plain, strict=True)], bool)
+    if (row := first_bad(changed)) is not None:
+        raise ValueError(f"{name}[{row}] is {plain[row]!r}, and {typed[row]!r} in an array of NumPy: rename the {noun}")
+    return typed.reshape(array.shape)
 
 
 def check_groups(groups: Any, n_samples: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import indexable
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
-from rplvq.parts import library_part
+from rplvq.parts import FunctionT, library_part
 from rplvq.protocols import Array, Manifold, Prototypes
 
 BLOCK_ROWS = 4096
@@ -147,8 +147,6 @@ LARGE_BLOCKS = 8
 """A batch of training that fills at most this many blocks is decomposed at once."""
 COPIES = 8
 """Copies of a part that exist at the same time while it is encoded or connected to one prototype."""
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> list[slice]:

@@ -52,10 +52,8 @@ class GivenPrototypes:
             raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {codes.shape[1:]}")
         if self.labels.shape != (len(encoded),):
             raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
-        if (first := first_bad((self.labels < 0) | (self.labels >= n_classes))) is not None:
-            raise ValueError(
-                f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}"
-            )
+        if (row := first_bad((self.labels < 0) | (self.labels >= n_classes))) is not None:
+            raise ValueError(f"init labels[{row}] is {self.labels[row]}, not among class indices 0..{n_classes - 1}")
         missing = np.setdiff1d(np.arange(n_classes), self.labels)
         if len(missing):
             raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")

@@ -37,8 +37,8 @@ COMPILING = 4.0
 verbosity: ContextVar[int] = ContextVar("rplvq_verbosity", default=0)
 """Above 0, a line announces that a kernel is compiled."""
 
-_called: set[Kind] = set()
-_places: dict[str, tuple[Path, str]] = {}
+_called: set[Kind] = set()  # kernels that have run in this process
+_places: dict[str, tuple[Path, str]] = {}  # where the code of a kernel is stored, and the hash of its source
 _saved: defaultdict[Kind, float] = defaultdict(float)
 """Seconds that compiled code would have saved in this process, by kind."""
 _runs: dict[Kind, bool] = {}
@@ -99,7 +99,7 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
         def kernel(*arguments: Any) -> Any:
             try:
                 kind = (name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1]))
-                with nullcontext() if has_run(kind) else interrupts_deferred():
+                with nullcontext() if kind in _called else interrupts_deferred():
                     result = getattr(built[-1], name)(*arguments)
                     note_call(kind)
                 return result
@@ -208,11 +208,6 @@ def note_call(kind: Kind) -> None:
             mark_of(kind).touch()
 
 
-def has_run(kind: Kind) -> bool:
-    """Whether a kernel has run in this process."""
-    return kind in _called
-
-
 def mark_of(kind: Kind) -> Path:
     """Return the path of the empty file whose existence says that this version of numba has stored a kernel."""
     folder, source = _places[kind[0]]
@@ -221,7 +216,7 @@ def mark_of(kind: Kind) -> Path:
 
 def can_run_at_once(kind: Kind) -> bool:
     """Whether a kernel has run in this process, or its code is stored, so that nothing has to be compiled."""
-    return has_run(kind) or (kind[0] in _places and mark_of(kind).exists())
+    return kind in _called or (kind[0] in _places and mark_of(kind).exists())
 
 
 def pays(kind: Kind, seconds: float) -> bool:

@@ -145,17 +145,9 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
 
 
 def rotate(
-    matrix: Parts,
-    start: int,
-    n: int,
-    parity: int,
-    squares: Array,
-    scales: Array,
-    turns: Array,
-    moves: Array,
-    like: Lanes,
+    matrix: Parts, start: int, n: int, odd: int, squares: Array, scales: Array, turns: Array, moves: Array, like: Lanes
 ) -> Array:
-    """Rotate one round of pairs: the pairs that begin at even columns, or at odd columns if ``parity`` is 1.
+    """Rotate one round of pairs: the pairs that begin at even columns, or at odd columns if ``odd`` is 1.
 
     The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
     (W,) that is positive in lanes where the columns of a pair were not orthogonal yet.
@@ -163,11 +155,11 @@ def rotate(
     length = n * len(like)
     slot = 4 * len(like)
     worst = fill(-1.0, like)
-    for i in range(parity, n - 1, 2):
+    for i in range(odd, n - 1, 2):
         worst = larger(angle(squares, scales, turns, i, moves, matrix, like), worst)
-    for i in range(parity, n - 1, 2):
+    for i in range(odd, n - 1, 2):
         turn(matrix, start + max(i - 1, 0) * length, start + i * length, length, turns, i * slot, like)
-    if (n - parity) % 2 == 1 and n > 1:  # the last column has stayed where it was
+    if (n - odd) % 2 == 1 and n > 1:  # the last column has stayed where it was
         multiply(matrix, start + (n - 2) * length, length, turns, (n - 1) * slot, like)
     return worst
 

@@ -5,15 +5,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import (
-    adjoint,
-    by_block,
-    check_positive_definite,
-    hermitian_part,
-    reads_parts,
-    row_slices,
-    squared_roots,
-)
+from rplvq.arrays import adjoint, by_block, check_positive_definite, hermitian_part, reads_parts, squared_roots
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
@@ -110,8 +102,7 @@ class BuresWasserstein:
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Return the squared distances (B, K), computed in chunks of bounded memory."""
-        chunks = row_slices(len(samples), 2 * prototypes.nbytes)
-        return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
+        return by_block(lambda part: by_traces(prototypes, part), samples, n_columns=prototypes.size)
 
     @has_kernel("bures_wasserstein")
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:

@@ -186,13 +186,7 @@ class Look(NamedTuple):
 
 
 def descend(
-    manifold: Manifold[Any],
-    look: Callable[[Prototypes], Look],
-    start: Prototypes,
-    n_points: int,
-    *,
-    tol: float,
-    max_iter: int,
+    manifold: Any, look: Callable[[Prototypes], Look], start: Prototypes, n_points: int, *, tol: float, max_iter: int
 ) -> Mean:
     """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate.
 
@@ -301,9 +295,7 @@ def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], 
     ])  # fmt: skip
 
 
-def means_of_folds(
-    manifold: Manifold[Any], codes: Array, classes: Array, means: Array, trains: Array
-) -> Iterator[Array]:
+def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, trains: Array) -> Iterator[Array]:
     """Yield the class means (C, ...) of the samples of each fold, as :func:`means_of_parts` computes them.
 
     The samples (N, ...) have the class indices ``classes`` (N,) and the class means ``means`` (C, ...). Their weights
@@ -319,7 +311,7 @@ def means_of_folds(
         with single_blas_thread(matrix_size(codes)):  # all folds share the decompositions at the class means
             both = np.concatenate([codes, means])
             owners = np.concatenate([classes, labels])
-            sqdist, logs = manifold.logarithms(means, both, owners)  # type: ignore[attr-defined]
+            sqdist, logs = manifold.logarithms(means, both, owners)
         start = np.concatenate([means] * len(trains))
         again = np.concatenate([rows, np.tile(len(codes) + labels, len(trains))])
         together = _together(manifold, start, codes[rows], counts, trains[folds, rows], (sqdist[again], logs[again]))

@@ -10,7 +10,7 @@ import numpy as np
 from rplvq.arrays import Samples
 from rplvq.costs import evaluate
 from rplvq.manifolds import is_stateful, riemannian_mean
-from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.protocols import Array, Cost, Prototypes
 from rplvq.training._state import State
 from rplvq.training._step import longest_step, step_lengths
 
@@ -112,13 +112,7 @@ class Window:
     """
 
     def __init__(
-        self,
-        manifold: Manifold[Any],
-        cost: Cost,
-        state: State,
-        samples: Samples,
-        sweep: int = 0,
-        sqdist: Array | None = None,
+        self, manifold: Any, cost: Cost, state: State, samples: Samples, sweep: int = 0, sqdist: Array | None = None
     ) -> None:
         self.manifold = manifold
         self.cost = cost

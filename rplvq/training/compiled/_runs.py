@@ -23,7 +23,7 @@ from rplvq.manifolds import (
     inverse_factors,
 )
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array, Cost, Prototypes
+from rplvq.protocols import Array, Prototypes
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled._batches import decomposes
 from rplvq.training.compiled._costs import Block, Rules
@@ -181,7 +181,8 @@ def run_affine_invariant(
     """Move inverse factors (K, n, n) along geodesics."""
     at = laid(inverse_factors(prototypes), codes, transposed=False)
     lower = tuple(np.zeros((at.n, at.n)) for _ in at.lanes)
-    n_capped = kernels.run_steps(at.lanes, at.codes, block, rules, float(EPS), at.empty(), lower, at.work, at.like)
+    work = at.work._replace(columns=at.empty())
+    n_capped = kernels.run_steps(at.lanes, at.codes, block, rules, float(EPS), lower, work, at.like)
     return InverseFactors(at.matrices()), n_capped
 
 
@@ -272,13 +273,11 @@ class CompiledSteps(NamedTuple):
                 self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
                 stop = min(stop, start + until)
             part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
-            prototypes, sqdist, loss, n_capped = run_block(
-                self.kernels, self.manifold, state.prototypes, part, self.rules
-            )
-            state = state._replace(prototypes=prototypes)
+            moved, sqdist, loss, n_capped = run_block(self.kernels, self.manifold, state.prototypes, part, self.rules)
+            state = state._replace(prototypes=moved)
             if memory is not None:
                 memory, step_size = rule.after(memory, self.rules.pace, stop - start)
-                state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
+                state = state._replace(memory=rule.observe(memory, self.manifold, moved), step_size=step_size)
             meter.add(sqdist, loss, part)
             total += n_capped
             start = stop
@@ -286,13 +285,7 @@ class CompiledSteps(NamedTuple):
 
 
 def compiled_steps(
-    manifold: Any,
-    cost: Cost,
-    state: State,
-    samples: Samples,
-    size: int,
-    caps: tuple[float | None, float],
-    n_epochs: int,
+    manifold: Any, cost: Any, state: State, samples: Samples, size: int, caps: tuple[float | None, float], n_epochs: int
 ) -> CompiledSteps | None:
     """Return compiled steps for a block of samples if they are wanted, available and faster for these parts; else None.
 

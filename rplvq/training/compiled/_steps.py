@@ -118,21 +118,13 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
 
 
 def run_steps(
-    factors: Parts,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    resolution: float,
-    columns: Parts,
-    lower: Parts,
-    work: Work,
-    like: Lanes,
+    factors: Parts, samples: Array, block: Block, rules: Rules, resolution: float, lower: Parts, work: Work, like: Lanes
 ) -> int:
     """Move the inverse factors of K prototypes in place by one step per sample (n, n); return the number of caps.
 
     Lanes of ``factors``, arrays (blocks n n W,), beyond the K prototypes hold arbitrary ones. ``resolution`` is the
-    smallest singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,) and
-    ``lower`` (n, n) are to work in.
+    smallest singular value, relative to the largest, that can be told from zero. ``work``, whose columns are as many as
+    the factors, and ``lower`` (n, n) are to work in.
     """
     sqdist = block.sqdist
     n = samples.shape[1]
@@ -145,11 +137,11 @@ def run_steps(
     for b in range(len(samples)):
         cholesky(samples[b], resolution, lower)
         for i in range(blocks):
-            whiten(factors, lower, columns, i, n, like)
-            orthogonalise(columns, squares, i, n, work.turns, like)
+            whiten(factors, lower, work.columns, i, n, like)
+            orthogonalise(work.columns, squares, i, n, work.turns, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
         n_capped += weigh(block, b, rules, weights)
         column_scales(squares, logs, n, width, weights)
         for i in range(blocks):
-            move(factors, columns, squares, work.spare, i, n, like)
+            move(factors, work.columns, squares, work.spare, i, n, like)
     return n_capped
