@@ -92,21 +92,11 @@ class SpreadRSLVQ(Combinable):
     ) -> Self:
         """Estimate the variance of each class from the distances of its samples to its nearest prototype.
 
-        The variances have the largest likelihood, see :func:`rplvq.costs.likeliest_variance`. ValueError is raised if a
-        target is not a class index, a class has no sample, or all of its samples are prototypes.
-
-        Parameters
-        ----------
-        sqdist : ndarray of shape (N, K)
-            Squared distances to the prototypes before training, such as class means.
-        targets : ndarray of shape (N,) or (N, C)
-            Class indices or class probabilities.
-        labels : ndarray of int of shape (K,)
-            Class index of each prototype.
-        normaliser : FlatGaussian or RiemannianGaussian
-            The normaliser of the manifold.
-        sample_weight : ndarray of shape (N,), optional
-            Multiplicity of each sample.
+        The squared distances (N, K) are those to the prototypes before training, such as class means, whose class
+        indices are ``labels`` (K,). ``targets`` are class indices (N,) or class probabilities (N, C), ``normaliser`` is
+        that of the manifold, and ``sample_weight`` (N,) counts each sample as so many. The variances have the largest
+        likelihood, see :func:`rplvq.costs.likeliest_variance`. ValueError is raised if a target is not a class index, a
+        class has no sample, or all of its samples are prototypes.
 
         Examples
         --------

@@ -74,6 +74,7 @@ class Window:
     """What a rule of growth sees: samples, and the prototypes with any changes tried so far.
 
     Windows are immutable: ``added``, ``removed`` and ``tuned`` (new prototypes move to a lower loss) return new ones.
+    The attributes ``classes`` and ``weights`` (N,) are the class index and the weight of each sample.
 
     Parameters
     ----------
@@ -89,13 +90,6 @@ class Window:
         Number of epochs so far; a call of ``partial_fit`` counts as one.
     sqdist : ndarray of shape (N, K), optional
         Squared distances, if they are known; else they are computed when they are first read.
-
-    Attributes
-    ----------
-    classes : ndarray of int of shape (N,)
-        Class index of each sample.
-    weights : ndarray of shape (N,)
-        Weight of each sample.
 
     Examples
     --------

@@ -238,18 +238,9 @@ class Trainer:
     def run(
         self, state: State, samples: Samples, rng: np.random.Generator, validation: Samples | None = None
     ) -> Result:
-        """Train for ``max_epochs`` sweeps; FloatingPointError is raised if training diverges.
+        """Train for ``max_epochs`` sweeps over samples, in the order of ``rng``, from a ``state`` of :meth:`init`.
 
-        Parameters
-        ----------
-        state : State
-            From :meth:`init`.
-        samples : Samples
-            N training samples.
-        rng : numpy.random.Generator
-            Source of the order of the samples.
-        validation : Samples, optional
-            Samples that are scored after each epoch.
+        The samples ``validation`` are scored after each epoch. FloatingPointError is raised if training diverges.
 
         Returns
         -------
@@ -280,16 +271,8 @@ class Trainer:
     ) -> Iterator[Progress]:
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
-        FloatingPointError is raised if training diverges.
-
-        Parameters
-        ----------
-        progress : Progress
-            From :meth:`begin`, or from a checkpoint; ``rng`` is set to its random state.
-        samples, rng, validation
-            As for :meth:`run`.
-        origin : Origin, optional
-            Passed to the callbacks.
+        The ``progress`` is that of :meth:`begin` or of a checkpoint, and ``rng`` is set to its random state. ``origin``
+        is passed to the callbacks. All else is as for :meth:`run`.
 
         Yields
         ------

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import attrs
 import numpy as np
 from joblib import effective_n_jobs
 
@@ -33,24 +34,40 @@ def connection(manifold: Any, size: int, n_jobs: int | None = None) -> Iterator[
         yield manifold.connect
         return
     with ThreadPoolExecutor(n_threads - 1) as pool:
-        yield partial(over_threads, manifold, pool, n_threads)
+        yield partial(over_threads, manifold, Split(pool, n_threads))
+
+
+@attrs.frozen
+class Split:
+    """Splits work between the calling thread and the threads of a pool."""
+
+    pool: Executor
+    n_threads: int
+
+    def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
+        """Return the results of ``call(start, stop)`` for consecutive parts of ``range(total)``.
+
+        ``work`` is the number of matrices times n^3; little work is not split.
+        """
+        count = min(self.n_threads, total, int(work // ENOUGH))
+        if count < 2:
+            return [call(0, total)]
+        bounds = [total * i // count for i in range(count + 1)]
+        later = [self.pool.submit(single_blas_thread()(call), *part) for part in pairwise(bounds[1:])]
+        return [call(0, bounds[1]), *(part.result() for part in later)]
 
 
 def over_threads(
-    manifold: AffineInvariant, pool: Executor, n_threads: int, prototypes: Prototypes, samples: Array
+    manifold: AffineInvariant, split: Split, prototypes: Prototypes, samples: Array
 ) -> AffineInvariantGeodesics:
-    """Connect as the manifold does, bit for bit, in the calling thread and in those of a pool."""
+    """Connect as the manifold does, bit for bit, over threads."""
     factors = inverse_factors(prototypes)
     kernels = manifold.rotations(factors, samples)
 
     def part(start: int, stop: int) -> tuple[Array, Array]:
         return decompose(factors, samples[start:stop], kernels)
 
-    work = len(samples) * factors.size * samples.shape[-1]  # the number of matrices times n^3
-    count = max(1, min(n_threads, len(samples), work // ENOUGH))
-    bounds = [len(samples) * i // count for i in range(count + 1)]
-    later = [pool.submit(single_blas_thread()(part), *ends) for ends in pairwise(bounds[1:])]
-    parts = [part(0, bounds[1]), *(each.result() for each in later)]
+    parts = split(part, len(samples), len(samples) * factors.size * samples.shape[-1])
     logs, eigenvectors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     # The sums are taken over all samples at once, because their rounding in NumPy depends on the shape.
     return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)

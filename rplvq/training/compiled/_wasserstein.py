@@ -30,16 +30,15 @@ from rplvq.training.compiled._lanes import (
 def polar(matrix: Parts, start: int, out: Parts, work: Work, n: int, like: Lanes) -> None:
     """Fill the block at ``start`` of ``out`` with the unitary polar factors of the matrices there in ``matrix``."""
     width = len(like)
-    columns = work.columns
-    spare = work.spare
+    columns, spare, squares, turns = work
     copy_block(matrix, start, columns, 0, n, like)
-    orthogonalise(columns, work.squares, 0, n, work.turns, like)
+    orthogonalise(columns, squares, 0, n, turns, like)
     for j in range(n):
-        inverse = fill(1.0, like) / root(load(work.squares, j * width, like))
+        inverse = fill(1.0, like) / root(load(squares, j * width, like))
         rescale(columns, j * n * width, n * width, inverse, like)
     adjoint_product(columns, 0, matrix, start, spare, 0, (1, n), n, like)
     for i in range(n):
-        inverse = fill(1.0, like) / root(load(work.squares, i * width, like))
+        inverse = fill(1.0, like) / root(load(squares, i * width, like))
         for part in spare:
             for j in range(n):
                 at = (j * n + i) * width
@@ -84,8 +83,7 @@ def shortened(
     is overwritten by Y.
     """
     width = len(like)
-    columns = work.columns
-    spare = work.spare
+    columns, spare, squares, turns = work
     copy_block(roots, start, columns, 0, n, like)
     orthonormalise(columns, spare, n, like)
     copy_block(turned, start, maps, start, n, like)
@@ -101,10 +99,10 @@ def shortened(
             for i in range(start + j * n * width, start + (j + 1) * n * width, width):
                 store(part, i, load(part, i, like) / pivot)
     adjoint_product(columns, 0, maps, start, spare, 0, (1, n), n, like)
-    orthogonalise(spare, work.squares, 0, n, work.turns, like)
+    orthogonalise(spare, squares, 0, n, turns, like)
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
-        largest = larger(load(work.squares, i, like), largest)
+        largest = larger(load(squares, i, like), largest)
     excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))
     return larger(rate, fill(0.0, like) - fill(room, like) / excess)
 
@@ -116,15 +114,13 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
     change their matrices.
     """
     width = len(like)
-    columns = work.columns
-    spare = work.spare
-    squares = work.squares
+    columns, spare, squares, turns = work
     copy_block(roots, start, columns, 0, n, like)
     adjoint_product(columns, 0, columns, 0, spare, 0, (1, n), n, like)
     add_to_diagonal(spare, fill(-2.0 * lowest / n - MARGIN_OF_ERROR * n, like) * trace(spare, 0, n, like), n, like)
     if not may_be_indefinite(spare, n, like):
         return
-    orthogonalise(columns, work.squares, 0, n, work.turns, like)
+    orthogonalise(columns, squares, 0, n, turns, like)
     store(spare[0], 0, rate)
     for i in range(width):
         total = 0.0
