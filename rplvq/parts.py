@@ -88,7 +88,7 @@ class PartsMixin(BaseEstimator):
                 rest[key] = value
         for name, values in changes.items():
             whole[name] = _with_fields(whole.get(name, own[name]), name, values)
-        if rest:
+        if rest:  # what belongs to nested estimators
             super().set_params(**rest)
         for name, value in whole.items():
             setattr(self, name, value)
@@ -112,6 +112,7 @@ def by_plain_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
 
 def require_count(name: str, value: Any, minimum: int) -> None:
     """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
+    # True is an int in Python.
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
@@ -212,6 +213,7 @@ def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
     """Return an attrs validator for these strings and booleans."""
 
     def check(name: str, value: Any) -> None:
+        # By identity, because 1 equals True.
         if not any(value is option or (isinstance(value, str) and value == option) for option in options):
             wanted = f"{', '.join(map(repr, options[:-1]))} or {options[-1]!r}"
             raise ValueError(f"{name} must be {wanted}, got {value!r}")
@@ -262,7 +264,7 @@ def late_estimators(module: str, *names: str) -> None:
 def saved_estimator(name: str) -> Saved:
     """Return what is registered for an estimator class that a model file names; raise ValueError if it is unknown."""
     if name not in _ESTIMATORS and name in _LATE:
-        importlib.import_module(_LATE[name])
+        importlib.import_module(_LATE[name])  # its decorators register it
     if name not in _ESTIMATORS:
         remedy = "import the module of your own first that decorates it with rplvq.parts.register_part"
         raise ValueError(f"the file holds an estimator {name!r}, which is not known here: {remedy}")
@@ -359,7 +361,7 @@ def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
 def kernel_of(part: Any, *methods: str) -> str | None:
     """Return the name of the compiled kernel that does the same as these methods of a part, or None."""
     marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
-    return next(iter(frozenset.intersection(*marks)), None)
+    return next(iter(frozenset.intersection(*marks)), None)  # a metric may share connect with others, but not move
 
 
 def known_part(name: str) -> type | None:

@@ -32,7 +32,7 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     else:
         values = array.ravel()
         kinds = []
-        missing = values != values
+        missing = values != values  # NaN and NaT differ from themselves
     if (row := first_bad(missing)) is not None:
         raise ValueError(f"{name}[{row}] is {values[row]}: {name} contains NaN or None, every sample needs a {noun}")
     if (other := next((i for i, kind in enumerate(kinds) if kind != kinds[0]), None)) is not None:

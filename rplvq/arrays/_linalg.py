@@ -43,7 +43,7 @@ def principal_basis(filters: Array, center: Array) -> Array:
     basis = np.linalg.qr(filters)[0]
     basis = basis @ np.linalg.eigh(congruence(center[None], basis)[0])[1][:, ::-1]
     largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
-    return np.asarray(basis * (np.abs(largest) / largest))
+    return np.asarray(basis * (np.abs(largest) / largest))  # eigenvectors have any sign or phase
 
 
 def squared_roots(roots: Array) -> Array:
@@ -131,7 +131,7 @@ class _Calls:
         """Set all libraries to one thread; return those that changed for the calling thread only."""
         own = []
         for library in self.libraries():
-            count = library.get_num_threads() or 1
+            count = library.get_num_threads() or 1  # None if the library does not tell
             if count == 1 or library.filepath in self.before:
                 continue
             if is_per_thread(library):

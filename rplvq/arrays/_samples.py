@@ -294,7 +294,7 @@ class Samples:
             numbers = repeats(self.codes, self.targets)
             there = self.filled_weights > 0
             first = np.full(len(self), np.iinfo(self.groups.dtype).max)
-            np.minimum.at(first, numbers[there], self.groups[there])
+            np.minimum.at(first, numbers[there], self.groups[there])  # whatever the order of the input
             groups = first[numbers[rows]]
         return Samples(subset(self.codes, rows), self.targets[rows], weights, groups)
 
@@ -365,7 +365,7 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
             codes = np.asarray(manifold.encode(points[rows]))
         except PointError as error:
             raise error.shifted(rows.start) from None
-        if kept is None and _is_same(codes, points[rows]):
+        if kept is None and _is_same(codes, points[rows]):  # nothing was copied so far
             continue
         if kept is None:
             dtype = np.result_type(codes, points) if rows.start else codes.dtype

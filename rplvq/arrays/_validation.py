@@ -105,7 +105,7 @@ def check_hermitian(points: Any) -> Array:
     require_finite(array)
     tolerance = max(1e-10, 32 * precision_of(points))
     array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
-    if (array == adjoint(array)).all():
+    if (array == adjoint(array)).all():  # nothing is copied
         return array
     gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
     size = np.abs(array).max(axis=(1, 2))
@@ -154,7 +154,7 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest = eigenvalues[:, 0]
     largest = eigenvalues[:, -1]
-    bad = ~(smallest > tolerance * largest)
+    bad = ~(smallest > tolerance * largest)  # and not <=, which is False for NaN
     if (index := first_bad(bad)) is None:
         return
     low = smallest[index]
@@ -183,7 +183,7 @@ def mixed_units(variances: Array, ridge: float = np.inf) -> str:
         return ""
     low = known[variances[known].argmin()]
     high = known[variances[known].argmax()]
-    orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))
+    orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))  # of standard deviations
     if orders < MIXED or variances[low] >= ridge:
         return ""
     return (

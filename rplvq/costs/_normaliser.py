@@ -157,6 +157,7 @@ class RiemannianGaussian:
         slope = chebyshev.chebval(at, chebyshev.chebder(row))
         pairs = 0.5 * n * (n - 1)
         j = np.arange(1, n + 1)
+        # The integral where all error functions are 1.
         mehta = np.sum(gammaln(1 + j / 2) - gammaln(1.5)) - gammaln(n + 1)
         beyond = v > largest_sigma**2
         lag = np.where(beyond, 0.5 * pairs * np.log(v) + mehta, x * value)
@@ -181,7 +182,7 @@ def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
     wanted = float(check_variances("mean_sqdist", mean_sqdist))
     low = high = np.log(wanted)
     while normaliser.mean_sqdist(np.exp(low)) > wanted:
-        low -= 3.0
+        low -= 3.0  # a factor of 20; the expected distance grows with the variance
     while normaliser.mean_sqdist(np.exp(high)) < wanted:
         high += 3.0
     if low == high:

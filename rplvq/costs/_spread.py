@@ -46,7 +46,7 @@ def _offsets(normaliser: Normaliser, variances: tuple[float, ...]) -> tuple[Arra
     """Return half precisions (C,), log-normalisers (C,) minus the smallest, and the geometric mean of the variances."""
     values = np.array(variances)
     log_z = normaliser.log_z(values)
-    return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))
+    return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))  # a constant cancels in the softmax
 
 
 @library_part
@@ -112,7 +112,7 @@ class SpreadRSLVQ(Combinable):
         weights = soft if sample_weight is None else soft * np.asarray(sample_weight, dtype=float)[:, None]
         nearest = np.minimum.reduceat(sqdist[:, groups.order], groups.starts, axis=1)
         total = weights.sum(axis=0)
-        means = (weights * nearest).sum(axis=0) / np.where(total > 0, total, np.inf)
+        means = (weights * nearest).sum(axis=0) / np.where(total > 0, total, np.inf)  # 0 without samples, refused below
         variances = []
         for index, mean in enumerate(means):
             if not 0 < mean < np.inf:

@@ -53,7 +53,7 @@ def perturbed(
     """
     # Random combinations of the logarithms of samples follow the scale and the shape of the data.
     geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)
-    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))
+    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))  # of variance 1/3
     return np.asarray(manifold.move(geodesics, weights))
 
 
@@ -74,6 +74,7 @@ class Members:
         """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
         weights = self.weights if sqdist is None else self.weights * sqdist
         total = np.cumsum(weights if weights.any() else np.ones_like(weights))
+        # By rounding it may be one more.
         row = np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1)
         return self.codes[[int(row)]]
 
@@ -152,6 +153,7 @@ class ClassMeans:
         mean = members.mean()
         if count == 1 or self.perturbation == 0:
             return np.repeat(mean[None], count, axis=0)
+        # A few samples show the directions, so a large class takes no longer.
         few = np.concatenate([members.draw(rng) for _ in range(32)])
         return perturbed(members.manifold, mean, few, count, self.perturbation, rng)
 
@@ -315,7 +317,7 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
 def shortest(matrix: Array, wanted: Array) -> Array:
     """Return the shortest least squares solution (m,) for a matrix (C, m), or the best one of length LONGEST."""
     left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-    known = singular > 1e-10 * singular[0]
+    known = singular > 1e-10 * singular[0]  # the others are rounding
     values = singular[known]
     parts = (wanted @ left)[known]
 
@@ -324,7 +326,7 @@ def shortest(matrix: Array, wanted: Array) -> Array:
 
     ridge = 0.0
     if np.linalg.norm(solution(0.0)) > LONGEST:
-        enough = np.linalg.norm(values * parts) / LONGEST
+        enough = np.linalg.norm(values * parts) / LONGEST  # because s / (s^2 + ridge) is at most s / ridge
         ridge = brentq(lambda some: np.linalg.norm(solution(some)) - LONGEST, 0.0, enough)
     return np.asarray(solution(ridge) @ right[known])
 

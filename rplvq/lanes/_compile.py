@@ -81,12 +81,12 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
     source = source_hash(FOLDER, *folders)
     with interrupts_deferred():
         try:
-            built = [build(source, cache=True)]
+            built = [build(source, cache=True)]  # a list, so that kernels can be built again below
         except RuntimeError:  # no folder is writable
             built = [build(source, cache=False)]
     first = built[0]
     stored = first[0].stats.cache_path
-    folder = Path(stored or os.devnull)
+    folder = Path(stored or os.devnull)  # where nothing can be stored, no mark can be either
     note_place(first._fields, folder, source)
 
     def remove_stored(ours: bool) -> None:

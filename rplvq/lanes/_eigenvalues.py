@@ -189,6 +189,6 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
             while any_positive(active) and steps < MAX_STEPS:
                 active = ql_step(diagonal, squares, i, n, active, like) - limit
                 steps += 1
-            if steps == MAX_STEPS:
+            if steps == MAX_STEPS:  # the caller then asks LAPACK
                 store(diagonal, i * width, fill(math.nan, like))
         rescale((diagonal,), 0, size, mean, like)

@@ -81,6 +81,7 @@ def batch_logs(
     order = np.empty(n, dtype=np.intp)
     for block in range(first, last):
         cholesky_lanes(raw(matrix), block * n * size, n, like)
+        # Sums in the same order whatever the other lanes hold.
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for k in range(size):
             value = squares[block * size + k]

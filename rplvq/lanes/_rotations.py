@@ -203,7 +203,7 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     if any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
         store(norms, 0, total)
         for k in range(values, values + width):
-            squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))
+            squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))  # a power of two changes no digit
         scale = load(norms, 0, like)
         rescale(columns, start, n * n * width, scale, like)
         measure(columns, start, n, norms, scales, like)
@@ -215,7 +215,7 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     needed = fill(n - 0.5, like)
     done = 0
     while any_positive(moves) and done < MAX_SWEEPS * n:
-        if done % n == 0 and done > 0:
+        if done % n == 0 and done > 0:  # updated norms have gathered rounding
             measure(columns, start, n, norms, scales, like)
         still = half - signed(half, rotate(columns, start, n, done % 2, norms, scales, turns, moves, like))
         clean = fused(clean, still, still)

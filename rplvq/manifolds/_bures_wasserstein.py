@@ -30,7 +30,7 @@ class BuresWassersteinGeodesics(NamedTuple):
 def turn(roots: Array, samples: Array) -> Array:
     """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
     left, _, right = np.linalg.svd(adjoint(samples) @ roots)
-    return np.asarray(samples @ (left @ right))
+    return np.asarray(samples @ (left @ right))  # left @ right is the polar factor
 
 
 def squares(matrices: Array) -> Array:
@@ -44,7 +44,7 @@ def by_traces(roots: Array, samples: Array) -> Array:
     size = squares(samples)[:, None] + squares(roots)
     singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     sqdist = size - 2.0 * singular.sum(axis=-1)
-    b, k = np.nonzero(sqdist < NEAR_SHARE * size)
+    b, k = np.nonzero(sqdist < NEAR_SHARE * size)  # there most digits have cancelled
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
 
@@ -164,7 +164,7 @@ def _lifted(roots: Array) -> Array:
     if _are_above(squared_roots(roots), 2.0 * floors**2):
         return roots
     left, singular, right = np.linalg.svd(roots)
-    low = (singular < floors[:, None]).any(axis=1)
+    low = (singular < floors[:, None]).any(axis=1)  # the test above errs towards a decomposition
     if low.any():
         roots = roots.copy()
         roots[low] = (left[low] * np.maximum(singular, floors[:, None])[low][:, None, :]) @ right[low]

@@ -70,7 +70,7 @@ def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weight
     reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))
     pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
     pull += omega
-    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
+    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))  # so that tr Q = m
     return pull
 
 

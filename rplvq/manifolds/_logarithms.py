@@ -154,7 +154,7 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
         result[rows] = by_matrix(values, n, count - rows.start)
     if not np.isfinite(result).all():
         return np.linalg.eigvalsh(matrices)
-    result.sort(axis=1)
+    result.sort(axis=1)  # the kernel does not sort
     return result
 
 

@@ -79,7 +79,7 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
     error = rounding(n) * (1 + _size(frame.whitener, samples))
     lost = ~(error < UNRELIABLE)
     if lost.any():
-        seen[lost] = np.eye(n)
+        seen[lost] = np.eye(n)  # any matrix that has an inverse will do
     images = None if kernels is None else summed_inverses(kernels, seen, SHIFTS, -FACTORS)
     if images is None:
         images = np.zeros_like(seen)

@@ -206,6 +206,7 @@ def descend(
         if reached.value <= max(recent[-MEMORY:]) * (1 + ROUNDING):
             step = _curved_step(manifold, point, reached, step)
             point = reached
+            # Far from the mean, no cost may rise.
             recent = [*recent, point.value] if point.gradient < SMALL_GRADIENT else [point.value]
         else:
             step = 0.5 * step
@@ -371,7 +372,7 @@ def _together(
                 negligible = np.maximum(NEGLIGIBLE * values, 1e4 * sqdist[n_samples:])
             else:
                 running &= (values <= last * (1 + ROUNDING)) | (squares < SMALL_GRADIENT**2 * values)
-                ahead[~running] = 0
+                ahead[~running] = 0  # they stay where they are
                 step = step_of(1 / step + _inner(back, ahead) / _inner(back, back))
             enough = TOLERANCE**2 * values
             if is_part:

@@ -99,8 +99,9 @@ class MissingChannels:
             return attrs.evolve(self, center=center)
         kept = variances[-n_kept:]
         kept = kept[kept > total / len(center)]  # beyond what every direction has on average
+        # The mean of all other directions.
         rest = max(float(total - kept.sum()) / (len(center) - len(kept)), COINCIDENT)
-        directions = basis[:, len(variances) - len(kept) :].T
+        directions = basis[:, len(variances) - len(kept) :].T  # eigenvalues ascend
         if is_wide:
             directions = (directions / np.sqrt(kept)[:, None]) @ deviations
         return attrs.evolve(self, center=center, covariance=LowRankCovariance(directions, kept, rest))

@@ -120,7 +120,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     result = np.exp(np.clip(logs + change, -LARGEST_LOG, LARGEST_LOG))
     if result.ndim == 2:
         means = result.mean(axis=1, keepdims=True)
-        result *= np.exp(np.log(means).mean()) / means
+        result *= np.exp(np.log(means).mean()) / means  # local sets share one scale
     return np.asarray(result)
 
 

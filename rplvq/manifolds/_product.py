@@ -221,7 +221,7 @@ class Product:
             factor.move(part, shortened(weights, part.sqdist, _longest(factor)))
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
-        if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:
+        if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:  # that of a single factor is 1
             pulls = np.stack([np.sum(weights * part.sqdist, axis=0) for part in geodesics.parts], axis=1)  # (K, F)
             strength = np.sum(np.abs(weights) * geodesics.sqdist, axis=0)[:, None]
             if self.relevances == "learned":

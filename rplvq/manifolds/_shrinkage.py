@@ -261,7 +261,7 @@ def _ledoit_wolf(data: _Within) -> float:
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
     spread = square - m * variance**2
     error = (fourth - square) / total
-    return 1.0 if error >= spread else float(max(error / spread, LEAST))
+    return 1.0 if error >= spread else float(max(error / spread, LEAST))  # also if both are 0
 
 
 def _best_for_classification(data: _Within) -> float:
@@ -289,7 +289,7 @@ def _best_for_classification(data: _Within) -> float:
     for some in block_slices(len(CANDIDATES), 8 * size):
         shrinkages = np.array(CANDIDATES[some])
         energies = leave_one_out_energies(shrinkages, deviations, groups, weights, centers, totals, *spectrum)
-        losses.extend(best_factor(energies, groups, weights, 1.0, FACTORS)[1])
+        losses.extend(best_factor(energies, groups, weights, 1.0, FACTORS)[1])  # sigma2 scales them later
     return CANDIDATES[int(np.argmin(losses))]
 
 

@@ -58,7 +58,7 @@ def _as_matrix(name: str, value: Any) -> Array | None:
         checked = np.array(check(matrix[None])[0])
     except ValueError as error:
         raise ValueError(f"{name} {getattr(error, 'reason', error)}") from error
-    checked.setflags(write=False)
+    checked.setflags(write=False)  # what follows from it is computed only once
     return checked
 
 

@@ -98,6 +98,7 @@ class Grow:
         label = int(window.classes[worst])
         own = window.sqdist[:, window.labels == label].min(axis=1)
         nearer = window.distances(window.code(worst)) < own
+        # A cost of a user may be negative.
         start = window.mean(np.where(nearer, np.maximum(loss, 0.0), 0.0)) if nearer[worst] else window.code(worst)
         place = int(np.searchsorted(window.labels, label, side="right"))
         return np.asarray(np.asarray(window.added(label, start).tuned(label, 1).state.prototypes)[place])

@@ -121,7 +121,7 @@ def hooks_of(
     """
     hooks: list[Hook] = [calling(callback, trainer.max_epochs, score, origin) for callback in trainer.callbacks]
     if trainer.early_stopping is not None and validation is not None:
-        hooks.insert(0, trainer.early_stopping)
+        hooks.insert(0, trainer.early_stopping)  # callbacks then see the best state so far
     return hooks
 
 
@@ -148,7 +148,7 @@ def run_epochs(
             try:
                 for hook in hooks:
                     progress = hook(progress)
-            except BaseException as error:
+            except BaseException as error:  # Ctrl-C in a callback, too
                 failure = error
             row = progress.row
             bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)

@@ -190,7 +190,7 @@ class Window:
             if not float(reached.loss.sum()) < total:
                 break
             window = reached
-            step = min(1.0, 4 * step)
+            step = min(1.0, 4 * step)  # twice the step that was taken, which is halved by now
             if float(window.loss.sum()) > (1 - SMALL_GAIN) * total:
                 break
         return window

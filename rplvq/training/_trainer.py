@@ -112,7 +112,7 @@ class Trainer:
 
     def first_prototypes(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> tuple[Prototypes, Array]:
         """Return K prototypes of the initializer, sorted by label, and their labels (K,); see :meth:`init`."""
-        extra = {} if samples.weights is None else {"sample_weight": samples.weights}
+        extra = {} if samples.weights is None else {"sample_weight": samples.weights}  # need not be known otherwise
         codes = materialise(type(self.initializer).__call__, samples.codes)
         prototypes, labels = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -226,6 +226,7 @@ class Trainer:
             rows, weights = visits(len(samples), samples.weights)
             try:
                 for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
+                    # A large batch is read in parts.
                     codes = subset(samples.codes, block) if size > BLOCK_ROWS else samples.codes[block]
                     part = Samples(codes, samples.targets[block], block_weight)
                     state, capped = stepper.block(state, part, size, meter)
@@ -293,7 +294,7 @@ class Trainer:
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             with single_blas_thread(matrix_size(samples.codes)), one_decision(decision):
-                if state.epoch > 0:
+                if state.epoch > 0:  # the first prototypes have not been tried yet
                     state = self.resize(state, samples, state.epoch)
                 return self.sweep_and_record(state.at_epoch(state.epoch + 1, self.max_epochs), samples, rng, validation)
 
@@ -310,7 +311,7 @@ class Trainer:
         """
         if not self.growth:
             return state
-        in_memory = Samples(np.asarray(samples.codes), samples.targets, samples.weights)
+        in_memory = Samples(np.asarray(samples.codes), samples.targets, samples.weights)  # rules index in any way
         window = Window(self.manifold, self.cost, state, in_memory, sweep)
         for rule in self.growth:
             window = rule(window)

@@ -124,7 +124,7 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
 def paced(pace: Array, sqdist: Array, slope: Array) -> float:
     """Return the size of the step with these slopes and squared distances (K,), and update ``pace`` (4,)."""
     value: float = pace[0]
-    if pace[1] < 0.0:
+    if pace[1] < 0.0:  # steps do not adapt
         return value
     square = 0.0
     for k in range(len(slope)):

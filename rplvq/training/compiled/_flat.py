@@ -17,7 +17,7 @@ def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare
     total = fill(0.0, like)
     for j in range(0, whole, width):
         total = fused(load(first, at + j, like), load(second, start + j, like), total)
-    store(spare, 0, total)
+    store(spare, 0, total)  # lanes cannot be read one by one
     result = 0.0
     for j in range(width):
         result += spare[j]

@@ -80,5 +80,5 @@ def run_learned(
                     images[i, k] *= current * weights[k]
                 pull_row(omega, i * m, differences, images[i], m, like)
             norm = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
-            scale = np.sqrt(trace / norm)
+            scale = np.sqrt(trace / norm)  # omega itself is scaled by the caller, once per block
     return n_capped

@@ -97,7 +97,7 @@ def run_projected(
             sqdist[b, k] = rates[k]
         n_capped += weigh(block, b, rules, weights)
         for k in range(len(rates)):
-            rates[k] = weights[k] if k < count else 0.0
+            rates[k] = weights[k] if k < count else 0.0  # the lanes left over stay
         for i in range(blocks):
             start = i * n * n * width
             mean = trace(prototypes, start, n, like) * fill(1.0 / n, like)

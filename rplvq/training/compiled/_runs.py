@@ -68,7 +68,7 @@ def run_block(
 
 def flat_copy(codes: Array, dtype: Any) -> Array:
     """Return a flat copy (N m,) of codes (N, ...), complex ones as pairs of real numbers."""
-    return np.array(codes, dtype=dtype, order="C").view(float).ravel()
+    return np.array(codes, dtype=dtype, order="C").view(float).ravel()  # a copy, because kernels write into it
 
 
 def run_flat(

@@ -113,7 +113,7 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
     """Replace eigenvalues lam (blocks n W,) by ``lam^(-w / 2)`` over the norms of their columns, for weights w (K,)."""
     for i in range(len(squares)):
         k = i // (n * width) * width + i % width
-        step = math.exp(-0.5 * weights[k] * logs[i]) if k < len(weights) else 1.0
+        step = math.exp(-0.5 * weights[k] * logs[i]) if k < len(weights) else 1.0  # the lanes left over stay
         squares[i] = step / math.sqrt(squares[i])
 
 

@@ -178,8 +178,8 @@ def run_wasserstein(
             block.sqdist[b, k] = rates[k]
         n_capped += weigh(block, b, rules, weights)
         for k in range(blocks * width):
-            rates[k] = weights[k] if k < count else 0.0
-            if not rates[k] <= 1.0:
+            rates[k] = weights[k] if k < count else 0.0  # the lanes left over stay
+            if not rates[k] <= 1.0:  # the manifold takes this step; NaN, too
                 return b, n_capped
         for i in range(blocks):
             rate = load(rates, i * width, like)
