@@ -86,14 +86,9 @@ def places_means(initializer: Any) -> bool:
 
 @reads_parts
 def _choose_in_each_class(
-    self: Any,
-    manifold: Manifold[Any],
-    codes: Array,
-    targets: Array,
-    n_classes: int,
-    rng: np.random.Generator,
+    self: Any, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
     sample_weight: Array | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
     # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
     hard = hard_targets(targets)
@@ -402,14 +397,9 @@ class DiscriminantMeans:
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
+        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array]:  # fmt: skip
         """Return prototypes (K, ...), sorted by class, and labels (K,).
 
         Raise ValueError if a class has no sample, if the points of the manifold are no positive definite matrices, or

@@ -29,14 +29,9 @@ class GivenPrototypes:
 
     @reads_parts
     def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
+        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
-    ) -> tuple[Prototypes, Array]:
+    ) -> tuple[Prototypes, Array]:  # fmt: skip
         """Return the encoded prototypes (K, ...), sorted by class, and labels (K,).
 
         ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a

@@ -173,7 +173,8 @@ class Product:
         for index, array in enumerate(arrays):
             wanted = arrays[0].shape[1:] if self.shapes is None else self.shapes[index]
             if array.ndim < 2 or array.shape != (len(arrays[0]), *wanted):
-                advice = "" if self.shapes else ". If factors differ in shape, state it: Product(..., shapes=...)"
+                remedy = ". If factors have different shapes, state them: Product(..., shapes=...)"
+                advice = "" if self.shapes else remedy
                 expected = ", ".join(map(str, (len(arrays[0]) if arrays[0].ndim else "N", *wanted)))
                 raise ValueError(f"parts[{index}] has shape {array.shape}, expected ({expected}){advice}")
         return join(arrays, self.shapes)

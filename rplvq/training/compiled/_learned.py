@@ -31,16 +31,9 @@ def learning_rate(rate: float, longest: float, weights: Array, squares: Array) -
 
 
 def run_learned(
-    prototypes: Array,
-    omega: Array,
-    rate: float,
-    longest: float,
-    rest: float,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    like: Lanes,
-) -> int:
+    prototypes: Array, omega: Array, rate: float, longest: float, rest: float, samples: Array,
+    block: Block, rules: Rules, like: Lanes,
+) -> int:  # fmt: skip
     """Move prototypes in place by one step per sample, and return the number of caps; arrays are flat.
 
     ``omega`` (r m,) is moved in place, too, and the caller scales it at the end. Distances are measured as if it were

@@ -64,17 +64,9 @@ def raise_eigenvalues(matrix: Parts, basis: Parts, start: int, floor: Array, wor
 
 
 def run_projected(
-    prototypes: Parts,
-    basis: Parts,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    tau: float,
-    relative: float,
-    ends: Parts,
-    work: Work,
-    like: Lanes,
-) -> int:
+    prototypes: Parts, basis: Parts, samples: Array, block: Block, rules: Rules, tau: float, relative: float,
+    ends: Parts, work: Work, like: Lanes,
+) -> int:  # fmt: skip
     """Move K prototypes in place by one step per sample (n, n), and return the number of caps.
 
     Prototypes are arrays (blocks n n W,). The floor of the eigenvalues is ``tau``, times the mean eigenvalue of the

@@ -139,20 +139,9 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
 
 
 def run_wasserstein(
-    roots: Parts,
-    samples: Array,
-    first: int,
-    block: Block,
-    rules: Rules,
-    room: float,
-    lowest: float,
-    weights: Array,
-    crossed: Parts,
-    unitary: Parts,
-    turned: Parts,
-    work: Work,
-    like: Lanes,
-) -> tuple[int, int]:
+    roots: Parts, samples: Array, first: int, block: Block, rules: Rules, room: float, lowest: float, weights: Array,
+    crossed: Parts, unitary: Parts, turned: Parts, work: Work, like: Lanes,
+) -> tuple[int, int]:  # fmt: skip
     """Take steps from sample ``first`` on, until one has a weight above 1.
 
     ``roots``, arrays (blocks n n W,), are moved in place. Returns the index of the sample whose step was not taken, or
