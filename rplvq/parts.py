@@ -82,7 +82,7 @@ class PartsMixin(BaseEstimator):
             name, _, field = key.partition("__")
             if key in own:
                 continue
-            if name in own and not hasattr(whole.get(name, own[name]), "set_params"):
+            if name in own and not hasattr(whole.get(name, own[name]), "set_params"):  # estimators set their own
                 changes.setdefault(name, {})[field] = value
             else:
                 rest[key] = value
@@ -283,7 +283,7 @@ def trusted_types() -> list[str]:
     ``skops.io.load(path, trusted=trusted_types())`` reads a file that ``skops.io.dump`` wrote; add what you trust of
     ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
     """
-    for name in _LATE:
+    for name in _LATE:  # imports their modules
         saved_estimator(name)
     classes = [*_SHIPPED.values(), *(saved.cls for saved in _ESTIMATORS.values())]
     return sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in classes})

@@ -75,7 +75,7 @@ def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
     remedy = 'pass the domain of each sample as groups, or labels of the form "domain/label"'
     if labels.ndim != 1 or labels.dtype.kind != "U":
         raise ValueError(f"groups is None, and y of dtype {labels.dtype} and shape {labels.shape} names none: {remedy}")
-    pairs = [label.rpartition("/")[::2] for label in labels.tolist()]
+    pairs = [label.rpartition("/")[::2] for label in labels.tolist()]  # a domain may hold slashes, too
     for index, pair in enumerate(pairs):
         if not all(pair):
             raise ValueError(f"groups is None, and y[{index}] is {labels.tolist()[index]!r}: {remedy}")
@@ -203,7 +203,7 @@ def weigh_classes(
     given = np.ones(len(targets)) if weights is None else weights
     if balanced:
         sizes = np.bincount(targets, given, minlength=len(classes))
-        by_class = sizes.sum() / (np.count_nonzero(sizes) * np.where(sizes > 0, sizes, np.inf))
+        by_class = sizes.sum() / (np.count_nonzero(sizes) * np.where(sizes > 0, sizes, np.inf))  # 0 without samples
     else:
         by_class = _weights_by_label(class_weight, classes.tolist(), is_open=is_open)
     return np.asarray(given * by_class[targets])

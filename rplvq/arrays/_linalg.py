@@ -152,7 +152,7 @@ class _Calls:
         """In a forked process, forget the calls of threads that do not exist there, and replace the lock."""
         self.lock = RLock()
         here = get_ident()
-        self.inside = {call: thread for call, thread in self.inside.items() if thread == here}
+        self.inside = {call: thread for call, thread in self.inside.items() if thread == here}  # only this one runs on
 
 
 _calls = _Calls()

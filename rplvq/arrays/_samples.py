@@ -120,8 +120,8 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
         values = values[inner]
         begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
         begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
-        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]
-        tied = tied[~(begins & np.append(begins[1:], True))]
+        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]  # begin of the own run
+        tied = tied[~(begins & np.append(begins[1:], True))]  # a run of one sample is told apart
         if not len(tied):
             break
     return order, run
@@ -300,7 +300,7 @@ class Samples:
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
-        if self.targets.shape[1:] != later.targets.shape[1:]:
+        if self.targets.shape[1:] != later.targets.shape[1:]:  # one of them are class probabilities
             return later
         ours = [self.codes, self.targets, self.filled_weights]
         theirs = [later.codes, later.targets, later.filled_weights]

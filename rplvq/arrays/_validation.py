@@ -85,7 +85,7 @@ def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str]
 def precision_of(points: Any) -> float:
     """Return the machine epsilon of the type in which points were passed, but at least that of float64."""
     dtype = getattr(points, "dtype", None)
-    if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":
+    if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":  # integers are exact
         return EPS
     return max(float(np.finfo(dtype).eps), EPS)
 

@@ -189,13 +189,13 @@ class ClassKMeans:
         manifold = members.manifold
         codes = members.codes
         centers = self._seeds(members, count, rng)
-        owners = np.empty(0)
+        owners = np.empty(0)  # unlike any assignment
         for _ in range(self.max_iter):
             nearest = by_block(lambda part: manifold.sqdist(centers, part).argmin(axis=1), codes, n_columns=count)
             if np.array_equal(nearest, owners):
                 break
             owners = nearest
-            for k in np.unique(owners):
+            for k in np.unique(owners):  # a center without samples stays where it is
                 mine = np.flatnonzero(owners == k)
                 own = subset(codes, mine), members.weights[mine]
                 centers[k] = riemannian_mean(manifold, *own, start=centers[k], tol=1e-6).code

@@ -111,7 +111,7 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
         return kernel
 
-    remove_stored(ours=False)
+    remove_stored(ours=False)  # that of older sources
     return type(first)(*map(surviving, first._fields))
 
 
@@ -152,7 +152,7 @@ def compiler(source: str) -> Callable[..., Any]:
         names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         copy.__module__ = function.__module__
-        copy.__qualname__ = f"{function.__qualname__}_{source}"
+        copy.__qualname__ = f"{function.__qualname__}_{source}"  # numba stores code under this name
         if "cache" not in options:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
         return numba.njit(error_model="numpy", nogil=True, **options)(copy)

@@ -181,7 +181,7 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
         for i in range(n):
             trace = trace + load(columns[0], start + (i * n + i) * width, like)
         mean = trace / fill(float(n), like)
-        rescale(columns, start, n * size, fill(1.0, like) / mean, like)
+        rescale(columns, start, n * size, fill(1.0, like) / mean, like)  # so that all limits are numbers
         tridiagonalise(columns, start, n, diagonal, squares, out, like)
         for i in range(n - 1):
             steps = 0
@@ -191,4 +191,4 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
                 steps += 1
             if steps == MAX_STEPS:  # the caller then asks LAPACK
                 store(diagonal, i * width, fill(math.nan, like))
-        rescale((diagonal,), 0, size, mean, like)
+        rescale((diagonal,), 0, size, mean, like)  # back to the scale of the matrices

@@ -85,7 +85,7 @@ def batch_logs(
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for k in range(size):
             value = squares[block * size + k]
-            work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan
+            work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan  # columns have the length s
         combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), order, raw(spare), like)
 
 

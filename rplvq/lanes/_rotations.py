@@ -218,8 +218,8 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
         if done % n == 0 and done > 0:  # updated norms have gathered rounding
             measure(columns, start, n, norms, scales, like)
         still = half - signed(half, rotate(columns, start, n, done % 2, norms, scales, turns, moves, like))
-        clean = fused(clean, still, still)
-        moves = half + signed(half, needed - clean)
+        clean = fused(clean, still, still)  # one more, or 0 again
+        moves = half + signed(half, needed - clean)  # 0 after n clean rounds
         done += 1
     for i in range(n):
         rescale(columns, start + i * n * width, n * width, root(load(scales, i * width, like)) / scale, like)
@@ -274,7 +274,7 @@ def into_lanes(matrices: Array, width: int) -> Parts:
     """
     count, n = matrices.shape[:2]
     full = count // width
-    blocks = -(-count // width)
+    blocks = -(-count // width)  # rounded up
     parts = (matrices.real, matrices.imag) if matrices.dtype.kind == "c" else (matrices,)
     lanes = tuple(aligned(blocks * n * n * width) for _ in parts)
     for lane, part in zip(lanes, parts, strict=True):

@@ -116,7 +116,7 @@ class BuresWasserstein:
         roots = geodesics.roots
         steps = self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
-        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
+        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)  # others cannot leave the cone
         if repelled.any():
             moved[repelled] = self.exp(roots[repelled], steps[repelled])
         return moved

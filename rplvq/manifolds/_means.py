@@ -118,7 +118,7 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
             shares = weights / weights.sum()
             follow = partial(_moved, manifold, geodesics, shares)
             if known_step:
-                yield np.asarray(follow(known_step))[0]
+                yield np.asarray(follow(known_step))[0]  # without any pass over the data
                 continue
             first = _measure(manifold, Look(start, float(shares @ geodesics.sqdist[:, 0]), follow), 0.0)
             _, look = passes_over(manifold, codes, weights)
@@ -209,7 +209,7 @@ def descend(
             # Far from the mean, no cost may rise.
             recent = [*recent, point.value] if point.gradient < SMALL_GRADIENT else [point.value]
         else:
-            step = 0.5 * step
+            step = 0.5 * step  # from the same point again
     enough = max(tol, RESOLUTION) if stalled == MAX_STALLED else tol
     if best.gradient <= enough:
         return Mean(best.code[0], n_iter, best.gradient, True)
@@ -310,7 +310,7 @@ def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, tr
     together: list[Array | None] = [None] * len(counts)
     if _fits(manifold, codes, len(rows)) and counts.all():
         with single_blas_thread(matrix_size(codes)):  # all folds share the decompositions at the class means
-            both = np.concatenate([codes, means])
+            both = np.concatenate([codes, means])  # what is known of the first guesses comes last
             owners = np.concatenate([classes, labels])
             sqdist, logs = manifold.logarithms(means, both, owners)
         start = np.concatenate([means] * len(trains))

@@ -121,7 +121,7 @@ class MissingChannels:
         blocks = np.where(lacks[:, :, None] | lacks[:, None, :], 0.0, matrices)
         blocks += np.where(lacks, usual[:, None], 0.0)[:, None, :] * np.eye(lacks.shape[1])
         blocks = check_positive_definite(blocks).astype(matrices.dtype)  # real values stay complex like the reference
-        for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):
+        for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):  # all that lack the same channels together
             rows = np.flatnonzero((lacks == mask).all(axis=1))
             order = np.argsort(mask, kind="stable")
             ordered = np.ix_(rows, order, order)
@@ -155,7 +155,7 @@ class MissingChannels:
         gram = inner @ inner.T + self.covariance.rest * np.eye(len(inner))
         amounts = np.linalg.solve(gram, inner @ as_vectors(logs - center[:k, :k]).T)
         tangents = center + np.tensordot(amounts.T, directions, 1)
-        tangents[:, :k, :k] = logs
+        tangents[:, :k, :k] = logs  # what was observed stays as it is
         return np.asarray(factor @ expm(tangents) @ adjoint(factor))
 
 

@@ -112,7 +112,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     is their sum weighted by the absolute weights, a number or (K, 1).
     """
     unit = float(sqdist.mean())
-    if not unit > 0:
+    if not unit > 0:  # all samples are at prototypes
         return weighted
     logs = np.log(weighted)
     change = -0.5 * rate / unit * (weighted * pulls + penalty * strength * logs)

@@ -219,7 +219,7 @@ class Product:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
         weighted = geodesics.weighted
         moved = tuple(
-            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))
+            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))  # no longer than the factor allows
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
         if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:  # that of a single factor is 1

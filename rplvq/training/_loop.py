@@ -217,9 +217,9 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
             moved = np.asarray(manifold.sqdist(part, codes[rows] + np.spacing(np.abs(codes[rows]))))
             own[rows] = np.diag(moved)
             largest = np.fmax(largest, moved.max())
-    blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))
+    blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))  # NaN counts as blurred
     try:
-        if len(blurred):
+        if len(blurred):  # encode tells which of them it would refuse
             manifold.encode(np.asarray(manifold.decode(prototypes))[blurred])
     except PointError as error:
         k = blurred[error.index]

@@ -205,7 +205,7 @@ class Window:
         norms = np.abs(slope).sum(axis=0)
         share = slope / np.where(norms > 0, norms, 1.0)
         reach = step_lengths(share, self.sqdist[:, chosen])
-        share /= np.maximum(reach / longest_step(self.manifold), 1.0)
+        share /= np.maximum(reach / longest_step(self.manifold), 1.0)  # as the steps of training
         start = new_codes(self.state.prototypes, np.asarray(self.state.prototypes)[chosen])
         geodesics = self.manifold.connect(start, self.codes)
         return lambda step: np.asarray(self.manifold.move(geodesics, step * share))

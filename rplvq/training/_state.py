@@ -283,7 +283,7 @@ def untrained_history(state: State, score: Score, validation: Score | None = Non
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
     """Turn the rows of a history into one array per column; a value that a row lacks is NaN."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row))  # in the order in which they appear
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 

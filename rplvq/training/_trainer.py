@@ -161,7 +161,7 @@ class Trainer:
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(self.step_schedule, self.max_epochs, n_total / len(labels), of_share, paper)
-        memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
+        memory = step_size.init(prototypes) if hasattr(step_size, "init") else None  # of a step rule
         return State(prototypes, labels, sigma2, step_size, memory=memory).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Samples) -> Step:

@@ -59,7 +59,7 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     sums = rules.classes[1]
     first = 0
     for k in range(1, len(labels)):
-        if scales[k] * sqdist[k] < scales[first] * sqdist[first]:
+        if scales[k] * sqdist[k] < scales[first] * sqdist[first]:  # the nearest by the scale of its class
             first = k
     near = sqdist[first]
     rate = scales[first]
@@ -78,14 +78,14 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     for k in range(len(labels)):
         logits[k] /= sums[labels[k]]  # the share of a prototype in its class
     for c in range(len(tops)):
-        tops[c] += math.log(sums[c])
+        tops[c] += math.log(sums[c])  # the logit of the class
         top = max(top, tops[c])
     loss = 0.0
     for c in range(len(tops)):
         sums[c] = math.exp(tops[c] - top)
         mass += sums[c]
         total += target[c]
-        if target[c] > 0.0:
+        if target[c] > 0.0:  # zero times infinity would be NaN
             loss += target[c] * (top - tops[c])
     loss += total * (joint * math.log(mass) - (1.0 - joint) * (top - rate * near))
     for k in range(len(labels)):
@@ -111,7 +111,7 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
     behind = sqdist[wrong]
     # Divide by the sum twice instead of by its square, which would overflow for large distances.
     inverse = 1.0 / max(ahead + behind, COINCIDENT)
-    decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))
+    decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))  # at most 1, so nothing overflows
     loss = (1.0 if ahead > behind else decay) / (1.0 + decay)
     if ahead + behind > COINCIDENT:
         rate = 2.0 * steepness * decay / ((1.0 + decay) * (1.0 + decay)) * inverse

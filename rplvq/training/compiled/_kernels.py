@@ -118,7 +118,7 @@ def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
 
     The planned ``n_visits`` count only outside of a block of :func:`one_decision`.
     """
-    decision = _current.get() or Decision(n_visits)
+    decision = _current.get() or Decision(n_visits)  # outside of a fit, a block decides for itself
     if decision.is_compiled is None:
         decision.is_compiled = pays(kind, decision.n_visits * saved)
     return decision.is_compiled

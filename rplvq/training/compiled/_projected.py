@@ -95,7 +95,7 @@ def run_projected(
             mean = trace(prototypes, start, n, like) * fill(1.0 / n, like)
             floor = fill(tau, like) * (fill(relative, like) * mean + fill(1.0 - relative, like))
             follow(prototypes, start, ends, 0, load(rates, i * width, like), n, like)
-            error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)
+            error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)  # in doubt, eigenvalues decide
             copy_block(prototypes, start, work.spare, 0, n, like)
             add_to_diagonal(work.spare, fill(0.0, like) - floor - error, n, like)
             if may_be_indefinite(work.spare, n, like):

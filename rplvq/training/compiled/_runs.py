@@ -98,7 +98,7 @@ def run_learned(
         part = Block(*(array[rows] for array in block))
         total += learn(kernels, float(manifold.rate), moved, omega, ends[rows], part, rules)
         if manifold.rate:
-            omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))
+            omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))  # so that tr Q = m again
     return MetricPrototypes(from_coordinates(moved, codes.shape[-1]), omega), total
 
 
@@ -206,7 +206,7 @@ def run_wasserstein(
     total = 0
     weights = np.empty(len(rules.labels))
     limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
-    while first < len(codes):
+    while first < len(codes):  # a step that the kernel leaves to the manifold ends its run
         at = laid(roots, codes)
         work = at.empty(), at.empty(), at.empty(), at.work, at.like
         first, n_capped = kernels.run_wasserstein(at.lanes, at.codes, first, block, rules, *limits, weights, *work)

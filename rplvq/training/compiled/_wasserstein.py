@@ -63,7 +63,7 @@ def may_shorten(
     width = len(like)
     columns = work.columns
     spare = work.spare
-    weight = larger(fill(0.0, like) - rate, fill(0.0, like))
+    weight = larger(fill(0.0, like) - rate, fill(0.0, like))  # only repelled prototypes can leave the cone
     adjoint_product(roots, start, roots, start, columns, 0, (1, n), n, like)
     adjoint_product(crossed, start, unitary, start, spare, 0, (1, n), n, like)
     for part, other in zip(columns, spare):  # noqa: B905
@@ -103,7 +103,7 @@ def shortened(
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
         largest = larger(load(squares, i, like), largest)
-    excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))
+    excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))  # without any, the limit is far away
     return larger(rate, fill(0.0, like) - fill(room, like) / excess)
 
 
@@ -129,7 +129,7 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
             total += squares[m]
             least = min(least, squares[m])
         floor = lowest * total / n
-        if spare[0][i] < 0.0 and least < floor:
+        if spare[0][i] < 0.0 and least < floor:  # the rates, stored above
             for m in range(n):
                 factor = np.sqrt(max(1.0, floor / squares[m * width + i]))
                 for part, raised in zip(columns, roots):  # noqa: B905
