@@ -52,7 +52,7 @@ class GLVQ(Combinable):
         if soft or (labels == labels[0]).all():
             return None
         factor, steepness = self._scale(sigma2)
-        return term(MARGIN, steepness, 0.0, 0.0, len(labels)).times(factor)
+        return term(steepness, 0.0, 0.0, len(labels), MARGIN).times(factor)
 
     def _scale(self, sigma2: float) -> tuple[float, float]:
         """Return the factor of the loss, and the steepness."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import (
-    MIXTURE,
     Terms,
     as_soft,
     class_groups,
@@ -93,7 +92,7 @@ def to_priors(value: Any) -> tuple[float, ...] | None:
 def mixture_terms(priors: tuple[float, ...] | None, labels: Array, sigma2: float) -> Terms:
     """Return the one term of RSLVQ and PLVQ."""
     offsets = log_prior(priors, labels)
-    return term(MIXTURE, 1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
+    return term(1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
 
 
 @attrs.frozen(repr=False)

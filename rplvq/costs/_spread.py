@@ -10,16 +10,7 @@ import numpy as np
 
 from rplvq.arrays import first_bad
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import (
-    MIXTURE,
-    Terms,
-    as_soft,
-    class_groups,
-    class_log_sum_exp,
-    described_by,
-    log_sum_exp,
-    term,
-)
+from rplvq.costs._mixture import Terms, as_soft, class_groups, class_log_sum_exp, described_by, log_sum_exp, term
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
 from rplvq.parts import library_part, what_lacks
@@ -126,7 +117,7 @@ class SpreadRSLVQ(Combinable):
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms:
         """Return the one term, whose offsets are the logits at distances of 0."""
         offsets, scales = self._logits(np.zeros((1, len(labels))), labels, sigma2)
-        return term(MIXTURE, 1.0, scales, offsets[0], len(labels))
+        return term(1.0, scales, offsets[0], len(labels))
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

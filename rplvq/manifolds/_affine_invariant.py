@@ -98,8 +98,9 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
 
     The factors G are (K, n, n), or (B, K, n, n) with those of each sample X (B, n, n). LAPACK serves without kernels.
     """
-    if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
-        return found
+    spectra = None if kernels is None else whitened_spectra(kernels, factors, samples)
+    if spectra is not None:
+        return spectra
     eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
     logs = np.log(np.maximum(eigenvalues, TINY))
     # The squared range of a spectrum is at most twice its sum of squares, which is computed faster and mostly small.
@@ -294,7 +295,8 @@ class AffineInvariant:
         ``owners`` (B,) are the indices of these prototypes, and the coordinates are those of :meth:`pull`.
         """
         factors = inverse_factors(prototypes)[owners, None]
-        logs, vectors = (found[:, 0] for found in decompose(factors, samples, self.rotations(factors[0], samples)))
+        pairs = decompose(factors, samples, self.rotations(factors[0], samples))
+        logs, vectors = (each[:, 0] for each in pairs)
         return np.vecdot(logs, logs), (vectors * logs[:, None]) @ adjoint(vectors)
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
