@@ -108,12 +108,10 @@ LARGEST_ON_ONE_THREAD = 500
 
 
 class _Calls:
-    """The running calls of this process that keep BLAS on one thread, and the numbers of threads to restore.
-
-    The lock is reentrant, because garbage collection may end an interrupted call while another call holds the lock.
-    """
+    """The running calls of this process that keep BLAS on one thread, and the numbers of threads to restore."""
 
     def __init__(self) -> None:
+        # Reentrant, because garbage collection may end an interrupted call while another call holds the lock.
         self.lock = RLock()
         self.inside: dict[object, int] = {}  # running calls, with their threads
         self.before: dict[str, tuple[Any, int]] = {}  # what to restore, by file of the library

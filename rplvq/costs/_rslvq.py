@@ -33,10 +33,9 @@ FEW_PROTOTYPES = 24
 def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
     """Return the loss ``-log p(y | X)`` (B,), and minus its derivative by each logit, ``P_k - p_k`` (B, K).
 
-    p is the softmax of the logits (B, K) over all prototypes, and P the softmax over those of the class y, marked by
-    ``own`` (B, K). P_k is 0 for prototypes of other classes.
+    p is the softmax of the logits (B, K) over all prototypes, and P that over those of the class y (``own``, (B, K)).
     """
-    logits_own = np.where(own, logits, -np.inf)
+    logits_own = np.where(own, logits, -np.inf)  # so that P is 0 for the others
     log_all = log_sum_exp(logits)
     log_own = log_sum_exp(logits_own)
     return (log_all - log_own)[:, 0], np.exp(logits_own - log_own) - np.exp(logits - log_all)

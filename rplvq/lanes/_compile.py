@@ -72,14 +72,13 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
     ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
     matrices, and the last one is ``like``. A kernel is compiled when it is first called with arguments of new types.
-    Ctrl-C waits meanwhile, because numba could not be used again in the process if it were interrupted there. numba
-    stores the machine code in the folder of this package, or in its own cache folder, under names that contain a hash
-    of the source of all kernels: code of another source is removed. What cannot be loaded or stored is compiled again.
+    numba stores the machine code in the folder of this package, or in its own cache folder, under names that contain a
+    hash of the source of all kernels: code of another source is removed. What cannot be loaded is compiled again.
     """
     if not can_compile():
         return None
     source = source_hash(FOLDER, *folders)
-    with interrupts_deferred():
+    with interrupts_deferred():  # after Ctrl-C in numba, the process could not use it again
         try:
             built = [build(source, cache=True)]  # a list, so that kernels can be built again below
         except RuntimeError:  # no folder is writable
@@ -117,17 +116,14 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
 @lru_cache(maxsize=1)
 def can_compile() -> bool:
-    """Whether numba is installed, compiles (NUMBA_DISABLE_JIT is not set), and can be imported with what is used of it.
-
-    It often refuses a newer NumPy by an exception of any type; a warning then repeats its words.
-    """
+    """Whether numba is installed, compiles (NUMBA_DISABLE_JIT is not set), and has all that is used of it."""
     if find_spec("numba") is None:
         return False
     try:
         with interrupts_deferred():
             is_disabled = bool(import_module("numba").config.DISABLE_JIT)
             is_disabled or import_module("rplvq.lanes._registers")
-    except Exception as error:  # whatever the cause, the plain steps do the same
+    except Exception as error:  # numba often refuses a newer NumPy, and the plain steps do the same
         why = f"numba is installed but cannot be used, so steps are not compiled: {type(error).__name__}: {error}"
         warnings.warn(why, RuntimeWarning, stacklevel=2)
         return False

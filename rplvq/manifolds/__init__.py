@@ -29,7 +29,7 @@ from rplvq.manifolds._from_pymanopt import FromPymanopt, is_from_pymanopt
 from rplvq.manifolds._learned_log_euclidean import LONGEST, LearnedLogEuclidean, MetricPrototypes
 from rplvq.manifolds._means import Mean, is_additive, is_stateful, means_of_folds, means_of_groups, riemannian_mean
 from rplvq.manifolds._missing import MissingChannels, chosen_rows, filler_of, variation_of
-from rplvq.manifolds._product import Product, longest_step
+from rplvq.manifolds._product import Product
 from rplvq.manifolds._projected_euclidean import ProjectedEuclidean
 from rplvq.manifolds._shrinkage import (
     LowRankCovariance,
@@ -47,8 +47,8 @@ __all__ = [
     "LogEuclidean", "LowRankCovariance", "Mean", "MetricName", "MetricPrototypes", "MissingChannels", "Product",
     "ProjectedEuclidean", "Shrunk", "TangentSpace", "chosen_rows", "coordinates", "decompose", "filler_of",
     "flat_components", "flat_connect", "flat_exp", "flat_move", "flat_nearest", "flat_pull", "flat_sqdist",
-    "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt", "is_stateful", "longest_step",
-    "means_of_folds", "means_of_groups", "n_coordinates", "riemannian_mean", "variation_of", "within_covariance",
+    "from_coordinates", "inverse_factors", "is_additive", "is_from_pymanopt", "is_stateful", "means_of_folds",
+    "means_of_groups", "n_coordinates", "riemannian_mean", "variation_of", "within_covariance",
 ]  # fmt: skip
 
 MetricName = Literal[

@@ -52,9 +52,8 @@ def _any_provides(capability: type) -> Callable[[Any], bool]:
     return lambda product: any(provides(factor, capability) for factor in product.factors)
 
 
-def longest_step(manifold: Any) -> float:
-    """Return the field ``max_step_length`` of a manifold; infinite if it has none."""
-    return float(manifold.max_step_length) if provides(manifold, Bounded) else np.inf
+def _longest(factor: Any) -> float:
+    return float(factor.max_step_length) if provides(factor, Bounded) else np.inf
 
 
 @library_part
@@ -192,7 +191,7 @@ class Product:
     @property
     def max_step_length(self) -> float:
         """The longest step: the shortest of those of the factors, infinite if none has any."""
-        return min(map(longest_step, self.factors))
+        return min(map(_longest, self.factors))
 
     def encode(self, points: Any) -> Array:
         """Return the codes of points (N, F, ...) or (N, d), in the same form; errors name the factor.
@@ -220,7 +219,7 @@ class Product:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
         weighted = geodesics.weighted
         moved = tuple(
-            factor.move(part, shortened(weights, part.sqdist, longest_step(factor)))  # no longer than the factor allows
+            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))  # no longer than the factor allows
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
         if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:  # that of a single factor is 1

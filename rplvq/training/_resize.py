@@ -9,10 +9,10 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import evaluate
-from rplvq.manifolds import is_stateful, longest_step, riemannian_mean
+from rplvq.manifolds import is_stateful, riemannian_mean
 from rplvq.protocols import Array, Cost, Prototypes
 from rplvq.training._state import State
-from rplvq.training._step import step_lengths
+from rplvq.training._step import longest_step, step_lengths
 
 SHORTEST = 2.0**-10
 """Share of a full step below which :meth:`Window.tuned` stops searching."""

@@ -242,10 +242,8 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
 
 
 def estimate(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Score:
-    """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all.
-
-    All pairs would take many times as long as the means, which is all that a fit without epochs computes.
-    """
+    """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all."""
+    # All pairs would take many times as long as the means, which is all that a fit without epochs computes.
     few = evenly_spaced(samples, len(state.labels)) if len(state.labels) > MANY else samples
     score = measure(manifold, cost, state, few).score()
     return Score(score.cost * samples.total_weight / few.total_weight, score.error)

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
+from rplvq.capabilities import Bounded, provides
 from rplvq.costs import evaluate
 from rplvq.manifolds import is_additive
 from rplvq.protocols import Array, Cost, Manifold, Prototypes
@@ -40,6 +41,11 @@ class Contribution(NamedTuple):
     n_capped: int
     sqdist: Array  # (M, K)
     loss: Array  # (M,)
+
+
+def longest_step(manifold: Any) -> float:
+    """Return the field ``max_step_length`` of a manifold; infinite if it has none."""
+    return float(manifold.max_step_length) if provides(manifold, Bounded) else math.inf
 
 
 def step_lengths(weights: Array, sqdist: Array) -> Array:
@@ -138,10 +144,8 @@ class Stepper:
     n_epochs: int  # number of epochs planned, at least 1
 
     def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
-        """Take one step per batch of ``size`` samples, and yield every step.
-
-        Names are bound before the loop, because attribute lookups take a noticeable share of a step on a small matrix.
-        """
+        """Take one step per batch of ``size`` samples, and yield every step."""
+        # Attributes are looked up before the loop, because that takes a noticeable share of a step on a small matrix.
         codes = samples.codes
         targets = samples.targets
         sample_weight = samples.weights

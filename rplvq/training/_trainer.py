@@ -17,7 +17,6 @@ from rplvq.arrays import BLOCK_ROWS, Samples, blocks, materialise, matrix_size, 
 from rplvq.capabilities import Capped, StepOfShare, WithSchedule, provides
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
-from rplvq.manifolds import longest_step
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
 from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
 from rplvq.schedules import (
@@ -35,7 +34,7 @@ from rplvq.training._growth import Growth
 from rplvq.training._loop import Callback, EarlyStopping, diverged, hooks_of, require_finite, run_epochs
 from rplvq.training._resize import Window, new_codes
 from rplvq.training._state import Meter, Origin, Progress, Result, Score, State, history_row, measure, validation_row
-from rplvq.training._step import Step, Stepper
+from rplvq.training._step import Step, Stepper, longest_step
 from rplvq.training.compiled import Decision, one_decision
 
 FEW_SAMPLES = 100

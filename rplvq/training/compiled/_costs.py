@@ -45,11 +45,7 @@ class Block(NamedTuple):
 
 
 def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
-    """Add the slopes (K,) of the mixture that is term t, and return its loss, for class probabilities ``target`` (C,).
-
-    All exponents are at most 0, because the largest logit of each class is subtracted first. The smallest distance is
-    subtracted before distances are scaled, so that differences of large distances are not rounded away.
-    """
+    """Add the slopes (K,) of the mixture that is term t, and return its loss; ``target`` holds C class probabilities."""
     factor = rules.numbers[t, 1]
     joint = rules.numbers[t, 2]
     labels = rules.labels
@@ -61,6 +57,7 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     for k in range(1, len(labels)):
         if scales[k] * sqdist[k] < scales[first] * sqdist[first]:  # the nearest by the scale of its class
             first = k
+    # It is subtracted before distances are scaled, so that differences of large distances are not rounded away.
     near = sqdist[first]
     rate = scales[first]
     for c in range(len(tops)):
@@ -70,7 +67,7 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
         logits[k] = rules.offsets[t, k] + scales[k] * (near - sqdist[k]) + (rate - scales[k]) * near
         tops[labels[k]] = max(tops[labels[k]], logits[k])
     for k in range(len(labels)):
-        logits[k] = math.exp(logits[k] - tops[labels[k]])
+        logits[k] = math.exp(logits[k] - tops[labels[k]])  # of at most 0, so nothing overflows
         sums[labels[k]] += logits[k]
     top = -np.inf
     mass = 0.0

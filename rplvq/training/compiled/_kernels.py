@@ -65,10 +65,8 @@ def rules_of(
 
 
 def lane_width(n: int, count: int, is_complex: bool) -> int:
-    """Return the vector width with which ``count`` matrices of size n are rotated fastest.
-
-    Empty lanes take as much time as full ones, so narrow vectors can be faster for few matrices.
-    """
+    """Return the vector width with which ``count`` matrices of size n are rotated fastest."""
+    # Empty lanes take as much time as full ones, so narrow vectors can be faster for few matrices.
     return min(SHARES, key=lambda width: _cost(width, n, count, is_complex))
 
 
