@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
-    """Add the slopes (K,) of the mixture that is term t, and return its loss; ``target`` holds C class probabilities."""
+    """Add the slopes (K,) of the mixture that is term t; return its loss for class probabilities ``target`` (C,)."""
     factor = rules.numbers[t, 1]
     joint = rules.numbers[t, 2]
     labels = rules.labels

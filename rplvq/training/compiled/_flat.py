@@ -10,19 +10,20 @@ from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Block, Rules, weigh
 
 
-def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
-    """Return the scalar product of the vectors of length m that begin at ``at`` and at ``start``."""
+def flat_distance(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
+    """Return the squared distance of the vectors of length m that begin at ``at`` and at ``start``."""
     width = len(like)
     whole = m - m % width
     total = fill(0.0, like)
     for j in range(0, whole, width):
-        total = fused(load(first, at + j, like), load(second, start + j, like), total)
+        difference = load(first, at + j, like) - load(second, start + j, like)
+        total = fused(difference, difference, total)
     store(spare, 0, total)  # lanes cannot be read one by one
     result = 0.0
     for j in range(width):
         result += spare[j]
     for j in range(whole, m):  # the rest, which fills no vector
-        result += first[at + j] * second[start + j]
+        result += (first[at + j] - second[start + j]) * (first[at + j] - second[start + j])
     return result
 
 
@@ -32,15 +33,12 @@ def run_flat(prototypes: Array, samples: Array, block: Block, rules: Rules, like
     n_capped = 0
     m = len(prototypes) // n_prototypes
     weights = np.empty(n_prototypes)
-    differences = np.empty_like(prototypes)
     spare = np.empty(len(like))
     for b in range(len(block.sqdist)):
         for k in range(n_prototypes):
-            for j in range(m):
-                differences[k * m + j] = samples[b * m + j] - prototypes[k * m + j]
-            block.sqdist[b, k] = flat_product(differences, k * m, differences, k * m, m, spare, like)
+            block.sqdist[b, k] = flat_distance(samples, b * m, prototypes, k * m, m, spare, like)
         n_capped += weigh(block, b, rules, weights)
         for k in range(n_prototypes):
             for j in range(m):
-                prototypes[k * m + j] += weights[k] * differences[k * m + j]
+                prototypes[k * m + j] += weights[k] * (samples[b * m + j] - prototypes[k * m + j])
     return n_capped

@@ -170,11 +170,11 @@ def _build(source: str, *, cache: bool) -> Kernels:
         compiled(wasserstein.shortened, orthogonalise, *matrix, orthonormalised, subtracted),
         compiled(wasserstein.raise_roots, orthogonalise, *matrix),
     ]
-    product = compiled(flat.flat_product)
+    learning = [compiled(each) for each in (learned.flat_product, learned.pull_row, learned.learning_rate)]
     inner = (
         (steps.run_steps, orthogonalise, compiled(steps.move, *matrix), *(compiled(function) for function in parts)),
-        (flat.run_flat, product),
-        (learned.run_learned, product, compiled(learned.pull_row), compiled(learned.learning_rate)),
+        (flat.run_flat, compiled(flat.flat_distance)),
+        (learned.run_learned, *learning),
         (projected.run_projected, *matrix, compiled(projected.raise_eigenvalues, orthogonalise, *matrix)),
         (wasserstein.run_wasserstein, *matrix, *turned),
     )

@@ -5,7 +5,22 @@ import numpy as np
 from rplvq.lanes import Lanes, fill, fused, load, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Block, Rules, weigh
-from rplvq.training.compiled._flat import flat_product
+
+
+def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare: Array, like: Lanes) -> float:
+    """Return the scalar product of the vectors of length m that begin at ``at`` and at ``start``."""
+    width = len(like)
+    whole = m - m % width
+    total = fill(0.0, like)
+    for j in range(0, whole, width):
+        total = fused(load(first, at + j, like), load(second, start + j, like), total)
+    store(spare, 0, total)  # lanes cannot be read one by one
+    result = 0.0
+    for j in range(width):
+        result += spare[j]
+    for j in range(whole, m):  # the rest, which fills no vector
+        result += first[at + j] * second[start + j]
+    return result
 
 
 def pull_row(row: Array, at: int, differences: Array, factors: Array, m: int, like: Lanes) -> None:
