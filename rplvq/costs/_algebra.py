@@ -48,7 +48,7 @@ class Combinable:
         is_number = isinstance(factor, (int, float, np.number))
         return ScaledCost(factor, self) if is_number else NotImplemented
 
-    __rmul__ = __mul__
+    __rmul__ = __mul__  # so that 0.1 * cost works
 
 
 def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:

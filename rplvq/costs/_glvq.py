@@ -67,7 +67,7 @@ class GLVQ(Combinable):
         if targets.ndim != 1:
             raise ValueError("cost GLVQ learns from one class per sample; for soft labels use cost='plvq'")
         own = labels == targets[:, None]
-        if own.all(axis=1).any():
+        if own.all(axis=1).any():  # then d- is infinite
             raise ValueError("cost GLVQ compares classes, but all prototypes have the same class")
         rows = np.arange(len(sqdist))
         right = np.where(own, sqdist, np.inf).argmin(axis=1)

@@ -56,7 +56,7 @@ def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, 
 
 def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
     """Evaluate one sample in plain floats with equal priors, or return None where they would underflow."""
-    joint = [math.exp(-scale * distance) for distance in sqdist]
+    joint = [math.exp(-scale * distance) for distance in sqdist]  # the smallest distance is not subtracted
     total_own = 0.0
     for k, label in enumerate(labels):
         if label == target:

@@ -129,7 +129,7 @@ def sharpen(
     rows, columns = pairs
     if not len(rows):
         return
-    own = factors[columns] if factors.ndim == 3 else factors[rows, columns]
+    own = factors[columns] if factors.ndim == 3 else factors[rows, columns]  # samples may have their own
     try:
         roots = np.linalg.cholesky(samples[rows])
     except np.linalg.LinAlgError:  # codes that encode would refuse
@@ -231,7 +231,7 @@ class AffineInvariant:
         if len(factors) < FEWEST_BOUNDED or len(factors) * len(samples) < FEW_DISTANCES:
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
-        groups = np.arange(len(factors)) if groups is None else groups
+        groups = np.arange(len(factors)) if groups is None else groups  # each is a group of its own
         result = np.empty(len(samples), dtype=np.intp)
         names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)

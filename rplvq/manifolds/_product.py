@@ -247,6 +247,7 @@ class Product:
     @property
     def ambient(self) -> Product:
         """The product of the manifolds that check points before factors such as TangentSpace have their reference."""
+        # Other factors check points themselves.
         factors: list[Any] = [f.ambient if provides(f, Referenced) else f for f in self.factors]
         return attrs.evolve(self, factors=factors)
 
@@ -259,6 +260,7 @@ class Product:
         Points (N, F, ...) or (N, d) are codes of :attr:`ambient`; groups and weights have the shape (N,).
         """
         if isinstance(points, LazyRows):
+            # Rows on disk stay there.
             parts: list[Any] = [LazyRows(part, points.rows) for part in self._split(points.source)]
         else:
             parts = list(self._split(points))
@@ -295,7 +297,7 @@ class Product:
         if isinstance(prototypes, RelevancePrototypes):
             return prototypes.weighted
         if self.relevances is None or isinstance(self.relevances, str):
-            return np.ones(len(self.factors))
+            return np.ones(len(self.factors))  # learned ones start equal, too
         given = np.array(self.relevances)
         return np.asarray(given * (len(given) / given.sum()))
 

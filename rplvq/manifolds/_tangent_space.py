@@ -237,7 +237,7 @@ class TangentSpace(FlatMethods):
         """Return this metric with a covariance learned from codes ``kept`` (N, n, n) alone, and all codes in it."""
         if self._frame is None or self._frame.color is None:
             return self, kept, held
-        inner = by_block(self._colored, kept)
+        inner = by_block(self._colored, kept)  # back to tangent vectors, a copy
         m = len(self._frame.color)
         covariance, shrinkage, _ = within_covariance(inner, m, groups, weights, self.shrinkage)
         learned = attrs.evolve(self, covariance=covariance, shrinkage=shrinkage)

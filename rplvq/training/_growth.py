@@ -83,6 +83,7 @@ class Grow:
         sizes = np.bincount(window.classes, minlength=len(counts))
         by_class = np.bincount(fit.classes, loss, minlength=len(counts))
         for label in np.argsort(-by_class, kind="stable").tolist():
+            # A loss that is NaN counts as none.
             if counts[label] >= self.at_most or sizes[label] < self.min_samples or not by_class[label] > 0:
                 continue
             code = self._place(fit, np.where(fit.classes == label, loss, 0.0))

@@ -203,7 +203,7 @@ class Window:
         slope = evaluate(self.cost, self.sqdist, self.targets, self.labels, self.state.sigma2).slope[:, chosen]
         slope = slope * self.weights[:, None]
         norms = np.abs(slope).sum(axis=0)
-        share = slope / np.where(norms > 0, norms, 1.0)
+        share = slope / np.where(norms > 0, norms, 1.0)  # a weight of 1 in all moves it to a mean
         reach = step_lengths(share, self.sqdist[:, chosen])
         share /= np.maximum(reach / longest_step(self.manifold), 1.0)  # as the steps of training
         start = new_codes(self.state.prototypes, np.asarray(self.state.prototypes)[chosen])

@@ -332,6 +332,6 @@ class Trainer:
 def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
     """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
     order = np.argsort(labels, kind="stable")
-    if (np.diff(order) > 0).all():
+    if (np.diff(order) > 0).all():  # the object stays as it is
         return prototypes, labels
     return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]

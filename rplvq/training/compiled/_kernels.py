@@ -82,7 +82,7 @@ def relative_time(n: int, count: int, is_complex: bool) -> float:
 
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
     """Return the time of the rotations, in units of LAPACK's time for one matrix."""
-    return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)
+    return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)  # the share stops falling there
 
 
 @attrs.define
@@ -160,6 +160,7 @@ def _build(source: str, *, cache: bool) -> Kernels:
     weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
     small = (lanes.copy_block, lanes.spread, lanes.square_difference, lanes.follow, lanes.trace, lanes.add_to_diagonal)
     matrix = [compiled(each, forceinline=True) for each in (*small, rescale)]
+    # Beside the loops of these two, a call costs nothing.
     matrix += [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
     matrix.append(compiled(lanes.may_be_indefinite, compiled(cholesky_lanes)))
     subtracted = compiled(lanes.subtract_column, forceinline=True)

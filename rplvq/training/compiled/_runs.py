@@ -61,7 +61,7 @@ def run_block(
     targets = np.ascontiguousarray(as_soft(samples.targets, rules.classes.shape[1]), dtype=float)
     multiplicity = np.ascontiguousarray(samples.filled_weights, dtype=float)
     block = Block(targets, multiplicity, np.empty((len(codes), len(rules.labels))), np.empty(len(codes)))
-    run = RUNS[kernel_of(manifold, "connect", "move") or ""].function
+    run = RUNS[kernel_of(manifold, "connect", "move") or ""].function  # rules exist only for such a manifold
     moved, n_capped = run(kernels, manifold, prototypes, codes, block, rules)
     return moved, block.sqdist, block.loss, int(n_capped)
 
@@ -245,7 +245,7 @@ def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
     if run.rotating is None:
         return runs_compiled((run.kernel, 1, len(EIGHT)), SAVED, len(samples))
     shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
-    kind = run.kernel, 1 + shape[2], lane_width(*shape)
+    kind = run.kernel, 1 + shape[2], lane_width(*shape)  # complex matrices are two arrays
     saved = run.rotating * saved_seconds(*shape)
     return is_worthwhile(*shape, run.rotating) and runs_compiled(kind, saved, len(samples))
 
@@ -270,7 +270,7 @@ class CompiledSteps(NamedTuple):
             memory = state.memory
             stop = len(samples)
             if memory is not None:
-                self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
+                self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)  # until it has to measure
                 stop = min(stop, start + until)
             part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
             moved, sqdist, loss, n_capped = run_block(self.kernels, self.manifold, state.prototypes, part, self.rules)

@@ -51,7 +51,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
             below = min(i + 1, n - 1)
             p, q, r, s = zero, zero, zero, zero
             f, g, h, k = zero, zero, zero, zero
-            for m in range(j, n):
+            for m in range(j, n):  # L is 0 above its diagonal
                 first, second = start + (i * n + m) * width, start + (below * n + m) * width
                 a, b = load(factors[0], first, like), load(factors[0], second, like)
                 c, d = fill(lower[0][m, j], like), fill(lower[0][m, beside], like)
@@ -98,7 +98,7 @@ def log_spectra(squares: Array, resolution: float, n: int, width: int, logs: Arr
     Eigenvalues below ``resolution`` times the largest one are raised to this value.
     """
     for k in range(len(sqdist)):
-        start = k // width * n * width + k % width
+        start = k // width * n * width + k % width  # of matrix k
         largest = 0.0
         total = 0.0
         for i in range(start, start + n * width, width):
