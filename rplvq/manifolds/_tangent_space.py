@@ -245,10 +245,7 @@ class TangentSpace(FlatMethods):
         return learned, learned._whiten_in_place(inner), outer
 
     def encode(self, points: Any) -> Array:
-        """Return the codes of matrices (N, n, n).
-
-        Raise ValueError at the first that is not positive definite or has another size, or if there is no reference.
-        """
+        """Return the codes of matrices (N, n, n); raise ValueError if one is not definite, or without a reference."""
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))
 

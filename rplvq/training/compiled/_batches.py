@@ -45,10 +45,7 @@ class Split:
     n_threads: int
 
     def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
-        """Return the results of ``call(start, stop)`` for consecutive parts of ``range(total)``.
-
-        ``work`` is the number of matrices times n^3; little work is not split.
-        """
+        """Return ``call(start, stop)`` for consecutive parts of ``range(total)``, one part for little ``work``."""
         count = min(self.n_threads, total, int(work // ENOUGH))
         if count < 2:
             return [call(0, total)]

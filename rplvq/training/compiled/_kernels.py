@@ -112,11 +112,8 @@ def one_decision(decision: Decision) -> Iterator[None]:
 
 
 def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
-    """Whether steps run compiled by a kernel with which each saves ``saved`` seconds.
-
-    The planned ``n_visits`` count only outside of a block of :func:`one_decision`.
-    """
-    decision = _current.get() or Decision(n_visits)  # outside of a fit, a block decides for itself
+    """Whether steps run compiled by a kernel with which each of ``n_visits`` steps saves ``saved`` seconds."""
+    decision = _current.get() or Decision(n_visits)  # the fit counts its visits, else a block does
     if decision.is_compiled is None:
         decision.is_compiled = pays(kind, decision.n_visits * saved)
     return decision.is_compiled

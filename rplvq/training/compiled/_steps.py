@@ -76,10 +76,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
 
 
 def move(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int, n: int, like: Lanes) -> None:
-    """Replace the inverse factors G of a block by ``diag(scales) C^H G``, where C has the columns of the block.
-
-    ``spare`` holds n n W numbers to work in.
-    """
+    """Replace the inverse factors G of a block by ``diag(scales) C^H G`` for its columns C; ``spare`` is (n n W,)."""
     length = n * len(like)
     start = block * n * length
     adjoint_product(columns, start, factors, start, spare, 0, (n, 1), n, like)
