@@ -219,10 +219,12 @@ class Stepper:
         sqdist = np.empty((len(samples), len(state.labels)))
         loss = np.empty(len(samples))
         n_capped = 0
-        for index, step in enumerate(self.steps(state, samples, size)):
-            rows = slice(index * size, index * size + size)
-            sqdist[rows] = step.sqdist
-            loss[rows] = step.loss
+        start = 0
+        for step in self.steps(state, samples, size):
+            stop = start + size
+            sqdist[start:stop] = step.sqdist
+            loss[start:stop] = step.loss
             n_capped += step.n_capped
+            start = stop
         meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped
