@@ -26,11 +26,11 @@ def _fields(part: Any) -> dict[str, Any]:
 
 def _nested_fields(part: Any, name: str) -> dict[str, Any]:
     """Return ``name__field`` for the fields of a part, and of the parts among them."""
-    found: dict[str, Any] = {}
+    nested: dict[str, Any] = {}
     for field, value in _fields(part).items():
         path = f"{name}__{field}"
-        found |= {path: value} | _nested_fields(value, path)
-    return found
+        nested |= {path: value} | _nested_fields(value, path)
+    return nested
 
 
 def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
@@ -82,13 +82,13 @@ class PartsMixin(BaseEstimator):
             name, _, field = key.partition("__")
             if key in own:
                 continue
-            if name in own and not hasattr(whole.get(name, own[name]), "set_params"):
+            if name in own and not hasattr(whole.get(name, own[name]), "set_params"):  # estimators set their own
                 changes.setdefault(name, {})[field] = value
             else:
                 rest[key] = value
         for name, values in changes.items():
             whole[name] = _with_fields(whole.get(name, own[name]), name, values)
-        if rest:
+        if rest:  # what belongs to nested estimators
             super().set_params(**rest)
         for name, value in whole.items():
             setattr(self, name, value)
@@ -112,6 +112,7 @@ def by_plain_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
 
 def require_count(name: str, value: Any, minimum: int) -> None:
     """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
+    # True is an int in Python.
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
@@ -140,10 +141,10 @@ def require_number(
     ``low`` itself is accepted if ``closed``, and no infinity if ``finite``. ``words`` name what else may be given.
     """
     try:
-        found = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+        number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     except OverflowError:  # an integer above 1e308
-        found = math.nan
-    if low <= found <= high and (closed or found != low) and (found < high or not (finite or high < math.inf)):
+        number = math.nan
+    if low <= number <= high and (closed or number != low) and (number < high or not (finite or high < math.inf)):
         return
     if high < math.inf:
         wanted = f"a number from {low:g} to below {high:g}" if closed else f"a number between {low:g} and {high:g}"
@@ -212,6 +213,7 @@ def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
     """Return an attrs validator for these strings and booleans."""
 
     def check(name: str, value: Any) -> None:
+        # By identity, because 1 equals True.
         if not any(value is option or (isinstance(value, str) and value == option) for option in options):
             wanted = f"{', '.join(map(repr, options[:-1]))} or {options[-1]!r}"
             raise ValueError(f"{name} must be {wanted}, got {value!r}")
@@ -244,15 +246,11 @@ def library_part(cls: PartT) -> PartT:
     return cls
 
 
-def library_estimator(
-    check: Callable[[Any], Any] = bool,
-    left_out: Mapping[str, Any] = MappingProxyType({}),
-    answers: Callable[[Any], list[Any]] = lambda _: [],
-) -> Callable[[PartT], PartT]:
-    """Return a class decorator: register an estimator class as :class:`Saved`, so that model files may hold it."""
+def library_estimator(*fields: Any, **named: Any) -> Callable[[PartT], PartT]:
+    """Return a class decorator: register it as :class:`Saved` with these fields, so that model files may hold it."""
 
     def register(cls: PartT) -> PartT:
-        _ESTIMATORS[cls.__qualname__] = Saved(cls, check, left_out, answers)
+        _ESTIMATORS[cls.__qualname__] = Saved(cls, *fields, **named)
         return cls
 
     return register
@@ -266,7 +264,7 @@ def late_estimators(module: str, *names: str) -> None:
 def saved_estimator(name: str) -> Saved:
     """Return what is registered for an estimator class that a model file names; raise ValueError if it is unknown."""
     if name not in _ESTIMATORS and name in _LATE:
-        importlib.import_module(_LATE[name])
+        importlib.import_module(_LATE[name])  # its decorators register it
     if name not in _ESTIMATORS:
         remedy = "import the module of your own first that decorates it with rplvq.parts.register_part"
         raise ValueError(f"the file holds an estimator {name!r}, which is not known here: {remedy}")
@@ -285,7 +283,7 @@ def trusted_types() -> list[str]:
     ``skops.io.load(path, trusted=trusted_types())`` reads a file that ``skops.io.dump`` wrote; add what you trust of
     ``skops.io.get_untrusted_types(file=path)`` that the list lacks.
     """
-    for name in _LATE:
+    for name in _LATE:  # imports their modules
         saved_estimator(name)
     classes = [*_SHIPPED.values(), *(saved.cls for saved in _ESTIMATORS.values())]
     return sorted({f"{cls.__module__}.{cls.__qualname__}" for cls in classes})
@@ -329,7 +327,7 @@ def register_part(cls: PartT) -> PartT:
     if not is_attrs:
         raise ValueError(f"register_part takes a class of attrs, got {cls!r}: decorate it with @attrs.frozen first")
     name = cls.__qualname__
-    other = _SHIPPED.get(name) or _REGISTERED.get(name)
+    other = known_part(name)
     if other is not None and (name in _SHIPPED or other.__module__ != cls.__module__):
         raise ValueError(f"{cls!r} cannot be registered: {other!r} has the name {name!r} already. Rename the class")
     _REGISTERED[name] = cls
@@ -363,7 +361,7 @@ def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
 def kernel_of(part: Any, *methods: str) -> str | None:
     """Return the name of the compiled kernel that does the same as these methods of a part, or None."""
     marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
-    return next(iter(frozenset.intersection(*marks)), None)
+    return next(iter(frozenset.intersection(*marks)), None)  # a metric may share connect with others, but not move
 
 
 def known_part(name: str) -> type | None:

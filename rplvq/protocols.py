@@ -72,10 +72,7 @@ class Manifold(Protocol[GeodesicsT]):
     def encode(self, points: Any) -> Array:
         """Validate points (N, ...) and change to coordinates of shape (N, ...), once per fit or predict.
 
-        Raises
-        ------
-        ValueError
-            If a point is not on the manifold; the message names the first such index and the value.
+        ValueError names the first point that is not on the manifold, and the value.
         """
 
     def decode(self, codes: Prototypes) -> Array:

@@ -32,11 +32,9 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     else:
         values = array.ravel()
         kinds = []
-        missing = values != values
-    if (index := first_bad(missing)) is not None:
-        raise ValueError(
-            f"{name}[{index}] is {values[index]}: {name} contains NaN or None, every sample needs a {noun}"
-        )
+        missing = values != values  # NaN and NaT differ from themselves
+    if (row := first_bad(missing)) is not None:
+        raise ValueError(f"{name}[{row}] is {values[row]}: {name} contains NaN or None, every sample needs a {noun}")
     if (other := next((i for i, kind in enumerate(kinds) if kind != kinds[0]), None)) is not None:
         raise ValueError(
             f"{name} has {noun}s of mixed types: {name}[0] is {values[0]!r}, {name}[{other}] is {values[other]!r}"
@@ -44,12 +42,11 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     if not {*kinds} & {str, bytes, Number}:
         return array
     plain = [str.__str__(value) if isinstance(value, str) else value for value in values.tolist()]  # of an Enum
-    found = np.array(plain)
-    if (index := first_bad(np.array([a != b for a, b in zip(found.tolist(), plain, strict=True)], bool))) is not None:
-        raise ValueError(
-            f"{name}[{index}] is {plain[index]!r}, and {found[index]!r} in an array of NumPy: rename the {noun}"
-        )
-    return found.reshape(array.shape)
+    typed = np.array(plain)
+    changed = np.array([a != b for a, b in zip(typed.tolist(), plain, strict=True)], bool)
+    if (row := first_bad(changed)) is not None:
+        raise ValueError(f"{name}[{row}] is {plain[row]!r}, and {typed[row]!r} in an array of NumPy: rename the {noun}")
+    return typed.reshape(array.shape)
 
 
 def check_groups(groups: Any, n_samples: int) -> Array:
@@ -78,7 +75,7 @@ def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
     remedy = 'pass the domain of each sample as groups, or labels of the form "domain/label"'
     if labels.ndim != 1 or labels.dtype.kind != "U":
         raise ValueError(f"groups is None, and y of dtype {labels.dtype} and shape {labels.shape} names none: {remedy}")
-    pairs = [label.rpartition("/")[::2] for label in labels.tolist()]
+    pairs = [label.rpartition("/")[::2] for label in labels.tolist()]  # a domain may hold slashes, too
     for index, pair in enumerate(pairs):
         if not all(pair):
             raise ValueError(f"groups is None, and y[{index}] is {labels.tolist()[index]!r}: {remedy}")
@@ -124,20 +121,20 @@ def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: 
         raise ValueError(f"y[0] is {value!r}, a {type(value).__name__}: labels are numbers, text, bytes or datetime64")
     if array.dtype.kind != "S":  # scikit-learn knows no bytes
         check_classification_targets(array)
-    found, targets = np.unique(array, return_inverse=True)
+    names, targets = np.unique(array, return_inverse=True)
     if classes is None:
-        classes = found
+        classes = names
     if len(classes) < 2:
         raise ValueError(f"y holds only one class, {classes.tolist()}: at least two are needed")
-    unknown = ~np.isin(found, classes)
-    if more and same_type(found, classes):
+    unknown = ~np.isin(names, classes)
+    if more and same_type(names, classes):
         with np.errstate(all="ignore"):  # 2.0 is the class 2, but 300 does not fit into uint8
-            same = found.astype(classes.dtype)
-        classes = np.union1d(classes, same if np.array_equal(same, found) else found)
+            same = names.astype(classes.dtype)
+        classes = np.union1d(classes, same if np.array_equal(same, names) else names)
     elif unknown.any():
         index = int(np.argmax(unknown[targets]))
         raise ValueError(f"y[{index}] is {array.tolist()[index]!r}, which is not among the classes {classes.tolist()}")
-    return classes, np.searchsorted(classes, found)[targets]
+    return classes, np.searchsorted(classes, names)[targets]
 
 
 def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array, Array]:
@@ -153,10 +150,8 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
         row, column = (int(i) for i in np.argwhere(bad)[0])
         raise ValueError(f"soft labels must be probabilities: y[{row}, {column}] is {soft[row, column]}")
     sums = soft.sum(axis=1)
-    bad = np.abs(sums - 1) > max(1e-6, array.shape[1] * precision_of(array))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise ValueError(f"soft labels must sum to one: y[{row}] sums to {sums[row]:.9g}")
+    if (index := first_bad(np.abs(sums - 1) > max(1e-6, array.shape[1] * precision_of(array)))) is not None:
+        raise ValueError(f"soft labels must sum to one: y[{index}] sums to {sums[index]:.9g}")
     if classes is not None and len(classes) != soft.shape[1]:
         raise ValueError(f"soft labels y have {soft.shape[1]} columns for {len(classes)} classes")
     return np.arange(soft.shape[1]) if classes is None else classes, soft / sums[:, None]
@@ -172,9 +167,7 @@ def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
             f"sample_weight must be {n_samples} numbers, one per sample, got {weights.dtype} of shape {weights.shape}"
         )
     weights = weights.astype(float)
-    bad = ~((weights >= 0) & (weights <= 1e300))  # so that sums of weights are finite
-    if bad.any():
-        index = int(np.argmax(bad))
+    if (index := first_bad(~((weights >= 0) & (weights <= 1e300)))) is not None:  # so that sums of weights are finite
         raise ValueError(
             f"sample_weight[{index}] is {weights[index]}: weights must be finite, not negative and at most 1e300"
         )
@@ -210,7 +203,7 @@ def weigh_classes(
     given = np.ones(len(targets)) if weights is None else weights
     if balanced:
         sizes = np.bincount(targets, given, minlength=len(classes))
-        by_class = sizes.sum() / (np.count_nonzero(sizes) * np.where(sizes > 0, sizes, np.inf))
+        by_class = sizes.sum() / (np.count_nonzero(sizes) * np.where(sizes > 0, sizes, np.inf))  # 0 without samples
     else:
         by_class = _weights_by_label(class_weight, classes.tolist(), is_open=is_open)
     return np.asarray(given * by_class[targets])

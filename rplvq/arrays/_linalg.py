@@ -43,7 +43,7 @@ def principal_basis(filters: Array, center: Array) -> Array:
     basis = np.linalg.qr(filters)[0]
     basis = basis @ np.linalg.eigh(congruence(center[None], basis)[0])[1][:, ::-1]
     largest = basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])]
-    return np.asarray(basis * (np.abs(largest) / largest))
+    return np.asarray(basis * (np.abs(largest) / largest))  # eigenvectors have any sign or phase
 
 
 def squared_roots(roots: Array) -> Array:
@@ -108,12 +108,10 @@ LARGEST_ON_ONE_THREAD = 500
 
 
 class _Calls:
-    """The running calls of this process that keep BLAS on one thread, and the numbers of threads to restore.
-
-    The lock is reentrant, because garbage collection may end an interrupted call while another call holds the lock.
-    """
+    """The running calls of this process that keep BLAS on one thread, and the numbers of threads to restore."""
 
     def __init__(self) -> None:
+        # Reentrant, because garbage collection may end an interrupted call while another call holds the lock.
         self.lock = RLock()
         self.inside: dict[object, int] = {}  # running calls, with their threads
         self.before: dict[str, tuple[Any, int]] = {}  # what to restore, by file of the library
@@ -131,7 +129,8 @@ class _Calls:
         """Set all libraries to one thread; return those that changed for the calling thread only."""
         own = []
         for library in self.libraries():
-            if (count := library.get_num_threads() or 1) == 1 or library.filepath in self.before:
+            count = library.get_num_threads() or 1  # None if the library does not tell
+            if count == 1 or library.filepath in self.before:
                 continue
             if is_per_thread(library):
                 own.append((library, count))
@@ -149,8 +148,9 @@ class _Calls:
 
     def after_fork(self) -> None:
         """In a forked process, forget the calls of threads that do not exist there, and replace the lock."""
-        self.lock, here = RLock(), get_ident()
-        self.inside = {call: thread for call, thread in self.inside.items() if thread == here}
+        self.lock = RLock()
+        here = get_ident()
+        self.inside = {call: thread for call, thread in self.inside.items() if thread == here}  # only this one runs on
 
 
 _calls = _Calls()

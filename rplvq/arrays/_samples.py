@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import attrs
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.utils import indexable
 from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
-from rplvq.parts import library_part
+from rplvq.parts import FunctionT, library_part
 from rplvq.protocols import Array, Manifold, Prototypes
 
 BLOCK_ROWS = 4096
@@ -112,16 +112,16 @@ def _order_and_runs(*arrays: Array, rows: Array | None = None) -> tuple[Array, A
     run = np.zeros_like(order)
     tied = np.arange(len(order))
     for read in _numbers(*arrays):
-        found = order[tied]
+        places = order[tied]
         runs = run[tied]
-        values = read(found)
+        values = read(places)
         inner = np.lexsort((values, runs))  # stable
-        order[tied] = found[inner]
+        order[tied] = places[inner]
         values = values[inner]
         begins = np.ones(len(tied), dtype=bool)  # runs stay where they are, and ascend
         begins[1:] = (runs[1:] != runs[:-1]) | (values[1:] != values[:-1])
-        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]
-        tied = tied[~(begins & np.append(begins[1:], True))]
+        run[tied] = tied[np.maximum.accumulate(np.where(begins, np.arange(len(tied)), 0))]  # begin of the own run
+        tied = tied[~(begins & np.append(begins[1:], True))]  # a run of one sample is told apart
         if not len(tied):
             break
     return order, run
@@ -147,8 +147,6 @@ LARGE_BLOCKS = 8
 """A batch of training that fills at most this many blocks is decomposed at once."""
 COPIES = 8
 """Copies of a part that exist at the same time while it is encoded or connected to one prototype."""
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> list[slice]:
@@ -296,13 +294,13 @@ class Samples:
             numbers = repeats(self.codes, self.targets)
             there = self.filled_weights > 0
             first = np.full(len(self), np.iinfo(self.groups.dtype).max)
-            np.minimum.at(first, numbers[there], self.groups[there])
+            np.minimum.at(first, numbers[there], self.groups[there])  # whatever the order of the input
             groups = first[numbers[rows]]
         return Samples(subset(self.codes, rows), self.targets[rows], weights, groups)
 
     def followed_by(self, later: Samples) -> Samples:
         """Return these samples and later ones; only the later ones if their targets have another shape."""
-        if self.targets.shape[1:] != later.targets.shape[1:]:
+        if self.targets.shape[1:] != later.targets.shape[1:]:  # one of them are class probabilities
             return later
         ours = [self.codes, self.targets, self.filled_weights]
         theirs = [later.codes, later.targets, later.filled_weights]
@@ -338,10 +336,10 @@ def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_col
         return function(codes[:], *(values[:] for values in others))
     result: Array | None = None
     for rows in parts:
-        found = function(codes[rows], *(values[rows] for values in others))
+        part = function(codes[rows], *(values[rows] for values in others))
         if result is None:
-            result = np.empty((len(codes), *found.shape[1:]), dtype=found.dtype)
-        result[rows] = found
+            result = np.empty((len(codes), *part.shape[1:]), dtype=part.dtype)
+        result[rows] = part
     return np.asarray(result)
 
 
@@ -367,7 +365,7 @@ def encoded(manifold: Manifold[Any], points: Any) -> Array:
             codes = np.asarray(manifold.encode(points[rows]))
         except PointError as error:
             raise error.shifted(rows.start) from None
-        if kept is None and _is_same(codes, points[rows]):
+        if kept is None and _is_same(codes, points[rows]):  # nothing was copied so far
             continue
         if kept is None:
             dtype = np.result_type(codes, points) if rows.start else codes.dtype

@@ -93,7 +93,7 @@ def _derivatives(part: Part, factor: Array) -> Array:
     """Return the summed negative log-posteriors, and their first and second derivatives by the factor, (3, S)."""
     logits = part.offsets - factor[:, None] * part.beyond
     top = logits.max(axis=0)
-    logits -= top
+    logits -= top  # so that no exponential overflows
     terms = np.exp(logits, out=logits)
     totals = terms.sum(axis=0)
     losses = top + np.log(totals) - part.at_truth

@@ -43,13 +43,13 @@ def _rectangular(rows: Any) -> Array:
     """Return rows of numbers as one array; raise ValueError at the first that has another shape or other entries."""
     for index, row in enumerate(rows):
         try:
-            found = np.array(np.asarray(row).tolist())
+            entries = np.array(np.asarray(row).tolist())
         except ValueError as error:
             raise ValueError(f"X must be a rectangular array of numbers: X[{index}]: {error}") from error
-        if found.dtype.kind not in "biufc":
-            raise ValueError(f"X must hold numbers, got dtype {found.dtype} in X[{index}]: {row!r:.200}")
-        if found.shape != np.shape(rows[0]):
-            shapes = f"X[{index}] has shape {found.shape}, X[0] {np.shape(rows[0])}"
+        if entries.dtype.kind not in "biufc":
+            raise ValueError(f"X must hold numbers, got dtype {entries.dtype} in X[{index}]: {row!r:.200}")
+        if entries.shape != np.shape(rows[0]):
+            shapes = f"X[{index}] has shape {entries.shape}, X[0] {np.shape(rows[0])}"
             raise ValueError(f"X must be a rectangular array of numbers: {shapes}")
     return np.array(rows)
 
@@ -85,7 +85,7 @@ def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str]
 def precision_of(points: Any) -> float:
     """Return the machine epsilon of the type in which points were passed, but at least that of float64."""
     dtype = getattr(points, "dtype", None)
-    if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":
+    if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":  # integers are exact
         return EPS
     return max(float(np.finfo(dtype).eps), EPS)
 
@@ -105,7 +105,7 @@ def check_hermitian(points: Any) -> Array:
     require_finite(array)
     tolerance = max(1e-10, 32 * precision_of(points))
     array = array.astype(complex if np.iscomplexobj(array) else float, copy=False)
-    if (array == adjoint(array)).all():
+    if (array == adjoint(array)).all():  # nothing is copied
         return array
     gap = np.abs(array - adjoint(array)).max(axis=(1, 2))
     size = np.abs(array).max(axis=(1, 2))
@@ -154,7 +154,7 @@ def check_positive(matrices: Array, eigenvalues: Array, precision: float) -> Non
     tolerance = rank_tolerance(eigenvalues.shape[-1], precision)
     smallest = eigenvalues[:, 0]
     largest = eigenvalues[:, -1]
-    bad = ~(smallest > tolerance * largest)
+    bad = ~(smallest > tolerance * largest)  # and not <=, which is False for NaN
     if (index := first_bad(bad)) is None:
         return
     low = smallest[index]
@@ -183,7 +183,7 @@ def mixed_units(variances: Array, ridge: float = np.inf) -> str:
         return ""
     low = known[variances[known].argmin()]
     high = known[variances[known].argmax()]
-    orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))
+    orders = 0.5 * float(np.log10(variances[high]) - np.log10(variances[low]))  # of standard deviations
     if orders < MIXED or variances[low] >= ridge:
         return ""
     return (

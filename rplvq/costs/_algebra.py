@@ -48,7 +48,7 @@ class Combinable:
         is_number = isinstance(factor, (int, float, np.number))
         return ScaledCost(factor, self) if is_number else NotImplemented
 
-    __rmul__ = __mul__
+    __rmul__ = __mul__  # so that 0.1 * cost works
 
 
 def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
@@ -83,8 +83,8 @@ class ScaledCost(Combinable):
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the terms of the cost with their factors multiplied, if it has terms."""
-        found = terms_of(self.cost, labels, sigma2, soft)
-        return None if found is None else found.times(self.factor)
+        terms = terms_of(self.cost, labels, sigma2, soft)
+        return None if terms is None else terms.times(self.factor)
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
@@ -103,8 +103,8 @@ class ScaledCost(Combinable):
 
     def largest_slope(self, sigma2: float) -> float | None:
         """Return the largest absolute slope of any sample, None if the scaled cost does not state it."""
-        found = largest_slope(self.cost, sigma2)
-        return None if found is None else self.factor * found
+        largest = largest_slope(self.cost, sigma2)
+        return None if largest is None else self.factor * largest
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior (B, C) of the scaled cost."""
@@ -145,14 +145,15 @@ class SummedCost(Combinable):
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the terms of all costs, if each has terms."""
-        found = [terms for cost in self.terms if (terms := terms_of(cost, labels, sigma2, soft)) is not None]
-        return Terms(*map(np.vstack, zip(*found, strict=True))) if len(found) == len(self.terms) else None
+        each = [terms_of(cost, labels, sigma2, soft) for cost in self.terms]
+        known = [terms for terms in each if terms is not None]
+        return Terms(*map(np.vstack, zip(*known, strict=True))) if len(known) == len(each) else None
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
         """Evaluate loss (B,) and slope (B, K) at targets that every term accepts."""
-        found = [evaluate(term, sqdist, targets, labels, sigma2) for term in self.terms]
-        losses, slopes = zip(*found, strict=True)
+        evaluations = [evaluate(term, sqdist, targets, labels, sigma2) for term in self.terms]
+        losses, slopes = zip(*evaluations, strict=True)
         return Evaluation(np.sum(losses, axis=0), np.sum(slopes, axis=0))
 
     def restrict_to_classes(self, classes: Array) -> SummedCost:
@@ -161,8 +162,9 @@ class SummedCost(Combinable):
 
     def largest_slope(self, sigma2: float) -> float | None:
         """Return a bound on the absolute slope of any sample, None if a term does not state its own."""
-        found = [slope for term in self.terms if (slope := largest_slope(term, sigma2)) is not None]
-        return sum(found) if len(found) == len(self.terms) else None
+        each = [largest_slope(term, sigma2) for term in self.terms]
+        known = [slope for slope in each if slope is not None]
+        return sum(known) if len(known) == len(each) else None
 
     def log_proba(self, sqdist: Array, labels: Array, sigma2: float) -> Array:
         """Return the class log-posterior (B, C) of the first term that has one."""

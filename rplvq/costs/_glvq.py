@@ -52,7 +52,7 @@ class GLVQ(Combinable):
         if soft or (labels == labels[0]).all():
             return None
         factor, steepness = self._scale(sigma2)
-        return term(MARGIN, steepness, 0.0, 0.0, len(labels)).times(factor)
+        return term(steepness, 0.0, 0.0, len(labels), MARGIN).times(factor)
 
     def _scale(self, sigma2: float) -> tuple[float, float]:
         """Return the factor of the loss, and the steepness."""
@@ -67,7 +67,7 @@ class GLVQ(Combinable):
         if targets.ndim != 1:
             raise ValueError("cost GLVQ learns from one class per sample; for soft labels use cost='plvq'")
         own = labels == targets[:, None]
-        if own.all(axis=1).any():
+        if own.all(axis=1).any():  # then d- is infinite
             raise ValueError("cost GLVQ compares classes, but all prototypes have the same class")
         rows = np.arange(len(sqdist))
         right = np.where(own, sqdist, np.inf).argmin(axis=1)

@@ -95,24 +95,24 @@ def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: fl
     probabilities (B, C) because it reads class indices (B,).
     """
     try:
-        found = cost(sqdist, targets, labels, sigma2)
+        answer = cost(sqdist, targets, labels, sigma2)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         # A cost that refuses class probabilities says so by a ValueError. NumPy's ValueErrors are about broadcasting.
         if targets.ndim == 1 or (isinstance(error, ValueError) and "broadcast" not in str(error)):
             raise
         raise _needs_indices(cost, targets, f"raised {type(error).__name__}") from error
     # The usual answer leaves by the first return, because this function runs in every step of training.
-    if isinstance(found, Evaluation) and isinstance(found.loss, np.ndarray) and isinstance(found.slope, np.ndarray):
-        if found.slope.shape == sqdist.shape and found.loss.shape == sqdist.shape[:1]:
-            return found
-    elif not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise TypeError(f"cost {cost!r} must return (loss, slope), got {type(found)}")
-    for name, value, wanted in zip(("loss", "slope"), found, (sqdist.shape[:1], sqdist.shape), strict=True):
-        if (got := np.shape(value)) != wanted:
+    if isinstance(answer, Evaluation) and isinstance(answer.loss, np.ndarray) and isinstance(answer.slope, np.ndarray):
+        if answer.slope.shape == sqdist.shape and answer.loss.shape == sqdist.shape[:1]:
+            return answer
+    elif not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        raise TypeError(f"cost {cost!r} must return (loss, slope), got {type(answer)}")
+    for name, value, wanted in zip(("loss", "slope"), answer, (sqdist.shape[:1], sqdist.shape), strict=True):
+        if (shape := np.shape(value)) != wanted:
             if targets.ndim == 2:
-                raise _needs_indices(cost, targets, f"returned a {name} of shape {got} instead of {wanted}")
-            raise TypeError(f"cost {cost!r}: {name} must have shape {wanted}, got {got}")
-    return Evaluation(*map(np.asarray, found))
+                raise _needs_indices(cost, targets, f"returned a {name} of shape {shape} instead of {wanted}")
+            raise TypeError(f"cost {cost!r}: {name} must have shape {wanted}, got {shape}")
+    return Evaluation(*map(np.asarray, answer))
 
 
 def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
@@ -187,18 +187,9 @@ def calibrated_loss(
 ) -> tuple[float, float]:
     """Minimise the mean negative log-posterior of the true class over sigma2; return the mean and its sigma2.
 
-    Parameters
-    ----------
-    cost : Cost
-        The cost whose posterior counts; without one, that of the mixture with equal weights counts.
-    sqdist, targets, labels
-        Squared distances (M, K), class indices (M,) or class probabilities (M, C), and class indices (K,).
-    sigma2 : float
-        Center of the search.
-    sample_weight : ndarray of shape (M,), optional
-        Multiplicity of each sample.
-    factor : float, default=1e4
-        The search goes up and down by this factor.
+    The posterior of the ``cost`` counts; if it has none, that of the mixture with equal weights. ``sqdist`` are squared
+    distances (M, K), ``targets`` class indices (M,) or class probabilities (M, C), and ``labels`` class indices (K,).
+    The search goes up and down from ``sigma2`` by the ``factor``; ``sample_weight`` (M,) counts samples several times.
 
     Examples
     --------
@@ -255,12 +246,9 @@ class Terms(NamedTuple):
         return self._replace(numbers=self.numbers * [1.0, factor, 1.0])
 
 
-def term(kind: float, parameter: float, scale: Array | float, offset: Array | float, count: int) -> Terms:
+def term(parameter: float, scale: Array | float, offset: Array | float, count: int, kind: float = MIXTURE) -> Terms:
     """Return one term with the factor 1 at ``count`` prototypes, given scales and offsets (K,) or numbers."""
-    scales = np.empty((1, count))
-    offsets = np.empty((1, count))
-    scales[:] = scale
-    offsets[:] = offset
+    scales, offsets = (np.full((1, count), value, dtype=float) for value in (scale, offset))
     return Terms(np.array([[kind, 1.0, parameter]]), scales, offsets)
 
 
@@ -290,8 +278,8 @@ def terms_of(cost: Any, labels: Array, sigma2: float, soft: bool) -> Terms | Non
     >>> terms_of(lambda *arguments: RSLVQ()(*arguments), np.array([0, 1]), 2.0, soft=False)
     """
     describe = getattr(type(cost).__call__, "terms", None)
-    found: Terms | None = None if describe is None else describe(cost, labels, sigma2, soft)
-    return found
+    terms: Terms | None = None if describe is None else describe(cost, labels, sigma2, soft)
+    return terms
 
 
 def restrict_to_classes(cost: Any, classes: Array) -> Any:

@@ -35,12 +35,12 @@ class Normaliser(Protocol):
 
 def check_variances(argument: str, value: Any) -> Array:
     """Return positive finite numbers as an array of float, or raise ValueError at the first that is not."""
-    found = np.asarray(value, dtype=float)
-    bad = np.argwhere(~((found > 0) & (found < np.inf)))
+    variances = np.asarray(value, dtype=float)
+    bad = np.argwhere(~((variances > 0) & (variances < np.inf)))
     if len(bad):
-        where = f"{argument}[{', '.join(map(str, bad[0].tolist()))}]" if found.ndim else argument
-        raise ValueError(f"{where} must be a positive finite number, got {found[tuple(bad[0])]}")
-    return found
+        where = f"{argument}[{', '.join(map(str, bad[0].tolist()))}]" if variances.ndim else argument
+        raise ValueError(f"{where} must be a positive finite number, got {variances[tuple(bad[0])]}")
+    return variances
 
 
 @library_part
@@ -157,6 +157,7 @@ class RiemannianGaussian:
         slope = chebyshev.chebval(at, chebyshev.chebder(row))
         pairs = 0.5 * n * (n - 1)
         j = np.arange(1, n + 1)
+        # The integral where all error functions are 1.
         mehta = np.sum(gammaln(1 + j / 2) - gammaln(1.5)) - gammaln(n + 1)
         beyond = v > largest_sigma**2
         lag = np.where(beyond, 0.5 * pairs * np.log(v) + mehta, x * value)
@@ -181,7 +182,7 @@ def likeliest_variance(normaliser: Normaliser, mean_sqdist: float) -> float:
     wanted = float(check_variances("mean_sqdist", mean_sqdist))
     low = high = np.log(wanted)
     while normaliser.mean_sqdist(np.exp(low)) > wanted:
-        low -= 3.0
+        low -= 3.0  # a factor of 20; the expected distance grows with the variance
     while normaliser.mean_sqdist(np.exp(high)) < wanted:
         high += 3.0
     if low == high:

@@ -4,16 +4,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import (
-    MIXTURE,
-    Terms,
-    as_soft,
-    class_groups,
-    class_log_sum_exp,
-    described_by,
-    mixture_logits,
-    term,
-)
+from rplvq.costs._mixture import Terms, as_soft, class_groups, class_log_sum_exp, described_by, mixture_logits, term
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Evaluation
 
@@ -42,7 +33,7 @@ class Representability(Combinable):
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms:
         """Return the one term, that of a mixture without its likelihood over all classes."""
-        return term(MIXTURE, 0.0, 0.5 / sigma2, -np.log(class_groups(labels).counts)[labels], len(labels))
+        return term(0.0, 0.5 / sigma2, -np.log(class_groups(labels).counts)[labels], len(labels))
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:

@@ -10,7 +10,6 @@ import numpy as np
 
 from rplvq.costs._algebra import Combinable
 from rplvq.costs._mixture import (
-    MIXTURE,
     Terms,
     as_soft,
     class_groups,
@@ -34,10 +33,9 @@ FEW_PROTOTYPES = 24
 def likelihood_ratio(logits: Array, own: Array) -> tuple[Array, Array]:
     """Return the loss ``-log p(y | X)`` (B,), and minus its derivative by each logit, ``P_k - p_k`` (B, K).
 
-    p is the softmax of the logits (B, K) over all prototypes, and P the softmax over those of the class y, marked by
-    ``own`` (B, K). P_k is 0 for prototypes of other classes.
+    p is the softmax of the logits (B, K) over all prototypes, and P that over those of the class y (``own``, (B, K)).
     """
-    logits_own = np.where(own, logits, -np.inf)
+    logits_own = np.where(own, logits, -np.inf)  # so that P is 0 for the others
     log_all = log_sum_exp(logits)
     log_own = log_sum_exp(logits_own)
     return (log_all - log_own)[:, 0], np.exp(logits_own - log_own) - np.exp(logits - log_all)
@@ -58,7 +56,7 @@ def cross_entropy(logits: Array, targets: Array, labels: Array) -> tuple[Array, 
 
 def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: float) -> Evaluation | None:
     """Evaluate one sample in plain floats with equal priors, or return None where they would underflow."""
-    joint = [math.exp(-scale * distance) for distance in sqdist]
+    joint = [math.exp(-scale * distance) for distance in sqdist]  # the smallest distance is not subtracted
     total_own = 0.0
     for k, label in enumerate(labels):
         if label == target:
@@ -93,7 +91,7 @@ def to_priors(value: Any) -> tuple[float, ...] | None:
 def mixture_terms(priors: tuple[float, ...] | None, labels: Array, sigma2: float) -> Terms:
     """Return the one term of RSLVQ and PLVQ."""
     offsets = log_prior(priors, labels)
-    return term(MIXTURE, 1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
+    return term(1.0, 0.5 / sigma2, 0.0 if offsets is None else offsets, len(labels))
 
 
 @attrs.frozen(repr=False)

@@ -8,34 +8,25 @@ from typing import Any, Self
 import attrs
 import numpy as np
 
+from rplvq.arrays import first_bad
 from rplvq.costs._algebra import Combinable
-from rplvq.costs._mixture import (
-    MIXTURE,
-    Terms,
-    as_soft,
-    class_groups,
-    class_log_sum_exp,
-    described_by,
-    log_sum_exp,
-    term,
-)
+from rplvq.costs._mixture import Terms, as_soft, class_groups, class_log_sum_exp, described_by, log_sum_exp, term
 from rplvq.costs._normaliser import Normaliser, check_variances, likeliest_variance
 from rplvq.costs._rslvq import cross_entropy, likelihood_ratio
-from rplvq.parts import library_part
+from rplvq.parts import library_part, what_lacks
 from rplvq.protocols import Array, Evaluation
 
 
 def _to_variances(value: Any) -> tuple[float, ...]:
     """Attrs converter: turn positive numbers into a tuple, which can be compared and pickled."""
-    found = check_variances("variances", value)
-    if found.ndim != 1 or len(found) < 1:
+    variances = check_variances("variances", value)
+    if variances.ndim != 1 or len(variances) < 1:
         raise ValueError(f"variances must be a sequence of one number per class, got {value!r}")
-    return tuple(found.tolist())
+    return tuple(variances.tolist())
 
 
 def _check_normaliser(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    missing = [name for name in ("log_z", "mean_sqdist") if not callable(getattr(value, name, None))]
-    if isinstance(value, type) or missing:
+    if what_lacks(value, ("log_z", "mean_sqdist")):
         raise ValueError(
             f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or a similar object, got {value!r}"
         )
@@ -46,7 +37,7 @@ def _offsets(normaliser: Normaliser, variances: tuple[float, ...]) -> tuple[Arra
     """Return half precisions (C,), log-normalisers (C,) minus the smallest, and the geometric mean of the variances."""
     values = np.array(variances)
     log_z = normaliser.log_z(values)
-    return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))
+    return 0.5 / values, log_z - log_z.min(), float(np.exp(np.log(values).mean()))  # a constant cancels in the softmax
 
 
 @library_part
@@ -92,21 +83,11 @@ class SpreadRSLVQ(Combinable):
     ) -> Self:
         """Estimate the variance of each class from the distances of its samples to its nearest prototype.
 
-        The variances have the largest likelihood, see :func:`rplvq.costs.likeliest_variance`. ValueError is raised if a
-        target is not a class index, a class has no sample, or all of its samples are prototypes.
-
-        Parameters
-        ----------
-        sqdist : ndarray of shape (N, K)
-            Squared distances to the prototypes before training, such as class means.
-        targets : ndarray of shape (N,) or (N, C)
-            Class indices or class probabilities.
-        labels : ndarray of int of shape (K,)
-            Class index of each prototype.
-        normaliser : FlatGaussian or RiemannianGaussian
-            The normaliser of the manifold.
-        sample_weight : ndarray of shape (N,), optional
-            Multiplicity of each sample.
+        The squared distances (N, K) are those to the prototypes before training, such as class means, whose class
+        indices are ``labels`` (K,). ``targets`` are class indices (N,) or class probabilities (N, C), ``normaliser`` is
+        that of the manifold, and ``sample_weight`` (N,) counts each sample as so many. The variances have the largest
+        likelihood, see :func:`rplvq.costs.likeliest_variance`. ValueError is raised if a target is not a class index, a
+        class has no sample, or all of its samples are prototypes.
 
         Examples
         --------
@@ -122,7 +103,7 @@ class SpreadRSLVQ(Combinable):
         weights = soft if sample_weight is None else soft * np.asarray(sample_weight, dtype=float)[:, None]
         nearest = np.minimum.reduceat(sqdist[:, groups.order], groups.starts, axis=1)
         total = weights.sum(axis=0)
-        means = (weights * nearest).sum(axis=0) / np.where(total > 0, total, np.inf)
+        means = (weights * nearest).sum(axis=0) / np.where(total > 0, total, np.inf)  # 0 without samples, refused below
         variances = []
         for index, mean in enumerate(means):
             if not 0 < mean < np.inf:
@@ -136,7 +117,7 @@ class SpreadRSLVQ(Combinable):
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms:
         """Return the one term, whose offsets are the logits at distances of 0."""
         offsets, scales = self._logits(np.zeros((1, len(labels))), labels, sigma2)
-        return term(MIXTURE, 1.0, scales, offsets[0], len(labels))
+        return term(1.0, scales, offsets[0], len(labels))
 
     @described_by(_terms)
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
@@ -182,8 +163,7 @@ def _check_indices(targets: Array, n_classes: int) -> None:
     if targets.ndim != 1:
         return
     known = (targets >= 0) & (targets < n_classes) if targets.dtype.kind in "iu" else np.zeros(len(targets), bool)
-    if not known.all():
-        at = int(np.argmin(known))
+    if (at := first_bad(~known)) is not None:
         raise ValueError(
             f"targets[{at}] is {targets[at]!r}, not a class index 0..{n_classes - 1}: "
             "pass np.searchsorted(classes_, y) for labels y"

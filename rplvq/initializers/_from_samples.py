@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 from scipy.optimize import brentq
 
-from rplvq.arrays import by_block, hard_targets, reads_parts, subset
+from rplvq.arrays import by_block, first_bad, hard_targets, reads_parts, subset
 from rplvq.capabilities import AtReference, PlacesMeans, Whitened, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import (
@@ -39,8 +39,7 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
         raise ValueError(f"prototypes_per_class must be integers, got {per_class!r}")
     if counts.shape != (n_classes,):
         raise ValueError(f"prototypes_per_class has {counts.size} entries, but there are {n_classes} classes")
-    if (counts < 1).any():
-        index = int(np.argmax(counts < 1))
+    if (index := first_bad(counts < 1)) is not None:
         raise ValueError(f"prototypes_per_class must be at least 1, got {counts[index]} for class index {index}")
     return counts
 
@@ -54,7 +53,7 @@ def perturbed(
     """
     # Random combinations of the logarithms of samples follow the scale and the shape of the data.
     geodesics = manifold.connect(np.repeat(code[None], count, axis=0), samples)
-    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))
+    weights = rng.uniform(-1, 1, (len(samples), count)) * size * np.sqrt(3 / len(samples))  # of variance 1/3
     return np.asarray(manifold.move(geodesics, weights))
 
 
@@ -75,6 +74,7 @@ class Members:
         """Draw one sample (1, ...) with probability proportional to its weight times its ``sqdist``, 1 if not given."""
         weights = self.weights if sqdist is None else self.weights * sqdist
         total = np.cumsum(weights if weights.any() else np.ones_like(weights))
+        # By rounding it may be one more.
         row = np.searchsorted(total, rng.uniform() * total[-1], side="right").clip(max=len(total) - 1)
         return self.codes[[int(row)]]
 
@@ -86,14 +86,9 @@ def places_means(initializer: Any) -> bool:
 
 @reads_parts
 def _choose_in_each_class(
-    self: Any,
-    manifold: Manifold[Any],
-    codes: Array,
-    targets: Array,
-    n_classes: int,
-    rng: np.random.Generator,
+    self: Any, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
     sample_weight: Array | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
     # The method __call__ of all initializers that choose the prototypes of each class by a method ``choose``.
     hard = hard_targets(targets)
@@ -153,6 +148,7 @@ class ClassMeans:
         mean = members.mean()
         if count == 1 or self.perturbation == 0:
             return np.repeat(mean[None], count, axis=0)
+        # A few samples show the directions, so a large class takes no longer.
         few = np.concatenate([members.draw(rng) for _ in range(32)])
         return perturbed(members.manifold, mean, few, count, self.perturbation, rng)
 
@@ -193,13 +189,13 @@ class ClassKMeans:
         manifold = members.manifold
         codes = members.codes
         centers = self._seeds(members, count, rng)
-        owners = np.empty(0)
+        owners = np.empty(0)  # unlike any assignment
         for _ in range(self.max_iter):
             nearest = by_block(lambda part: manifold.sqdist(centers, part).argmin(axis=1), codes, n_columns=count)
             if np.array_equal(nearest, owners):
                 break
             owners = nearest
-            for k in np.unique(owners):
+            for k in np.unique(owners):  # a center without samples stays where it is
                 mine = np.flatnonzero(owners == k)
                 own = subset(codes, mine), members.weights[mine]
                 centers[k] = riemannian_mean(manifold, *own, start=centers[k], tol=1e-6).code
@@ -266,10 +262,10 @@ class Discriminant:
 
         Raise ValueError if all samples of each class are equal, or if a prototype is no point of the manifold.
         """
-        found = self.whole
+        within = self.whole
         if rows is not None:
-            found = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
-        points = from_coordinates(discriminant_points(found.means, found.covariance), self.tangents.shape[-1])
+            within = _within(self.tangents[rows], self.classes[rows], self.weights[rows], self.whole.shrinkage)
+        points = from_coordinates(discriminant_points(within.means, within.covariance), self.tangents.shape[-1])
         try:
             return np.asarray(self.manifold.encode(self.space.decode(points)))
         except PointError as error:
@@ -316,7 +312,7 @@ def discriminant_points(means: Array, covariance: Any) -> Array:
 def shortest(matrix: Array, wanted: Array) -> Array:
     """Return the shortest least squares solution (m,) for a matrix (C, m), or the best one of length LONGEST."""
     left, singular, right = np.linalg.svd(matrix, full_matrices=False)
-    known = singular > 1e-10 * singular[0]
+    known = singular > 1e-10 * singular[0]  # the others are rounding
     values = singular[known]
     parts = (wanted @ left)[known]
 
@@ -325,7 +321,7 @@ def shortest(matrix: Array, wanted: Array) -> Array:
 
     ridge = 0.0
     if np.linalg.norm(solution(0.0)) > LONGEST:
-        enough = np.linalg.norm(values * parts) / LONGEST
+        enough = np.linalg.norm(values * parts) / LONGEST  # because s / (s^2 + ridge) is at most s / ridge
         ridge = brentq(lambda some: np.linalg.norm(solution(some)) - LONGEST, 0.0, enough)
     return np.asarray(solution(ridge) @ right[known])
 
@@ -401,14 +397,9 @@ class DiscriminantMeans:
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
+        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array]:  # fmt: skip
         """Return prototypes (K, ...), sorted by class, and labels (K,).
 
         Raise ValueError if a class has no sample, if the points of the manifold are no positive definite matrices, or

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.arrays import reads_parts
+from rplvq.arrays import first_bad, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Manifold, Prototypes
@@ -29,14 +29,9 @@ class GivenPrototypes:
 
     @reads_parts
     def __call__(
-        self,
-        manifold: Manifold[Any],
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
+        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
-    ) -> tuple[Prototypes, Array]:
+    ) -> tuple[Prototypes, Array]:  # fmt: skip
         """Return the encoded prototypes (K, ...), sorted by class, and labels (K,).
 
         ValueError is raised if a prototype is not a point of the manifold or has another shape than the samples, if a
@@ -48,15 +43,12 @@ class GivenPrototypes:
             raise error.renamed("init prototypes") from error
         except ValueError as error:
             raise ValueError(f"init prototypes: {str(error).removeprefix('X ')}") from error
-        if encoded.shape[1:] != (shape := codes.shape[1:]):
-            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {shape}")
+        if encoded.shape[1:] != codes.shape[1:]:
+            raise ValueError(f"init prototypes have shape {encoded.shape[1:]}, the samples {codes.shape[1:]}")
         if self.labels.shape != (len(encoded),):
             raise ValueError(f"init has {len(encoded)} prototypes and {self.labels.size} labels")
-        if len(outside := np.flatnonzero((self.labels < 0) | (self.labels >= n_classes))):
-            first = outside[0]
-            raise ValueError(
-                f"init labels[{first}] is {self.labels[first]}, not among class indices 0..{n_classes - 1}"
-            )
+        if (row := first_bad((self.labels < 0) | (self.labels >= n_classes))) is not None:
+            raise ValueError(f"init labels[{row}] is {self.labels[row]}, not among class indices 0..{n_classes - 1}")
         missing = np.setdiff1d(np.arange(n_classes), self.labels)
         if len(missing):
             raise ValueError(f"init has no prototype for class index {missing[0]} of 0..{n_classes - 1}")

@@ -18,13 +18,14 @@ from rplvq.lanes._compile import (
     verbosity,
 )
 from rplvq.lanes._logs import cholesky_lanes
-from rplvq.lanes._rotations import TINY, Parts, aligned, batch_spectra, from_lanes, into_lanes, orthogonalise
+from rplvq.lanes._rotations import TINY, Parts, aligned, batch_spectra, from_lanes, into_lanes, orthogonalise, rescale
 from rplvq.lanes._simd import Lanes, any_positive, fill, fused, larger, load, raw, root, store
 
 __all__ = [
     "PLAIN_LANES", "TINY", "Kind", "LaneKernels", "Lanes", "Parts", "aligned", "any_positive", "batch_spectra",
     "cholesky_lanes", "compiled_rotations", "compiler", "fill", "from_lanes", "fused", "into_lanes", "lane_kernels",
-    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "root", "source_hash", "store", "verbosity",
+    "larger", "load", "load_kernels", "orthogonalise", "pays", "raw", "rescale", "root", "source_hash", "store",
+    "verbosity",
 ]  # fmt: skip
 
 

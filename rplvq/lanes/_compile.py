@@ -37,8 +37,8 @@ COMPILING = 4.0
 verbosity: ContextVar[int] = ContextVar("rplvq_verbosity", default=0)
 """Above 0, a line announces that a kernel is compiled."""
 
-_called: set[Kind] = set()
-_places: dict[str, tuple[Path, str]] = {}
+_called: set[Kind] = set()  # kernels that have run in this process
+_places: dict[str, tuple[Path, str]] = {}  # where the code of a kernel is stored, and the hash of its source
 _saved: defaultdict[Kind, float] = defaultdict(float)
 """Seconds that compiled code would have saved in this process, by kind."""
 _runs: dict[Kind, bool] = {}
@@ -72,21 +72,20 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
     ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
     matrices, and the last one is ``like``. A kernel is compiled when it is first called with arguments of new types.
-    Ctrl-C waits meanwhile, because numba could not be used again in the process if it were interrupted there. numba
-    stores the machine code in the folder of this package, or in its own cache folder, under names that contain a hash
-    of the source of all kernels: code of another source is removed. What cannot be loaded or stored is compiled again.
+    numba stores the machine code in the folder of this package, or in its own cache folder, under names that contain a
+    hash of the source of all kernels: code of another source is removed. What cannot be loaded is compiled again.
     """
     if not can_compile():
         return None
     source = source_hash(FOLDER, *folders)
-    with interrupts_deferred():
+    with interrupts_deferred():  # after Ctrl-C in numba, the process could not use it again
         try:
-            built = [build(source, cache=True)]
+            built = [build(source, cache=True)]  # a list, so that kernels can be built again below
         except RuntimeError:  # no folder is writable
             built = [build(source, cache=False)]
     first = built[0]
     stored = first[0].stats.cache_path
-    folder = Path(stored or os.devnull)
+    folder = Path(stored or os.devnull)  # where nothing can be stored, no mark can be either
     note_place(first._fields, folder, source)
 
     def remove_stored(ours: bool) -> None:
@@ -99,7 +98,7 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
         def kernel(*arguments: Any) -> Any:
             try:
                 kind = (name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1]))
-                with nullcontext() if has_run(kind) else interrupts_deferred():
+                with nullcontext() if kind in _called else interrupts_deferred():
                     result = getattr(built[-1], name)(*arguments)
                     note_call(kind)
                 return result
@@ -111,23 +110,20 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
 
         return kernel
 
-    remove_stored(ours=False)
+    remove_stored(ours=False)  # that of older sources
     return type(first)(*map(surviving, first._fields))
 
 
 @lru_cache(maxsize=1)
 def can_compile() -> bool:
-    """Whether numba is installed, compiles (NUMBA_DISABLE_JIT is not set), and can be imported with what is used of it.
-
-    It often refuses a newer NumPy by an exception of any type; a warning then repeats its words.
-    """
+    """Whether numba is installed, compiles (NUMBA_DISABLE_JIT is not set), and has all that is used of it."""
     if find_spec("numba") is None:
         return False
     try:
         with interrupts_deferred():
             is_disabled = bool(import_module("numba").config.DISABLE_JIT)
             is_disabled or import_module("rplvq.lanes._registers")
-    except Exception as error:  # whatever the cause, the plain steps do the same
+    except Exception as error:  # numba often refuses a newer NumPy, and the plain steps do the same
         why = f"numba is installed but cannot be used, so steps are not compiled: {type(error).__name__}: {error}"
         warnings.warn(why, RuntimeWarning, stacklevel=2)
         return False
@@ -151,7 +147,8 @@ def compiler(source: str) -> Callable[..., Any]:
         """Compile a copy of a function that calls the compiled ``inner`` functions; the original stays plain Python."""
         names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
-        copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}_{source}"
+        copy.__module__ = function.__module__
+        copy.__qualname__ = f"{function.__qualname__}_{source}"  # numba stores code under this name
         if "cache" not in options:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
         return numba.njit(error_model="numpy", nogil=True, **options)(copy)
@@ -171,8 +168,8 @@ def compiled_rotations(compiled: Callable[..., Any]) -> Any:
 @lru_cache(maxsize=1)
 def lane_kernels() -> LaneKernels | None:
     """Return the compiled kernels of this package, or None if numba cannot be used."""
-    found: LaneKernels | None = load_kernels(_build)
-    return found
+    kernels: LaneKernels | None = load_kernels(_build)
+    return kernels
 
 
 def _build(source: str, *, cache: bool) -> LaneKernels:
@@ -207,11 +204,6 @@ def note_call(kind: Kind) -> None:
             mark_of(kind).touch()
 
 
-def has_run(kind: Kind) -> bool:
-    """Whether a kernel has run in this process."""
-    return kind in _called
-
-
 def mark_of(kind: Kind) -> Path:
     """Return the path of the empty file whose existence says that this version of numba has stored a kernel."""
     folder, source = _places[kind[0]]
@@ -220,7 +212,7 @@ def mark_of(kind: Kind) -> Path:
 
 def can_run_at_once(kind: Kind) -> bool:
     """Whether a kernel has run in this process, or its code is stored, so that nothing has to be compiled."""
-    return has_run(kind) or (kind[0] in _places and mark_of(kind).exists())
+    return kind in _called or (kind[0] in _places and mark_of(kind).exists())
 
 
 def pays(kind: Kind, seconds: float) -> bool:

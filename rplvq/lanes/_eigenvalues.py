@@ -44,12 +44,15 @@ def reflector(matrix: Parts, first: int, square: Array, like: Lanes) -> Array:
 
 def multiply_lower(matrix: Parts, start: int, k: int, n: int, out: Parts, like: Lanes) -> None:
     """Store ``A v`` in ``out``, for the lower right block A behind column k, and the vector v below its diagonal."""
-    width, vector, zero = len(like), start + k * n * len(like), fill(0.0, like)
+    width = len(like)
+    vector = start + k * n * width
+    zero = fill(0.0, like)
     for i in range(k + 1, n):
         for part in out:
             store(part, i * width, zero)
     for j in range(k + 1, n):
-        column, own = start + j * n * width, load(matrix[0], vector + j * width, like)
+        column = start + j * n * width
+        own = load(matrix[0], vector + j * width, like)
         a = load(matrix[0], column + j * width, like)
         x = fused(a, own, load(out[0], j * width, like))
         if len(matrix) == 2:
@@ -74,7 +77,9 @@ def multiply_lower(matrix: Parts, start: int, k: int, n: int, out: Parts, like: 
 def reflect(matrix: Parts, start: int, k: int, n: int, factor: Array, out: Parts, like: Lanes) -> None:
     """Replace the block A behind column k by ``H A H``, ``H = I - factor v v^H``; ``out``, now ``A v``, is lost."""
     # With p = f A v and w = p - (f / 2) (v^H p) v, H A H = A - v w^H - w v^H.
-    width, vector, zero = len(like), start + k * n * len(like), fill(0.0, like)
+    width = len(like)
+    vector = start + k * n * width
+    zero = fill(0.0, like)
     total = zero
     for part in range(len(matrix)):
         for i in range(k + 1, n):
@@ -126,14 +131,18 @@ def ql_step(diagonal: Array, squares: Array, first: int, n: int, active: Array, 
 
     The matrices of the lanes in which ``active`` (W,) is not positive stay as they are, bit for bit.
     """
-    width, one, small = len(like), fill(1.0, like), fill(NONZERO, like)
-    start, side = load(diagonal, first * width, like), root(load(squares, first * width, like))
+    width = len(like)
+    one = fill(1.0, like)
+    small = fill(NONZERO, like)
+    start = load(diagonal, first * width, like)
+    side = root(load(squares, first * width, like))
     half = (load(diagonal, (first + 1) * width, like) - start) / (side + side + small)
     shift = start - side / (half + signed(root(fused(half, half, one)), half))
     alpha, square = load(diagonal, (n - 1) * width, like), load(squares, (n - 1) * width, like)
     gamma = alpha - shift
     gamma = gamma + signed(small, gamma)
-    p, s = gamma * gamma, fill(0.0, like)
+    p = gamma * gamma
+    s = fill(0.0, like)
     for i in range(n - 2, first - 1, -1):
         # The sine s and the cosine c are squared. No p is 0, because gamma is not.
         below, above = alpha, square
@@ -142,7 +151,8 @@ def ql_step(diagonal: Array, squares: Array, first: int, n: int, active: Array, 
         store(squares, (i + 1) * width, chosen(active, s * r, above))
         inverse, ratio = one / r, r / p
         c, s = p * inverse, square * inverse
-        old, gamma = gamma, c * (alpha - shift) - s * gamma
+        old = gamma
+        gamma = c * (alpha - shift) - s * gamma
         store(diagonal, (i + 1) * width, chosen(active, old + (alpha - gamma), below))
         gamma = gamma + signed(small, gamma)
         p = gamma * gamma * ratio
@@ -158,20 +168,27 @@ def batch_eigenvalues(matrix: Parts, values: Array, first: int, last: int, n: in
     ``values`` (blocks n W,) receives them, unsorted; they are NaN where they cannot be computed. The matrices, of which
     the lower triangles are read, are overwritten. ``work`` (2 n W,) is temporary memory.
     """
-    width, size, limit = len(like), n * len(like), fill(NEGLIGIBLE, like)
-    columns, out, squares = raw(matrix), raw(work), raw(work[0][n * len(like) :])
+    width = len(like)
+    size = n * width
+    limit = fill(NEGLIGIBLE, like)
+    columns = raw(matrix)
+    out = raw(work)
+    squares = raw(work[0][size:])
     for block in range(first, last):
-        start, diagonal = block * n * size, raw(values[block * size :])
+        start = block * n * size
+        diagonal = raw(values[block * size :])
         trace = fill(0.0, like)
         for i in range(n):
             trace = trace + load(columns[0], start + (i * n + i) * width, like)
         mean = trace / fill(float(n), like)
-        rescale(columns, start, n * size, fill(1.0, like) / mean, like)
+        rescale(columns, start, n * size, fill(1.0, like) / mean, like)  # so that all limits are numbers
         tridiagonalise(columns, start, n, diagonal, squares, out, like)
         for i in range(n - 1):
-            steps, active = 0, load(squares, i * width, like) - limit
+            steps = 0
+            active = load(squares, i * width, like) - limit
             while any_positive(active) and steps < MAX_STEPS:
-                active, steps = ql_step(diagonal, squares, i, n, active, like) - limit, steps + 1
-            if steps == MAX_STEPS:
+                active = ql_step(diagonal, squares, i, n, active, like) - limit
+                steps += 1
+            if steps == MAX_STEPS:  # the caller then asks LAPACK
                 store(diagonal, i * width, fill(math.nan, like))
-        rescale((diagonal,), 0, size, mean, like)
+        rescale((diagonal,), 0, size, mean, like)  # back to the scale of the matrices

@@ -15,7 +15,8 @@ from rplvq.protocols import Array
 
 def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
     """Replace each matrix A of the block that begins at ``start`` by its Cholesky factor, NaN if A is not definite."""
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     for j in range(n):
         for i in range(n):
             place = start + (j * n + i) * width
@@ -30,7 +31,9 @@ def cholesky_lanes(matrix: Parts, start: int, n: int, like: Lanes) -> None:
                     x = fused(zero - b, d, x)
                     y = fused(a, d, fused(zero - b, c, y))
             pivot = root(x) if i == j else load(matrix[0], start + (j * n + j) * width, like)
-            store(matrix[0], place, pivot if i == j else x / pivot if i > j else zero)
+            if i != j:
+                x = x / pivot if i > j else zero
+            store(matrix[0], place, pivot if i == j else x)
             if len(matrix) == 2:
                 store(matrix[1], place, y / pivot if i > j else zero)
 
@@ -41,7 +44,8 @@ def combine(matrix: Parts, start: int, n: int, factors: Array, order: Array, spa
     ``spare`` (n n W,) is temporary memory. ``order`` (n,) undoes the permutation of the columns, so that terms are
     always added in the same order.
     """
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     for j in range(n):
         for i in range(j, n):
             x, y = zero, zero
@@ -73,19 +77,22 @@ def batch_logs(
     ``squares`` (blocks n W,) receives the eigenvalues, unsorted; they are NaN for a matrix that is not positive
     definite. ``work`` (6 n W,) and ``spare`` (n n W,) are temporary memory.
     """
-    size, order = n * len(like), np.empty(n, dtype=np.intp)
+    size = n * len(like)
+    order = np.empty(n, dtype=np.intp)
     for block in range(first, last):
         cholesky_lanes(raw(matrix), block * n * size, n, like)
+        # Sums in the same order whatever the other lanes hold.
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for k in range(size):
             value = squares[block * size + k]
-            work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan
+            work[5 * size + k] = math.log(value) / value if value > 0.0 else math.nan  # columns have the length s
         combine(raw(matrix), block * n * size, n, raw(work[5 * size :]), order, raw(spare), like)
 
 
 def invert_lower(matrix: Parts, n: int, like: Lanes) -> None:
     """Replace the lower triangular matrices of the first block, whose diagonals are real, by their inverses."""
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     for j in range(n - 1, -1, -1):
         diagonal = (j * n + j) * width
         pivot = fill(1.0, like) / load(matrix[0], diagonal, like)
@@ -109,7 +116,8 @@ def invert_lower(matrix: Parts, n: int, like: Lanes) -> None:
 
 def add_gram(lower: Parts, factor: float, out: Parts, start: int, n: int, like: Lanes) -> None:
     """Add ``factor M^H M`` for the lower triangular matrices M of the first block to those of ``out`` at ``start``."""
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     for j in range(n):
         for i in range(j, n):
             x, y = zero, zero
@@ -138,8 +146,10 @@ def batch_inverses(
     The result is NaN if a shifted matrix is not positive definite. ``spare`` (2 n n W,) is temporary memory: a copy of
     a block with its shift, and the sum.
     """
-    width, size = len(like), n * n * len(like)
-    block_of, work = raw(matrix), raw(spare)
+    width = len(like)
+    size = n * n * width
+    block_of = raw(matrix)
+    work = raw(spare)
     for block in range(first, last):
         for k in range(0, size, width):
             for p in range(len(matrix)):

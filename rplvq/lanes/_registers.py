@@ -72,9 +72,9 @@ def load(context: Any, array: Any, index: Any, like: Any) -> Any:
     """Read a vector. The code assumes the alignment of doubles only, because an array may begin anywhere."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        found = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
-        found.align = 8
-        return found
+        vector = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
+        vector.align = 8
+        return vector
 
     return Vector(like.count)(array, types.intp, like), generate
 
@@ -97,7 +97,7 @@ def fill(context: Any, value: Any, like: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         kind = llvm_type(signature.return_type)
         empty = ir.Constant(kind, ir.Undefined)
-        first = builder.insert_element(empty, values[0], ir.Constant(ir.IntType(32), 0))
+        first = builder.insert_element(empty, values[0], ir.Constant(ir.IntType(32), 0))  # the shuffle repeats lane 0
         return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), kind.count), None))
 
     return Vector(like.count)(types.float64, like), generate
@@ -108,8 +108,8 @@ def any_positive(context: Any, value: Any) -> Any:
     """Compare all lanes with 0 at once."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))
-        bits = builder.bitcast(flags, ir.IntType(values[0].type.count))
+        flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))  # None is 0 in all lanes
+        bits = builder.bitcast(flags, ir.IntType(values[0].type.count))  # one bit per lane
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 
     return types.boolean(value), generate
@@ -117,7 +117,7 @@ def any_positive(context: Any, value: Any) -> Any:
 
 def larger(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     """Take the larger one of two values, lane by lane."""
-    return builder.select(builder.fcmp_ordered(">", *values), *values)
+    return builder.select(builder.fcmp_ordered(">", *values), *values)  # an ordered comparison with NaN is false
 
 
 def chosen(context: Any, builder: Any, signature: Any, values: Any) -> Any:

@@ -35,7 +35,8 @@ If all angles of a round are this small, the cosines between all columns are rou
 """
 MAX_SWEEPS = 40
 TINY = 1e-150
-SMALL, LARGE = 1e-100, 1e100
+SMALL = 1e-100
+LARGE = 1e100
 """If the sum of all eigenvalues is in this range, no product of two squares under- or overflows."""
 
 
@@ -73,7 +74,9 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
     or 0 in lanes whose columns stay as they are, bit for bit. Returns a number (W,) that is positive in lanes whose
     columns were not orthogonal yet.
     """
-    width, p, q = len(like), i * len(like), (i + 1) * len(like)
+    width = len(like)
+    p = i * width
+    q = (i + 1) * width
     zero, half = fill(0.0, like), fill(0.5, like)
     real = imaginary = moves * load(turns, 4 * q, like)
     size = real * real
@@ -87,7 +90,8 @@ def angle(squares: Array, scales: Array, turns: Array, i: int, moves: Array, par
     gap = other - mine
     wide = magnitude(gap) + fill(TINY, like)
     whole = root(fused(wide, wide, fill(4.0, like) * size))
-    slope, kept = signed(fill(2.0, like), gap) / (wide + whole), fused(half, wide / whole, half)
+    slope = signed(fill(2.0, like), gap) / (wide + whole)
+    kept = fused(half, wide / whole, half)
     change = slope * size
     store(squares, p, other + change)
     store(squares, q, mine - change)
@@ -110,7 +114,9 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
     The factors a and b, which :func:`angle` computes, are read from the slot after ``slot``. The product of the column
     that begins at ``before`` with the new first column is stored in ``slot``.
     """
-    width, second, place = len(like), first + length, slot + 4 * len(like)
+    width = len(like)
+    second = first + length
+    place = slot + 4 * width
     a, b = load(turns, place, like), load(turns, place + width, like)
     real, more, left, right = fill(0.0, like), fill(0.0, like), fill(0.0, like), fill(0.0, like)
     if len(matrix) == 2:
@@ -133,32 +139,27 @@ def turn(matrix: Parts, before: int, first: int, length: int, turns: Array, slot
             z = fused(b, x, y)
             store(matrix[0], second + j, fused(a, y, x))
             store(matrix[0], first + j, z)
+            # Two sums in turn, so that an addition need not wait for the one before it.
             real, more = fused(load(matrix[0], before + j, like), z, more), real
     store(turns, slot, real + more)
 
 
 def rotate(
-    matrix: Parts,
-    start: int,
-    n: int,
-    parity: int,
-    squares: Array,
-    scales: Array,
-    turns: Array,
-    moves: Array,
-    like: Lanes,
+    matrix: Parts, start: int, n: int, odd: int, squares: Array, scales: Array, turns: Array, moves: Array, like: Lanes
 ) -> Array:
-    """Rotate one round of pairs: the pairs that begin at even columns, or at odd columns if ``parity`` is 1.
+    """Rotate one round of pairs: the pairs that begin at even columns, or at odd columns if ``odd`` is 1.
 
     The products of the pairs are read from ``turns``, and those of the next round are stored there. Returns a number
     (W,) that is positive in lanes where the columns of a pair were not orthogonal yet.
     """
-    length, slot, worst = n * len(like), 4 * len(like), fill(-1.0, like)
-    for i in range(parity, n - 1, 2):
+    length = n * len(like)
+    slot = 4 * len(like)
+    worst = fill(-1.0, like)
+    for i in range(odd, n - 1, 2):
         worst = larger(angle(squares, scales, turns, i, moves, matrix, like), worst)
-    for i in range(parity, n - 1, 2):
+    for i in range(odd, n - 1, 2):
         turn(matrix, start + max(i - 1, 0) * length, start + i * length, length, turns, i * slot, like)
-    if (n - parity) % 2 == 1 and n > 1:  # the last column has stayed where it was
+    if (n - odd) % 2 == 1 and n > 1:  # the last column has stayed where it was
         multiply(matrix, start + (n - 2) * length, length, turns, (n - 1) * slot, like)
     return worst
 
@@ -172,7 +173,8 @@ def rescale(matrix: Parts, start: int, length: int, scale: Array, like: Lanes) -
 
 def measure(matrix: Parts, start: int, n: int, squares: Array, scales: Array, like: Lanes) -> Array:
     """Store the squared norms of the n columns in ``squares``, and return their sum (W,)."""
-    width, total = len(like), fill(0.0, like)
+    width = len(like)
+    total = fill(0.0, like)
     for i in range(n):
         unscaled = sum_squares(matrix, start + i * n * width, n * width, like)
         square = load(scales, i * width, like) * unscaled
@@ -189,29 +191,35 @@ def orthogonalise(matrix: Parts, squares: Array, block: int, n: int, work: Array
     temporary memory. The numbers of a lane do not depend on the other lanes; only the order of the columns does.
     Returns the number of rounds, from which :func:`find_order` finds this order.
     """
-    width, start, values = len(like), block * n * n * len(like), block * n * len(like)
+    width = len(like)
+    start = block * n * n * width
+    values = block * n * width
     columns, norms, scales, turns = raw(matrix), raw(squares[values:]), raw(work), raw(work[n * width :])
     half, one = fill(0.5, like), fill(1.0, like)
     for i in range(n):
         store(scales, i * width, one)
-    total, scale = measure(columns, start, n, norms, scales, like), one
+    total = measure(columns, start, n, norms, scales, like)
+    scale = one
     if any_positive(larger(total - fill(LARGE, like), fill(SMALL, like) - total)):
         store(norms, 0, total)
         for k in range(values, values + width):
-            squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))
+            squares[k] = math.ldexp(1.0, -(math.frexp(squares[k])[1] // 2))  # a power of two changes no digit
         scale = load(norms, 0, like)
         rescale(columns, start, n * n * width, scale, like)
         measure(columns, start, n, norms, scales, like)
     for i in range(0, n - 1, 2):
         multiply(columns, start + i * n * width, n * width, turns, 4 * (i + 1) * width, like)
     # clean counts the last rounds without a rotation that mattered, and a lane moves until there are n of them.
-    moves, clean, needed, done = one, fill(0.0, like), fill(n - 0.5, like), 0
+    moves = one
+    clean = fill(0.0, like)
+    needed = fill(n - 0.5, like)
+    done = 0
     while any_positive(moves) and done < MAX_SWEEPS * n:
-        if done % n == 0 and done > 0:
+        if done % n == 0 and done > 0:  # updated norms have gathered rounding
             measure(columns, start, n, norms, scales, like)
         still = half - signed(half, rotate(columns, start, n, done % 2, norms, scales, turns, moves, like))
-        clean = fused(clean, still, still)
-        moves = half + signed(half, needed - clean)
+        clean = fused(clean, still, still)  # one more, or 0 again
+        moves = half + signed(half, needed - clean)  # 0 after n clean rounds
         done += 1
     for i in range(n):
         rescale(columns, start + i * n * width, n * width, root(load(scales, i * width, like)) / scale, like)
@@ -234,7 +242,8 @@ def batch_spectra(matrix: Parts, squares: Array, first: int, last: int, n: int, 
 
     All numbers of a matrix are then the same whatever the other lanes hold.
     """
-    length, order = n * len(like), np.empty(n, dtype=np.intp)
+    length = n * len(like)
+    order = np.empty(n, dtype=np.intp)
     for block in range(first, last):
         find_order(orthogonalise(matrix, squares, block, n, work, like), order)
         for i in range(n):
@@ -265,25 +274,23 @@ def into_lanes(matrices: Array, width: int) -> Parts:
     """
     count, n = matrices.shape[:2]
     full = count // width
-    blocks = -(-count // width)
+    blocks = -(-count // width)  # rounded up
     parts = (matrices.real, matrices.imag) if matrices.dtype.kind == "c" else (matrices,)
     lanes = tuple(aligned(blocks * n * n * width) for _ in parts)
     for lane, part in zip(lanes, parts, strict=True):
-        found = lane.reshape(blocks, n, n, width)
+        by_block = lane.reshape(blocks, n, n, width)
         if full:
-            found[:full] = part[: full * width].reshape(full, width, n, n).transpose(0, 2, 3, 1)
+            by_block[:full] = part[: full * width].reshape(full, width, n, n).transpose(0, 2, 3, 1)
         if full < blocks:
             if part is parts[0]:
-                found[full].reshape(n * n, width)[:: n + 1] = 1.0
-            found[full, ..., : count - full * width] = part[full * width :].transpose(1, 2, 0)
+                by_block[full].reshape(n * n, width)[:: n + 1] = 1.0
+            by_block[full, ..., : count - full * width] = part[full * width :].transpose(1, 2, 0)
     return lanes
 
 
 def aligned(size: int) -> Array:
-    """Return an array (size,) that begins where a line of the processor's cache begins.
-
-    No vector then spans two lines, which was measured to make rotations up to 1.6 times faster.
-    """
+    """Return an array (size,) that begins where a line of the processor's cache begins."""
+    # No vector then spans two lines, which was measured to make rotations up to 1.6 times faster.
     whole = np.zeros(size + LINE // 8 - 1)
     first = -whole.ctypes.data % LINE // 8
     return whole[first : first + size]

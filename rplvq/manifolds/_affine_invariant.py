@@ -98,8 +98,9 @@ def decompose(factors: Array, samples: Array, kernels: LaneKernels | None) -> tu
 
     The factors G are (K, n, n), or (B, K, n, n) with those of each sample X (B, n, n). LAPACK serves without kernels.
     """
-    if kernels is not None and (found := whitened_spectra(kernels, factors, samples)) is not None:
-        return found
+    spectra = None if kernels is None else whitened_spectra(kernels, factors, samples)
+    if spectra is not None:
+        return spectra
     eigenvalues, eigenvectors = np.linalg.eigh(whiten(factors, samples))
     logs = np.log(np.maximum(eigenvalues, TINY))
     # The squared range of a spectrum is at most twice its sum of squares, which is computed faster and mostly small.
@@ -128,7 +129,7 @@ def sharpen(
     rows, columns = pairs
     if not len(rows):
         return
-    own = factors[columns] if factors.ndim == 3 else factors[rows, columns]
+    own = factors[columns] if factors.ndim == 3 else factors[rows, columns]  # samples may have their own
     try:
         roots = np.linalg.cholesky(samples[rows])
     except np.linalg.LinAlgError:  # codes that encode would refuse
@@ -230,7 +231,7 @@ class AffineInvariant:
         if len(factors) < FEWEST_BOUNDED or len(factors) * len(samples) < FEW_DISTANCES:
             return np.asarray(self.sqdist(InverseFactors(factors), samples).argmin(axis=1))
         frame = common_frame(factors.astype(np.result_type(factors, samples), copy=False))
-        groups = np.arange(len(factors)) if groups is None else groups
+        groups = np.arange(len(factors)) if groups is None else groups  # each is a group of its own
         result = np.empty(len(samples), dtype=np.intp)
         names = ("batch_eigenvalues", "batch_inverses")
         kernels, inverses = (None if self.compiled is False else kernels_for_many(name, samples) for name in names)
@@ -294,7 +295,8 @@ class AffineInvariant:
         ``owners`` (B,) are the indices of these prototypes, and the coordinates are those of :meth:`pull`.
         """
         factors = inverse_factors(prototypes)[owners, None]
-        logs, vectors = (found[:, 0] for found in decompose(factors, samples, self.rotations(factors[0], samples)))
+        pairs = decompose(factors, samples, self.rotations(factors[0], samples))
+        logs, vectors = (each[:, 0] for each in pairs)
         return np.vecdot(logs, logs), (vectors * logs[:, None]) @ adjoint(vectors)
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:

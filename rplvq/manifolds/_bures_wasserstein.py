@@ -5,15 +5,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from rplvq.arrays import (
-    adjoint,
-    by_block,
-    check_positive_definite,
-    hermitian_part,
-    reads_parts,
-    row_slices,
-    squared_roots,
-)
+from rplvq.arrays import adjoint, by_block, check_positive_definite, hermitian_part, reads_parts, squared_roots
 from rplvq.parts import has_kernel, library_part, number_in
 from rplvq.protocols import Array
 
@@ -38,7 +30,7 @@ class BuresWassersteinGeodesics(NamedTuple):
 def turn(roots: Array, samples: Array) -> Array:
     """Turn roots of samples towards those of prototypes, both of shape (..., n, n); leading axes broadcast."""
     left, _, right = np.linalg.svd(adjoint(samples) @ roots)
-    return np.asarray(samples @ (left @ right))
+    return np.asarray(samples @ (left @ right))  # left @ right is the polar factor
 
 
 def squares(matrices: Array) -> Array:
@@ -52,7 +44,7 @@ def by_traces(roots: Array, samples: Array) -> Array:
     size = squares(samples)[:, None] + squares(roots)
     singular = np.linalg.svd(adjoint(samples)[:, None] @ roots, compute_uv=False)
     sqdist = size - 2.0 * singular.sum(axis=-1)
-    b, k = np.nonzero(sqdist < NEAR_SHARE * size)
+    b, k = np.nonzero(sqdist < NEAR_SHARE * size)  # there most digits have cancelled
     sqdist[b, k] = squares(turn(roots[k], samples[b]) - roots[k])
     return np.asarray(sqdist)
 
@@ -110,8 +102,7 @@ class BuresWasserstein:
 
     def sqdist(self, prototypes: Array, samples: Array) -> Array:
         """Return the squared distances (B, K), computed in chunks of bounded memory."""
-        chunks = row_slices(len(samples), 2 * prototypes.nbytes)
-        return np.concatenate([by_traces(prototypes, samples[rows]) for rows in chunks])
+        return by_block(lambda part: by_traces(prototypes, part), samples, n_columns=prototypes.size)
 
     @has_kernel("bures_wasserstein")
     def connect(self, prototypes: Array, samples: Array) -> BuresWassersteinGeodesics:
@@ -125,7 +116,7 @@ class BuresWasserstein:
         roots = geodesics.roots
         steps = self.pull(geodesics, weights)
         moved = np.asarray(roots + steps)
-        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)
+        repelled = (weights < 0).any(axis=0) | (weights.sum(axis=0) > 1)  # others cannot leave the cone
         if repelled.any():
             moved[repelled] = self.exp(roots[repelled], steps[repelled])
         return moved
@@ -173,7 +164,7 @@ def _lifted(roots: Array) -> Array:
     if _are_above(squared_roots(roots), 2.0 * floors**2):
         return roots
     left, singular, right = np.linalg.svd(roots)
-    low = (singular < floors[:, None]).any(axis=1)
+    low = (singular < floors[:, None]).any(axis=1)  # the test above errs towards a decomposition
     if low.any():
         roots = roots.copy()
         roots[low] = (left[low] * np.maximum(singular, floors[:, None])[low][:, None, :]) @ right[low]

@@ -68,7 +68,7 @@ class FromPymanopt:
             raise TypeError(f"manifold must be a pymanopt manifold, got {value!r}")
         from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
-        needed = ("exp", "log", "norm", "retraction", "zero_vector")
+        needed = ("exp", "log", "norm", "retraction", "zero_vector")  # the base class only raises errors in them
         missing = [name for name in needed if getattr(type(value), name) is getattr(PymanoptManifold, name)]
         if missing:
             why = f"{value} lacks {', '.join(missing)}, which rplvq needs to move prototypes"

@@ -70,7 +70,7 @@ def stepped(omega: Array, rate: float, samples: Array, prototypes: Array, weight
     reach = float(np.vdot(np.abs(weights), cdist(samples, prototypes, "sqeuclidean")))
     pull *= -min(rate, LONGEST / reach) if reach > 0 else 0.0
     pull += omega
-    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))
+    pull *= np.sqrt(omega.shape[1] / np.vdot(pull, pull))  # so that tr Q = m
     return pull
 
 
@@ -192,8 +192,8 @@ class LearnedLogEuclidean:
         ends, starts = (coordinates(np.asarray(codes), omega.shape[1]) for codes in (samples, prototypes))
         differences = ends[:, None] - starts
         shares = differences * (differences @ omega.T @ omega)
-        found = on_entries(shares.reshape(-1, omega.shape[1]), samples.shape[-1])
-        return Components(found.reshape(*shares.shape[:2], *found.shape[1:]))
+        entries = on_entries(shares.reshape(-1, omega.shape[1]), samples.shape[-1])
+        return Components(entries.reshape(*shares.shape[:2], *entries.shape[1:]))
 
     def _omega(self, prototypes: Prototypes, samples: Array | None = None) -> Array:
         """Return the Omega (r, m) that prototypes store, or the initial one."""

@@ -34,15 +34,15 @@ CACHE_BYTES = 1 << 18
 def logarithms(matrices: Array, precision: float) -> Array:
     """Return the logarithms of Hermitian matrices (N, n, n), rounded to ``precision``; PointError if one has none."""
     n = matrices.shape[-1]
-    found = None
+    logs = None
     # Twice the tolerance of check_positive: if a matrix is close to being refused, LAPACK decomposes all of them.
     smallest = 2 * rank_tolerance(n, precision)
     if n == 2:
-        found = of_two_by_two(matrices, smallest)
+        logs = of_two_by_two(matrices, smallest)
     elif (kernels := kernels_for_many("batch_logs", matrices)) is not None:
-        found = in_lanes(kernels, matrices, smallest)
-    if found is not None:
-        return found
+        logs = in_lanes(kernels, matrices, smallest)
+    if logs is not None:
+        return logs
     eigenvalues, eigenvectors = np.linalg.eigh(matrices)
     check_positive(matrices, eigenvalues, precision)
     return from_spectrum(np.log(eigenvalues), eigenvectors)
@@ -62,9 +62,10 @@ def kernels_for(name: str, matrices: Array, count: int, *, at_once: bool = False
     """
     n = matrices.shape[-1]
     n_parts = 2 if np.iscomplexobj(matrices) else 1
-    if not 1 < n <= UNROTATED.get(name, LARGEST_ROTATED[n_parts]) or (kernels := lane_kernels()) is None:
-        return None
-    return kernels if at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts) else None
+    kernels = lane_kernels() if 1 < n <= UNROTATED.get(name, LARGEST_ROTATED[n_parts]) else None
+    if kernels is None or at_once or pays((name, n_parts, WIDTH), SAVED * count * n * n * n_parts):
+        return kernels
+    return None
 
 
 def of_two_by_two(matrices: Array, smallest: float) -> Array | None:
@@ -131,8 +132,8 @@ def summed_inverses(kernels: LaneKernels, matrices: Array, shifts: Array, factor
     lanes = into_lanes(matrices.swapaxes(1, 2), WIDTH)
     spare = tuple(aligned(2 * n * n * WIDTH) for _ in lanes)
     kernels.batch_inverses(lanes, 0, len(lanes[0]) // (n * n * WIDTH), n, shifts, factors, spare, (0.0,) * WIDTH)
-    found = from_lanes(lanes, len(matrices), n, WIDTH).swapaxes(1, 2)
-    return found if np.isfinite(found).all() else None
+    sums = from_lanes(lanes, len(matrices), n, WIDTH).swapaxes(1, 2)
+    return sums if np.isfinite(sums).all() else None
 
 
 def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -> Array:
@@ -153,7 +154,7 @@ def ascending_eigenvalues(matrices: Array, kernels: LaneKernels | None = None) -
         result[rows] = by_matrix(values, n, count - rows.start)
     if not np.isfinite(result).all():
         return np.linalg.eigvalsh(matrices)
-    result.sort(axis=1)
+    result.sort(axis=1)  # the kernel does not sort
     return result
 
 

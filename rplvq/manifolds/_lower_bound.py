@@ -56,7 +56,7 @@ def common_frame(factors: Array) -> Frame:
     inverse = np.abs(lower_inverse(adjoint(whitener)).T)
     amplified = np.linalg.norm(np.abs(seen) @ (np.abs(whitener) @ inverse), axis=(1, 2))
     error = 2 * rounding(n) * ((amplified + singular[:, 0]) / singular[:, -1]).max()
-    values = -np.sum(FACTORS / (singular[..., None] ** -2 + SHIFTS), axis=-1)
+    values = -np.sum(FACTORS / (singular[..., None] ** -2 + SHIFTS), axis=-1)  # eigenvalues are singular^-2 here
     images = as_vectors(from_spectrum(values, adjoint(basis)))
     spread = (singular.max() / singular.min()) ** 2
     return Frame(whitener, images, float(error), np.abs(factors).max(axis=0), float(spread))
@@ -79,7 +79,7 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
     error = rounding(n) * (1 + _size(frame.whitener, samples))
     lost = ~(error < UNRELIABLE)
     if lost.any():
-        seen[lost] = np.eye(n)
+        seen[lost] = np.eye(n)  # any matrix that has an inverse will do
     images = None if kernels is None else summed_inverses(kernels, seen, SHIFTS, -FACTORS)
     if images is None:
         images = np.zeros_like(seen)
@@ -89,7 +89,7 @@ def _block_of_bounds(frame: Frame, samples: Array, kernels: LaneKernels | None) 
     squares = vectors @ (-2.0 * frame.images.T)
     norms = np.vecdot(vectors, vectors)[:, None]
     own = np.vecdot(frame.images, frame.images)
-    squares += (1 - rounding(n * n)) * (norms + own)
+    squares += (1 - rounding(n * n)) * (norms + own)  # less than the exact sum, so that the bound stays below
     bounds = np.sqrt(np.maximum(squares, 0.0)) - (2 * SENSITIVITY * error + frame.error)[:, None]
     bounds[lost] = -np.inf
     return np.asarray(bounds)
@@ -113,11 +113,11 @@ def nearest_by_bound(
     best = lengths(logs)
     known = np.full(bounds.shape, np.inf)
     known[rows, winner] = best
-    bounds[rows, winner] = np.inf
+    bounds[rows, winner] = np.inf  # its distance is known
     reliable = slack < np.inf
     while True:
         rivals = _of_other_groups(bounds[rows], groups, winner[rows])
-        rows = rows[reliable[rows] & (rivals < np.inf) & (rivals <= best[rows] + slack[rows])]
+        rows = rows[reliable[rows] & (rivals < np.inf) & (rivals <= best[rows] + slack[rows])]  # still open
         if len(rows) <= FEW_OPEN:
             break
         candidate = bounds[rows].argmin(axis=1)

@@ -118,19 +118,20 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
             shares = weights / weights.sum()
             follow = partial(_moved, manifold, geodesics, shares)
             if known_step:
-                yield np.asarray(follow(known_step))[0]
+                yield np.asarray(follow(known_step))[0]  # without any pass over the data
                 continue
             first = _measure(manifold, Look(start, float(shares @ geodesics.sqdist[:, 0]), follow), 0.0)
             _, look = passes_over(manifold, codes, weights)
             second = _measure(manifold, look(first.follow(1.0)), 0.0)
             step = _curved_step(manifold, first, second, 1.0)
-            found = second.follow(step)
+            third = second.follow(step)
             if matrix_size(codes) >= LARGE and second.length < FLAT * first.length:
                 known_step = step
             if second.length > NEARLY_FLAT * first.length:
                 tol = 0.01 * first.gradient
-                found = np.asarray(descend(manifold, look, found, len(codes), tol=tol, max_iter=200).code)[None]
-            yield np.asarray(found)[0]
+                yield descend(manifold, look, third, len(codes), tol=tol, max_iter=200).code
+            else:
+                yield np.asarray(third)[0]
 
 
 def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) -> Prototypes:
@@ -139,9 +140,7 @@ def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) 
     return np.asarray(moved) if is_stateful(moved) else moved  # a mean does not learn a metric
 
 
-def passes_over(
-    manifold: Manifold[Any], codes: Array, weights: Array | None
-) -> tuple[Array, Callable[[Prototypes], Look]]:
+def passes_over(manifold: Any, codes: Array, weights: Array | None) -> tuple[Array, Callable[[Prototypes], Look]]:
     """Return the codes of positive weight, and the function that passes over them for one candidate."""
     shares = np.full(len(codes), 1.0) if weights is None else np.asarray(weights, dtype=float)
     kept = shares > 0
@@ -153,11 +152,17 @@ def passes_over(
     in_parts = len(parts) > 1 and is_additive(manifold)
 
     def look(prototype: Prototypes) -> Look:
-        if in_parts:
-            return _look_by_parts(manifold, prototype, codes, shares, parts)
-        geodesics = manifold.connect(prototype, codes[:])
-        value = float(shares @ geodesics.sqdist[:, 0])
-        return Look(prototype, value, partial(_moved, manifold, geodesics, shares))
+        if not in_parts:
+            geodesics = manifold.connect(prototype, codes[:])
+            value = float(shares @ geodesics.sqdist[:, 0])
+            return Look(prototype, value, partial(_moved, manifold, geodesics, shares))
+        sqdist = np.empty(len(codes))
+        total = np.zeros(1)
+        for rows in parts:  # only the distances and the sum of the logarithms are kept
+            geodesics = manifold.connect(prototype, codes[rows])
+            sqdist[rows] = geodesics.sqdist[:, 0]
+            total = total + manifold.pull(geodesics, shares[rows, None])
+        return Look(prototype, float(shares @ sqdist), lambda step: manifold.exp(prototype, step * total))
 
     return codes, look
 
@@ -172,17 +177,6 @@ def is_stateful(prototypes: Prototypes) -> TypeGuard[StatefulPrototypes]:
     return provides(prototypes, StatefulPrototypes)
 
 
-def _look_by_parts(manifold: Any, prototype: Prototypes, codes: Array, shares: Array, parts: list[slice]) -> Look:
-    """Pass over the data part by part; only the distances (N,) and the sum of the logarithms are kept."""
-    sqdist = np.empty(len(codes))
-    total = np.zeros(1)
-    for rows in parts:
-        geodesics = manifold.connect(prototype, codes[rows])
-        sqdist[rows] = geodesics.sqdist[:, 0]
-        total = total + manifold.pull(geodesics, shares[rows, None])
-    return Look(prototype, float(shares @ sqdist), lambda step: manifold.exp(prototype, step * total))
-
-
 class Look(NamedTuple):
     """Result of one pass over the data: the cost of a candidate, and its steps along the mean logarithm."""
 
@@ -192,13 +186,7 @@ class Look(NamedTuple):
 
 
 def descend(
-    manifold: Manifold[Any],
-    look: Callable[[Prototypes], Look],
-    start: Prototypes,
-    n_points: int,
-    *,
-    tol: float,
-    max_iter: int,
+    manifold: Any, look: Callable[[Prototypes], Look], start: Prototypes, n_points: int, *, tol: float, max_iter: int
 ) -> Mean:
     """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate.
 
@@ -218,10 +206,12 @@ def descend(
         if reached.value <= max(recent[-MEMORY:]) * (1 + ROUNDING):
             step = _curved_step(manifold, point, reached, step)
             point = reached
+            # Far from the mean, no cost may rise.
             recent = [*recent, point.value] if point.gradient < SMALL_GRADIENT else [point.value]
         else:
-            step = 0.5 * step
-    if best.gradient <= (max(tol, RESOLUTION) if stalled == MAX_STALLED else tol):
+            step = 0.5 * step  # from the same point again
+    enough = max(tol, RESOLUTION) if stalled == MAX_STALLED else tol
+    if best.gradient <= enough:
         return Mean(best.code[0], n_iter, best.gradient, True)
     more = "" if n_iter < max_iter else " or raise max_iter"
     warnings.warn(
@@ -296,19 +286,17 @@ def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], 
     """Return the means (G, ...), as of :func:`riemannian_mean`, of groups of samples, given as their indices."""
     rows = np.concatenate(groups)
     counts = np.array([len(own) for own in groups])
-    found: list[Array | None] = [None] * len(groups)
+    together: list[Array | None] = [None] * len(groups)
     if _fits(manifold, codes, len(rows)):
         own = codes[rows]
-        found = _together(manifold, own[np.cumsum(counts) - counts], own, counts, weights[rows])
+        together = _together(manifold, own[np.cumsum(counts) - counts], own, counts, weights[rows])
     return np.stack([
         riemannian_mean(manifold, subset(codes, own), weights[own]).code if mean is None else mean
-        for own, mean in zip(groups, found, strict=True)
+        for own, mean in zip(groups, together, strict=True)
     ])  # fmt: skip
 
 
-def means_of_folds(
-    manifold: Manifold[Any], codes: Array, classes: Array, means: Array, trains: Array
-) -> Iterator[Array]:
+def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, trains: Array) -> Iterator[Array]:
     """Yield the class means (C, ...) of the samples of each fold, as :func:`means_of_parts` computes them.
 
     The samples (N, ...) have the class indices ``classes`` (N,) and the class means ``means`` (C, ...). Their weights
@@ -319,22 +307,22 @@ def means_of_folds(
     folds, places = np.nonzero(trains[:, order])
     rows = order[places]
     counts = np.bincount(folds * len(means) + classes[rows], minlength=len(trains) * len(means))
-    found: list[Array | None] = [None] * len(counts)
+    together: list[Array | None] = [None] * len(counts)
     if _fits(manifold, codes, len(rows)) and counts.all():
         with single_blas_thread(matrix_size(codes)):  # all folds share the decompositions at the class means
-            both = np.concatenate([codes, means])
+            both = np.concatenate([codes, means])  # what is known of the first guesses comes last
             owners = np.concatenate([classes, labels])
-            sqdist, logs = manifold.logarithms(means, both, owners)  # type: ignore[attr-defined]
+            sqdist, logs = manifold.logarithms(means, both, owners)
         start = np.concatenate([means] * len(trains))
         again = np.concatenate([rows, np.tile(len(codes) + labels, len(trains))])
-        found = _together(manifold, start, codes[rows], counts, trains[folds, rows], (sqdist[again], logs[again]))
+        together = _together(manifold, start, codes[rows], counts, trains[folds, rows], (sqdist[again], logs[again]))
     by_class = []  # one search per class for all folds in which its mean is missing, because they share a decomposition
     for label, mean in zip(labels, means, strict=True):
         mine = np.flatnonzero(classes == label)
-        missing = [part is None for part in found[label :: len(means)]]
+        missing = [part is None for part in together[label :: len(means)]]
         by_class.append(means_of_parts(manifold, codes[mine], mean, trains[missing][:, mine]))
     for fold in range(len(trains)):
-        parts = found[fold * len(means) : (fold + 1) * len(means)]
+        parts = together[fold * len(means) : (fold + 1) * len(means)]
         pairs = zip(parts, by_class, strict=True)
         yield np.stack([next(search) if part is None else part for part, search in pairs])
 
@@ -384,7 +372,7 @@ def _together(
                 negligible = np.maximum(NEGLIGIBLE * values, 1e4 * sqdist[n_samples:])
             else:
                 running &= (values <= last * (1 + ROUNDING)) | (squares < SMALL_GRADIENT**2 * values)
-                ahead[~running] = 0
+                ahead[~running] = 0  # they stay where they are
                 step = step_of(1 / step + _inner(back, ahead) / _inner(back, back))
             enough = TOLERANCE**2 * values
             if is_part:
@@ -393,8 +381,8 @@ def _together(
             now = np.asarray(point)
             point = manifold.exp(point, step.reshape(column) * ahead)
             if done.any():
-                found = np.asarray(point) if is_part else now
-                means = [found[k] if done[k] else mean for k, mean in enumerate(means)]
+                reached = np.asarray(point) if is_part else now
+                means = [reached[k] if done[k] else mean for k, mean in enumerate(means)]
             running = running & ~done
             if not running.any():
                 break

@@ -93,13 +93,15 @@ class MissingChannels:
         deviations = np.sqrt(shares)[:, None] * (vectors - center)
         is_wide = len(points) < len(center)  # then the products of the samples are the smaller matrix
         variances, basis = np.linalg.eigh(deviations @ deviations.T if is_wide else deviations.T @ deviations)
-        total, n_kept = float(variances.sum()), min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
+        total = float(variances.sum())
+        n_kept = min(MOST_DIRECTIONS, len(points) // 2, len(center) // 2)
         if not total > COINCIDENT or not n_kept:
             return attrs.evolve(self, center=center)
         kept = variances[-n_kept:]
         kept = kept[kept > total / len(center)]  # beyond what every direction has on average
+        # The mean of all other directions.
         rest = max(float(total - kept.sum()) / (len(center) - len(kept)), COINCIDENT)
-        directions = basis[:, len(variances) - len(kept) :].T
+        directions = basis[:, len(variances) - len(kept) :].T  # eigenvalues ascend
         if is_wide:
             directions = (directions / np.sqrt(kept)[:, None]) @ deviations
         return attrs.evolve(self, center=center, covariance=LowRankCovariance(directions, kept, rest))
@@ -119,8 +121,9 @@ class MissingChannels:
         blocks = np.where(lacks[:, :, None] | lacks[:, None, :], 0.0, matrices)
         blocks += np.where(lacks, usual[:, None], 0.0)[:, None, :] * np.eye(lacks.shape[1])
         blocks = check_positive_definite(blocks).astype(matrices.dtype)  # real values stay complex like the reference
-        for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):
-            rows, order = np.flatnonzero((lacks == mask).all(axis=1)), np.argsort(mask, kind="stable")
+        for mask in np.unique(lacks[lacks.any(axis=1)], axis=0):  # all that lack the same channels together
+            rows = np.flatnonzero((lacks == mask).all(axis=1))
+            order = np.argsort(mask, kind="stable")
             ordered = np.ix_(rows, order, order)
             matrices[ordered] = self._completed(blocks[ordered], order, int((~mask).sum()))
         return matrices
@@ -142,7 +145,8 @@ class MissingChannels:
         factor = np.linalg.cholesky(reference)
         # Between the tangent vectors of two factors of M lies a rotation.
         turn = adjoint(lower_inverse(factor) @ np.linalg.cholesky(self.reference)[order])
-        n, excess = len(order), self.covariance.variances - self.covariance.rest
+        n = len(order)
+        excess = self.covariance.variances - self.covariance.rest
         scaled = from_coordinates(np.sqrt(np.maximum(excess, 0.0))[:, None] * self.covariance.basis, n)
         directions = congruence(scaled, turn).astype(own.dtype)
         center = congruence(from_coordinates(self.center[None], n), turn)[0]
@@ -151,7 +155,7 @@ class MissingChannels:
         gram = inner @ inner.T + self.covariance.rest * np.eye(len(inner))
         amounts = np.linalg.solve(gram, inner @ as_vectors(logs - center[:k, :k]).T)
         tangents = center + np.tensordot(amounts.T, directions, 1)
-        tangents[:, :k, :k] = logs
+        tangents[:, :k, :k] = logs  # what was observed stays as it is
         return np.asarray(factor @ expm(tangents) @ adjoint(factor))
 
 

@@ -70,8 +70,8 @@ class RelevancePrototypes(ProductPrototypes):
         Codes that are those of a prototype have its local relevances, and others have the geometric mean of all.
         """
         parts = zip(self.parts, split(codes, len(self.parts), self.shapes), strict=True)
-        found = tuple(old.with_codes(new) if is_stateful(old) else new for old, new in parts)
-        return RelevancePrototypes(found, self.shapes, self._weighted_of(codes))
+        carried = tuple(old.with_codes(new) if is_stateful(old) else new for old, new in parts)
+        return RelevancePrototypes(carried, self.shapes, self._weighted_of(codes))
 
     def _weighted_of(self, codes: Array) -> Array:
         """Return the scaled relevances of codes (M, F, ...) or (M, d), of which some are those of prototypes."""
@@ -112,7 +112,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     is their sum weighted by the absolute weights, a number or (K, 1).
     """
     unit = float(sqdist.mean())
-    if not unit > 0:
+    if not unit > 0:  # all samples are at prototypes
         return weighted
     logs = np.log(weighted)
     change = -0.5 * rate / unit * (weighted * pulls + penalty * strength * logs)
@@ -120,7 +120,7 @@ def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: 
     result = np.exp(np.clip(logs + change, -LARGEST_LOG, LARGEST_LOG))
     if result.ndim == 2:
         means = result.mean(axis=1, keepdims=True)
-        result *= np.exp(np.log(means).mean()) / means
+        result *= np.exp(np.log(means).mean()) / means  # local sets share one scale
     return np.asarray(result)
 
 

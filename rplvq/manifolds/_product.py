@@ -173,9 +173,8 @@ class Product:
         for index, array in enumerate(arrays):
             wanted = arrays[0].shape[1:] if self.shapes is None else self.shapes[index]
             if array.ndim < 2 or array.shape != (len(arrays[0]), *wanted):
-                advice = (
-                    "" if self.shapes else ". If factors have different shapes, state them: Product(..., shapes=...)"
-                )
+                remedy = ". If factors have different shapes, state them: Product(..., shapes=...)"
+                advice = "" if self.shapes else remedy
                 expected = ", ".join(map(str, (len(arrays[0]) if arrays[0].ndim else "N", *wanted)))
                 raise ValueError(f"parts[{index}] has shape {array.shape}, expected ({expected}){advice}")
         return join(arrays, self.shapes)
@@ -220,10 +219,10 @@ class Product:
         """Move the prototypes in each factor by the same weights (B, K), and learned relevances by their gradient."""
         weighted = geodesics.weighted
         moved = tuple(
-            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))
+            factor.move(part, shortened(weights, part.sqdist, _longest(factor)))  # no longer than the factor allows
             for factor, part in zip(self.factors, geodesics.parts, strict=True)
         )
-        if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:
+        if self.relevances in LEARNED and self.rate > 0 and len(moved) > 1:  # that of a single factor is 1
             pulls = np.stack([np.sum(weights * part.sqdist, axis=0) for part in geodesics.parts], axis=1)  # (K, F)
             strength = np.sum(np.abs(weights) * geodesics.sqdist, axis=0)[:, None]
             if self.relevances == "learned":
@@ -248,6 +247,7 @@ class Product:
     @property
     def ambient(self) -> Product:
         """The product of the manifolds that check points before factors such as TangentSpace have their reference."""
+        # Other factors check points themselves.
         factors: list[Any] = [f.ambient if provides(f, Referenced) else f for f in self.factors]
         return attrs.evolve(self, factors=factors)
 
@@ -260,13 +260,14 @@ class Product:
         Points (N, F, ...) or (N, d) are codes of :attr:`ambient`; groups and weights have the shape (N,).
         """
         if isinstance(points, LazyRows):
+            # Rows on disk stay there.
             parts: list[Any] = [LazyRows(part, points.rows) for part in self._split(points.source)]
         else:
             parts = list(self._split(points))
         pairs = list(zip(self.factors, parts, strict=True))
-        found = [f.referenced(x, groups, weights) if provides(f, Referenced) else (f, x[:]) for f, x in pairs]
-        factors: list[Any] = [factor for factor, _ in found]
-        return attrs.evolve(self, factors=factors), join([codes for _, codes in found], self.shapes)
+        learned = [f.referenced(x, groups, weights) if provides(f, Referenced) else (f, x[:]) for f, x in pairs]
+        factors, codes = zip(*learned, strict=True)
+        return attrs.evolve(self, factors=factors), join(codes, self.shapes)
 
     @available_if(_any_provides(Supervised))  # type: ignore[untyped-decorator]
     def relearned(
@@ -274,8 +275,8 @@ class Product:
     ) -> tuple[Product, Array, Array]:
         """Return the product with what its factors learn from codes ``kept`` (N, ...) alone, and all codes in it."""
         pairs = list(zip(self.factors, self._split(kept), self._split(held), strict=True))
-        found = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
-        factors, inner, outer = zip(*found, strict=True)
+        learned = [f.relearned(x, y, groups, weights) if provides(f, Supervised) else (f, x, y) for f, x, y in pairs]
+        factors, inner, outer = zip(*learned, strict=True)
         return attrs.evolve(self, factors=factors), join(inner, self.shapes), join(outer, self.shapes)
 
     def components(self, prototypes: Prototypes, samples: Array) -> Components:
@@ -296,7 +297,7 @@ class Product:
         if isinstance(prototypes, RelevancePrototypes):
             return prototypes.weighted
         if self.relevances is None or isinstance(self.relevances, str):
-            return np.ones(len(self.factors))
+            return np.ones(len(self.factors))  # learned ones start equal, too
         given = np.array(self.relevances)
         return np.asarray(given * (len(given) / given.sum()))
 
@@ -332,17 +333,17 @@ class Product:
 
     def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
         """Call a method of each factor with its part of the points, and join the results; errors name the factor."""
-        found = []
+        results = []
         for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
             try:
-                found.append(np.asarray(getattr(factor, method)(part)))
+                results.append(np.asarray(getattr(factor, method)(part)))
             except PointError as error:
                 raise PointError(error.index, f"has a factor {index} that {error.reason}", error.name) from error
             except ValueError as error:
                 raise ValueError(f"factor {index}, {factor!r}: {error}") from error
-            if found[-1].shape != np.shape(part):
+            if results[-1].shape != np.shape(part):
                 raise ValueError(
                     f"factor {index}, {factor!r}, changes the shape of points from {np.shape(part)} to "
-                    f"{found[-1].shape}: a product takes manifolds whose codes have the shape of their points"
+                    f"{results[-1].shape}: a product takes manifolds whose codes have the shape of their points"
                 )
-        return join(found, self.shapes)
+        return join(results, self.shapes)

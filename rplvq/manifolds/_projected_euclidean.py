@@ -70,7 +70,8 @@ class ProjectedEuclidean(FlatMethods):
         matrices = check_positive_definite(points)
         size = mean_eigenvalue(matrices)
         floor = self.floor(matrices.shape[-1])
-        if not self.relative and (index := first_bad(size <= floor)) is not None:
+        index = None if self.relative else first_bad(size <= floor)
+        if index is not None:
             raise PointError(
                 index,
                 f"has mean eigenvalue {size[index]:.3g}, not above tau={floor:g}, to which eigenvalues "
@@ -95,7 +96,7 @@ class ProjectedEuclidean(FlatMethods):
         """Raise, in place, the eigenvalues below the floor of ``moved``, which were at ``before`` (K, n, n)."""
         eigenvalues, eigenvectors = np.linalg.eigh(moved)
         floor = self.floor(moved.shape[-1]) * (mean_eigenvalue(before) if self.relative else np.ones(len(moved)))
-        low = eigenvalues[:, 0] < floor
+        low = eigenvalues[:, 0] < floor  # the others keep their bits
         if low.any():
             moved[low] = from_spectrum(np.maximum(eigenvalues[low], floor[low, None]), eigenvectors[low])
         return moved

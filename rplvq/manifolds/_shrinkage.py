@@ -223,11 +223,11 @@ class _Within:
         empty = cls(codes, rows, mine, counts, np.zeros((mine.max() + 1, m)))
         means = np.zeros_like(empty.means)
         for part, vectors in empty.deviations():
-            means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors
+            means += (np.equal.outer(np.arange(len(means)), mine[part]) * counts[part]) @ vectors  # all groups at once
         centred = attrs.evolve(empty, means=means / np.bincount(mine, counts)[:, None])
         if is_low_rank(len(rows), m):
             everything = np.sqrt(counts)[:, None] * centred.deviations_of(np.arange(len(rows)))
-            _, singular, basis = np.linalg.svd(everything, full_matrices=False)
+            _, singular, basis = np.linalg.svd(everything, full_matrices=False)  # the scatter would be (m, m)
             return attrs.evolve(centred, spectrum=(singular**2, basis))
         scatter = np.zeros((m, m))
         for part, deviations in centred.deviations():
@@ -261,7 +261,7 @@ def _ledoit_wolf(data: _Within) -> float:
     fourth = sum(data.weights[part] @ np.vecdot(own, own) ** 2 for part, own in data.deviations()) / total
     spread = square - m * variance**2
     error = (fourth - square) / total
-    return 1.0 if error >= spread else float(max(error / spread, LEAST))
+    return 1.0 if error >= spread else float(max(error / spread, LEAST))  # also if both are 0
 
 
 def _best_for_classification(data: _Within) -> float:
@@ -289,7 +289,7 @@ def _best_for_classification(data: _Within) -> float:
     for some in block_slices(len(CANDIDATES), 8 * size):
         shrinkages = np.array(CANDIDATES[some])
         energies = leave_one_out_energies(shrinkages, deviations, groups, weights, centers, totals, *spectrum)
-        losses.extend(best_factor(energies, groups, weights, 1.0, FACTORS)[1])
+        losses.extend(best_factor(energies, groups, weights, 1.0, FACTORS)[1])  # sigma2 scales them later
     return CANDIDATES[int(np.argmin(losses))]
 
 
@@ -330,9 +330,9 @@ def leave_one_out_energies(
     away = mixed[own][..., None] - mixed
     cross = length[..., None] + away  # r^T B^-1 (x - mu_k)
     sqdist = cross + away + between[:, groups]  # (x - mu_k)^T B^-1 (x - mu_k)
-    cross[own] = length * ratio
+    cross[own] = length * ratio  # the mean of its own group lacks it, too
     sqdist[own] = length * ratio**2
     c = (1.0 - shrinkages)[:, None] * weights * ratio
-    sqdist += (c / (1.0 - c * length))[..., None] * cross**2
-    sqdist *= 0.5 * (totals.sum() - weights)[:, None]
+    sqdist += (c / (1.0 - c * length))[..., None] * cross**2  # the formula of Sherman and Morrison
+    sqdist *= 0.5 * (totals.sum() - weights)[:, None]  # A is a mean over the other samples
     return np.asarray(sqdist)

@@ -55,11 +55,11 @@ def _as_matrix(name: str, value: Any) -> Array | None:
         raise ValueError(f"{name} must be one square matrix or None, got shape {matrix.shape}")
     try:
         check = check_positive_definite if name == "reference" else check_hermitian
-        found = np.array(check(matrix[None])[0])
+        checked = np.array(check(matrix[None])[0])
     except ValueError as error:
         raise ValueError(f"{name} {getattr(error, 'reason', error)}") from error
-    found.setflags(write=False)
-    return found
+    checked.setflags(write=False)  # what follows from it is computed only once
+    return checked
 
 
 def _as_reference(value: Any) -> Array | None:
@@ -228,8 +228,8 @@ class TangentSpace(FlatMethods):
         shrinkage = self.shrinkage
         if covariance is None:
             covariance, shrinkage, _ = within_covariance(codes, m, groups, weights, shrinkage)
-        found = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)
-        return found, found._whiten_in_place(codes)
+        whitened = attrs.evolve(self, reference=reference, covariance=covariance, shrinkage=shrinkage)
+        return whitened, whitened._whiten_in_place(codes)
 
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
@@ -237,18 +237,15 @@ class TangentSpace(FlatMethods):
         """Return this metric with a covariance learned from codes ``kept`` (N, n, n) alone, and all codes in it."""
         if self._frame is None or self._frame.color is None:
             return self, kept, held
-        inner = by_block(self._colored, kept)
+        inner = by_block(self._colored, kept)  # back to tangent vectors, a copy
         m = len(self._frame.color)
         covariance, shrinkage, _ = within_covariance(inner, m, groups, weights, self.shrinkage)
-        found = attrs.evolve(self, covariance=covariance, shrinkage=shrinkage)
-        outer = by_block(lambda part: found._whitened(self._colored(part)), held)
-        return found, found._whiten_in_place(inner), outer
+        learned = attrs.evolve(self, covariance=covariance, shrinkage=shrinkage)
+        outer = by_block(lambda part: learned._whitened(self._colored(part)), held)
+        return learned, learned._whiten_in_place(inner), outer
 
     def encode(self, points: Any) -> Array:
-        """Return the codes of matrices (N, n, n).
-
-        Raise ValueError at the first that is not positive definite or has another size, or if there is no reference.
-        """
+        """Return the codes of matrices (N, n, n); raise ValueError if one is not definite, or without a reference."""
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))
 
@@ -269,7 +266,7 @@ class TangentSpace(FlatMethods):
     def _n_coordinates(self, matrices: Array) -> int:
         """Return the number m of real coordinates of matrices (N, n, n); refuse a size that can't be whitened."""
         n = int(matrices.shape[-1])
-        is_complex = any(np.iscomplexobj(found) for found in (matrices, self.reference) if found is not None)
+        is_complex = np.iscomplexobj(matrices) or (self.reference is not None and np.iscomplexobj(self.reference))
         m = n_coordinates(n, is_complex)
         n_rows = len(matrices) if is_low_rank(len(matrices), m) else m
         if self.whiten and self.covariance is None and 8 * m * n_rows > LARGEST:

@@ -76,11 +76,14 @@ class Grow:
         """Return the window with one more prototype, or as it is."""
         if window.sweep % self.every:
             return window
-        counts, (fit, judge) = np.bincount(window.labels), (window.every_other(0), window.every_other(1))
+        counts = np.bincount(window.labels)
+        fit = window.every_other(0)
+        judge = window.every_other(1)
         loss = fit.loss
         sizes = np.bincount(window.classes, minlength=len(counts))
         by_class = np.bincount(fit.classes, loss, minlength=len(counts))
         for label in np.argsort(-by_class, kind="stable").tolist():
+            # A loss that is NaN counts as none.
             if counts[label] >= self.at_most or sizes[label] < self.min_samples or not by_class[label] > 0:
                 continue
             code = self._place(fit, np.where(fit.classes == label, loss, 0.0))
@@ -96,6 +99,7 @@ class Grow:
         label = int(window.classes[worst])
         own = window.sqdist[:, window.labels == label].min(axis=1)
         nearer = window.distances(window.code(worst)) < own
+        # A cost of a user may be negative.
         start = window.mean(np.where(nearer, np.maximum(loss, 0.0), 0.0)) if nearer[worst] else window.code(worst)
         place = int(np.searchsorted(window.labels, label, side="right"))
         return np.asarray(np.asarray(window.added(label, start).tuned(label, 1).state.prototypes)[place])
@@ -156,9 +160,7 @@ class Prune:
         if not may_go.any():
             return None
         wins = np.bincount(window.sqdist.argmin(axis=1), window.weights, minlength=len(window.labels))
-        limit, best, found = (1 + self.rise) * float(window.loss.sum()), np.inf, None
-        for k in np.flatnonzero(may_go[window.labels]).tolist():
-            total = float(window.loss_without(k).sum())
-            if (wins[k] == 0 or total <= limit) and total < best:
-                best, found = total, k
-        return found
+        limit = (1 + self.rise) * float(window.loss.sum())
+        totals = {k: float(window.loss_without(k).sum()) for k in np.flatnonzero(may_go[window.labels]).tolist()}
+        useless = [k for k, total in totals.items() if total < np.inf and (wins[k] == 0 or total <= limit)]
+        return min(useless, key=totals.__getitem__, default=None)

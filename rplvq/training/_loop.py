@@ -65,11 +65,11 @@ class EarlyStopping:
 
     def __call__(self, progress: Progress) -> Progress:
         """Compare the validation cost of the epoch with the best one, and stop if the patience is over."""
-        best, best_cost, cost = progress.best, progress.best_cost, progress.row["validation_cost"]
-        if cost < best_cost * (1 - self.tol):
-            best, best_cost = progress.state, cost
-        stopped = progress.stopped or progress.state.epoch - best.epoch >= self.patience
-        return progress._replace(best=best, best_cost=best_cost, stopped=stopped)
+        cost = progress.row["validation_cost"]
+        if cost < progress.best_cost * (1 - self.tol):
+            progress = progress._replace(best=progress.state, best_cost=cost)
+        is_over = progress.state.epoch - progress.best.epoch >= self.patience
+        return progress._replace(stopped=progress.stopped or is_over)
 
 
 @attrs.frozen
@@ -115,20 +115,13 @@ def calling(callback: Callback, n_epochs: int, score: Callable[[State], Score], 
 def hooks_of(
     trainer: Any, score: Callable[[State], Score], validation: Samples | None = None, origin: Origin | None = None
 ) -> list[Hook]:
-    """Return what a trainer runs after each epoch: early stopping and the callbacks.
+    """Return what a trainer runs after each epoch, early stopping before the callbacks.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        It has the callbacks and the rule of early stopping.
-    score : callable
-        Measures a state on the training samples.
-    validation, origin
-        As for :meth:`rplvq.Trainer.epochs`.
+    ``score`` is as for :func:`calling`, ``validation`` and ``origin`` as for :meth:`rplvq.Trainer.epochs`.
     """
     hooks: list[Hook] = [calling(callback, trainer.max_epochs, score, origin) for callback in trainer.callbacks]
     if trainer.early_stopping is not None and validation is not None:
-        hooks.insert(0, trainer.early_stopping)
+        hooks.insert(0, trainer.early_stopping)  # callbacks then see the best state so far
     return hooks
 
 
@@ -155,7 +148,7 @@ def run_epochs(
             try:
                 for hook in hooks:
                     progress = hook(progress)
-            except BaseException as error:
+            except BaseException as error:  # Ctrl-C in a callback, too
                 failure = error
             row = progress.row
             bar.set_postfix(cost=f"{row['cost']:.4g}", error=f"{row['training_error']:.3f}", refresh=False)
@@ -215,19 +208,22 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     moves by more than 1e-8 of the distances between prototypes. Where the metric is flat in the codes, none does.
     """
     codes = np.asarray(prototypes)
-    own, largest = np.empty(len(codes)), 0.0
+    own = np.empty(len(codes))
+    largest = 0.0
     with np.errstate(all="ignore"):
         for start in range(0, len(codes), TOGETHER):  # all pairs of many prototypes would take longer than their means
             rows = slice(start, start + TOGETHER)
             part = prototypes if len(codes) <= TOGETHER else new_codes(prototypes, codes[rows])
             moved = np.asarray(manifold.sqdist(part, codes[rows] + np.spacing(np.abs(codes[rows]))))
-            own[rows], largest = np.diag(moved), np.fmax(largest, moved.max())
-    blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))
+            own[rows] = np.diag(moved)
+            largest = np.fmax(largest, moved.max())
+    blurred = np.flatnonzero(~(own <= np.finfo(float).eps * largest))  # NaN counts as blurred
     try:
-        if len(blurred):
+        if len(blurred):  # encode tells which of them it would refuse
             manifold.encode(np.asarray(manifold.decode(prototypes))[blurred])
     except PointError as error:
-        k, reason = blurred[error.index], error.reason.partition(". ")[0]
+        k = blurred[error.index]
+        reason = error.reason.partition(". ")[0]
         return (
             f"prototype {k} (class {names.tolist()[k]!r}) is at the edge of the manifold, where "
             f"distances to it are rounding: it {reason}. Heavy-tailed samples throw prototypes that far: regularise "
@@ -288,5 +284,5 @@ def worse_trouble(manifold: Any, first: State, last: State, samples: Samples) ->
 
 def warn_of(troubles: list[str | None], stacklevel: int) -> None:
     """Give one DivergenceWarning about all troubles, if there are any."""
-    if found := [trouble for trouble in troubles if trouble is not None]:
-        warnings.warn("; ".join(found), DivergenceWarning, stacklevel=stacklevel + 1)
+    if known := [trouble for trouble in troubles if trouble is not None]:
+        warnings.warn("; ".join(known), DivergenceWarning, stacklevel=stacklevel + 1)

@@ -9,8 +9,8 @@ import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import evaluate
-from rplvq.manifolds import riemannian_mean
-from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.manifolds import is_stateful, riemannian_mean
+from rplvq.protocols import Array, Cost, Prototypes
 from rplvq.training._state import State
 from rplvq.training._step import longest_step, step_lengths
 
@@ -22,8 +22,7 @@ SMALL_GAIN = 1e-3
 
 def new_codes(prototypes: Prototypes, codes: Array) -> Prototypes:
     """Return codes (M, ...) in the form of ``prototypes``, together with any state that these share."""
-    with_codes = getattr(prototypes, "with_codes", None)
-    return codes if with_codes is None else with_codes(codes)
+    return prototypes.with_codes(codes) if is_stateful(prototypes) else codes
 
 
 def with_prototypes(state: State, codes: Array, labels: Array) -> State:
@@ -75,6 +74,7 @@ class Window:
     """What a rule of growth sees: samples, and the prototypes with any changes tried so far.
 
     Windows are immutable: ``added``, ``removed`` and ``tuned`` (new prototypes move to a lower loss) return new ones.
+    The attributes ``classes`` and ``weights`` (N,) are the class index and the weight of each sample.
 
     Parameters
     ----------
@@ -91,13 +91,6 @@ class Window:
     sqdist : ndarray of shape (N, K), optional
         Squared distances, if they are known; else they are computed when they are first read.
 
-    Attributes
-    ----------
-    classes : ndarray of int of shape (N,)
-        Class index of each sample.
-    weights : ndarray of shape (N,)
-        Weight of each sample.
-
     Examples
     --------
     >>> from rplvq import RSLVQ, Constant, EuclideanVectors
@@ -113,17 +106,17 @@ class Window:
     """
 
     def __init__(
-        self,
-        manifold: Manifold[Any],
-        cost: Cost,
-        state: State,
-        samples: Samples,
-        sweep: int = 0,
-        sqdist: Array | None = None,
+        self, manifold: Any, cost: Cost, state: State, samples: Samples, sweep: int = 0, sqdist: Array | None = None
     ) -> None:
-        self.manifold, self.cost, self.state, self.sweep = manifold, cost, state, sweep
-        self.samples, self.codes, self.targets = samples, samples.codes, samples.targets
-        self.classes, self.weights = samples.classes, samples.filled_weights
+        self.manifold = manifold
+        self.cost = cost
+        self.state = state
+        self.sweep = sweep
+        self.samples = samples
+        self.codes = samples.codes
+        self.targets = samples.targets
+        self.classes = samples.classes
+        self.weights = samples.filled_weights
         self._sqdist = sqdist
 
     @property
@@ -171,13 +164,7 @@ class Window:
         return self._with(with_prototypes(self.state, code[None], np.array([label])), sqdist)
 
     def removed(self, k: int) -> Window:
-        """Return the window without prototype ``k``.
-
-        Raises
-        ------
-        ValueError
-            If it is the last one of its class.
-        """
+        """Return the window without prototype ``k``; raise ValueError if it is the last one of its class."""
         if np.count_nonzero(self.labels == self.labels[k]) < 2:
             raise ValueError(f"prototype {k} is the last one of class index {self.labels[k]}: a class keeps one")
         return self._with(without_prototypes(self.state, np.array([k])), np.delete(self.sqdist, k, axis=1))
@@ -191,15 +178,19 @@ class Window:
         halved. All other prototypes stay.
         """
         chosen = np.searchsorted(self.labels, label, side="right") - np.arange(count, 0, -1)
-        window, step = self, 1.0
+        window = self
+        step = 1.0
         for _ in range(n_steps):
-            follow, total, reached = window._descent(chosen), float(window.loss.sum()), window
+            follow = window._descent(chosen)
+            total = float(window.loss.sum())
+            reached = window
             while step > SHORTEST and not float(reached.loss.sum()) < total:
                 reached = window._replaced(chosen, follow(step))
                 step /= 2
             if not float(reached.loss.sum()) < total:
                 break
-            window, step = reached, min(1.0, 4 * step)
+            window = reached
+            step = min(1.0, 4 * step)  # twice the step that was taken, which is halved by now
             if float(window.loss.sum()) > (1 - SMALL_GAIN) * total:
                 break
         return window
@@ -212,9 +203,9 @@ class Window:
         slope = evaluate(self.cost, self.sqdist, self.targets, self.labels, self.state.sigma2).slope[:, chosen]
         slope = slope * self.weights[:, None]
         norms = np.abs(slope).sum(axis=0)
-        share = slope / np.where(norms > 0, norms, 1.0)
+        share = slope / np.where(norms > 0, norms, 1.0)  # a weight of 1 in all moves it to a mean
         reach = step_lengths(share, self.sqdist[:, chosen])
-        share /= np.maximum(reach / longest_step(self.manifold), 1.0)
+        share /= np.maximum(reach / longest_step(self.manifold), 1.0)  # as the steps of training
         start = new_codes(self.state.prototypes, np.asarray(self.state.prototypes)[chosen])
         geodesics = self.manifold.connect(start, self.codes)
         return lambda step: np.asarray(self.manifold.move(geodesics, step * share))

@@ -46,18 +46,14 @@ class State(NamedTuple):
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state at ``epoch``, with the values of both schedules.
 
-        Schedules may divide by the number of epochs, so they are asked for one epoch if ``n_epochs`` is 0.
-
-        Raises
-        ------
-        ValueError
-            Unless sigma2 is positive and finite, and the step size is finite and at least 0.
+        ValueError is raised unless sigma2 is positive and finite, and the step size is finite and at least 0.
         """
-        sigma2 = float(self.sigma2_schedule(epoch, max(n_epochs, 1)))
+        n_epochs = max(n_epochs, 1)  # schedules may divide by it
+        sigma2 = float(self.sigma2_schedule(epoch, n_epochs))
         if not 0 < sigma2 < np.inf:
             given = f"{sigma2} in epoch {epoch} from {self.sigma2_schedule!r}"
             raise ValueError(f"sigma2 must be positive and finite, got {given}")
-        step_size = float(self.step_schedule(epoch, max(n_epochs, 1)))  # may divide by sigma2
+        step_size = float(self.step_schedule(epoch, n_epochs))  # may divide by sigma2, which is positive by now
         if not 0 <= step_size < np.inf:
             given = f"{step_size} in epoch {epoch} from {self.step_schedule!r}"
             raise ValueError(f"step_size must be finite and not negative, got {given}")
@@ -234,7 +230,8 @@ class Meter:
 def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Meter:
     """Return losses and errors of samples, computed block by block, so that only two numbers per sample are kept."""
     codes = samples.codes
-    nearest, loss = np.empty(len(codes), dtype=np.intp), np.empty(len(codes))
+    nearest = np.empty(len(codes), dtype=np.intp)
+    loss = np.empty(len(codes))
     for rows in parts_of(codes, len(state.labels)):
         sqdist = manifold.sqdist(state.prototypes, codes[rows])
         nearest[rows] = sqdist.argmin(axis=1)
@@ -245,10 +242,8 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
 
 
 def estimate(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Score:
-    """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all.
-
-    All pairs would take many times as long as the means, which is all that a fit without epochs computes.
-    """
+    """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all."""
+    # All pairs would take many times as long as the means, which is all that a fit without epochs computes.
     few = evenly_spaced(samples, len(state.labels)) if len(state.labels) > MANY else samples
     score = measure(manifold, cost, state, few).score()
     return Score(score.cost * samples.total_weight / few.total_weight, score.error)
@@ -286,7 +281,7 @@ def untrained_history(state: State, score: Score, validation: Score | None = Non
 
 def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
     """Turn the rows of a history into one array per column; a value that a row lacks is NaN."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = list(dict.fromkeys(name for row in rows for name in row))  # in the order in which they appear
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
 
 

@@ -144,15 +144,21 @@ class Stepper:
     n_epochs: int  # number of epochs planned, at least 1
 
     def steps(self, state: State, samples: Samples, size: int) -> Iterator[Step]:
-        """Take one step per batch of ``size`` samples, and yield every step.
-
-        Names are bound before the loop, because attribute lookups take a noticeable share of a step on a small matrix.
-        """
-        codes, targets, sample_weight = samples.codes, samples.targets, samples.weights
-        cost, move, memory = self.cost, self.manifold.move, state.memory
+        """Take one step per batch of ``size`` samples, and yield every step."""
+        # Attributes are looked up before the loop, because that takes a noticeable share of a step on a small matrix.
+        codes = samples.codes
+        targets = samples.targets
+        sample_weight = samples.weights
+        cost = self.cost
+        move = self.manifold.move
+        max_weight = self.max_weight
+        max_length = self.max_length
         rule: Any = state.step_schedule  # a StepRule if there is a memory
-        prototypes, labels, sigma2, step_size = state.prototypes, state.labels, state.sigma2, state.step_size
-        max_weight, max_length = self.max_weight, self.max_length
+        prototypes = state.prototypes
+        labels = state.labels
+        sigma2 = state.sigma2
+        step_size = state.step_size
+        memory = state.memory
         # A step rule needs the gradient of the whole batch before the weights, so it cannot work part by part.
         large = size > 1 and memory is None and self._is_large(codes, size, len(labels))
         batches = connection(self.manifold, size, self.n_jobs) if size > 1 else nullcontext(self.manifold.connect)
@@ -186,13 +192,18 @@ class Stepper:
     def _step_by_parts(self, state: State, batch: Samples, connect: Callable[[Prototypes, Array], Any]) -> Step:
         """Take one step on a batch (B, ...) part by part; the result is the same up to rounding."""
         n_batch = len(batch.targets)
-        sqdist, loss = np.empty((n_batch, len(state.labels))), np.empty(n_batch)
-        lengths, tangents, n_capped = np.zeros(len(state.labels)), np.zeros(1), 0
+        sqdist = np.empty((n_batch, len(state.labels)))
+        loss = np.empty(n_batch)
+        lengths = np.zeros(len(state.labels))
+        tangents = np.zeros(1)
+        n_capped = 0
         for rows in parts_of_batch(batch.codes, n_batch, len(state.labels)):
-            found = contribution(self.manifold, self.cost, state, batch.at(rows), self.max_weight, n_batch, connect)
-            sqdist[rows], loss[rows] = found.sqdist, found.loss
-            tangents, lengths = tangents + found.tangents, lengths + found.lengths
-            n_capped += found.n_capped
+            part = contribution(self.manifold, self.cost, state, batch.at(rows), self.max_weight, n_batch, connect)
+            sqdist[rows] = part.sqdist
+            loss[rows] = part.loss
+            tangents = tangents + part.tangents
+            lengths = lengths + part.lengths
+            n_capped += part.n_capped
         moved, n_shortened = follow(self.manifold, state.prototypes, tangents, lengths, self.max_length)
         return Step(moved, sqdist, loss, n_capped + n_shortened, None, state.step_size)
 
@@ -205,9 +216,15 @@ class Stepper:
         compiled = compiled_steps(self.manifold, self.cost, state, samples, size, caps, self.n_epochs)
         if compiled is not None:
             return compiled.take(state, samples, meter)
-        sqdist, loss, n_capped, start = np.empty((len(samples), len(state.labels))), np.empty(len(samples)), 0, 0
+        sqdist = np.empty((len(samples), len(state.labels)))
+        loss = np.empty(len(samples))
+        n_capped = 0
+        start = 0
         for step in self.steps(state, samples, size):
-            sqdist[start : start + size], loss[start : start + size] = step.sqdist, step.loss
-            n_capped, start = n_capped + step.n_capped, start + size
+            stop = start + size
+            sqdist[start:stop] = step.sqdist
+            loss[start:stop] = step.loss
+            n_capped += step.n_capped
+            start = stop
         meter.add(sqdist, loss, samples)
         return state._replace(prototypes=step.prototypes, memory=step.memory, step_size=step.step_size), n_capped

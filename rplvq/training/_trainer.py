@@ -101,34 +101,18 @@ class Trainer:
     verbose: int = attrs.field(default=0, kw_only=True)
 
     def init(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> State:
-        """Choose the first prototypes, and resolve both schedules for the data.
+        """Return the state before the first epoch: the first prototypes, and both schedules resolved for the data.
 
-        Parameters
-        ----------
-        samples : Samples
-            N samples.
-        n_classes : int
-            Number of classes C.
-        rng : numpy.random.Generator
-            Passed to the initializer.
-
-        Returns
-        -------
-        State
-            The state before the first epoch.
-
-        Raises
-        ------
-        ValueError
-            If a class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule
-            of such numbers. A schedule of the step size may also give 0.
+        The samples have ``n_classes`` classes, and ``rng`` is passed to the initializer. ValueError is raised if a
+        class gets no prototype, or if ``sigma2`` or ``step_size`` is neither a positive number nor a schedule of such
+        numbers. A schedule of the step size may also give 0.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             return self.start(*self.first_prototypes(samples, n_classes, rng), samples, n_classes)
 
     def first_prototypes(self, samples: Samples, n_classes: int, rng: np.random.Generator) -> tuple[Prototypes, Array]:
         """Return K prototypes of the initializer, sorted by label, and their labels (K,); see :meth:`init`."""
-        extra = {} if samples.weights is None else {"sample_weight": samples.weights}
+        extra = {} if samples.weights is None else {"sample_weight": samples.weights}  # need not be known otherwise
         codes = materialise(type(self.initializer).__call__, samples.codes)
         prototypes, labels = self.initializer(self.manifold, codes, samples.targets, n_classes, rng, **extra)
         if len(class_groups(labels).counts) != n_classes:
@@ -145,7 +129,7 @@ class Trainer:
         n_samples: float | None = None,
         is_bounded: bool = True,
     ) -> State:
-        """Resolve both schedules for the data, as :meth:`init` does, but for given prototypes.
+        """Return what :meth:`init` does, but for given prototypes; its errors, also if ``sigma2`` is a step rule.
 
         Parameters
         ----------
@@ -158,16 +142,6 @@ class Trainer:
         is_bounded : bool, default=True
             Whether steps become shorter where sigma2 is above the median squared distance of these samples. The first
             samples of a stream do not tell how far later ones are.
-
-        Returns
-        -------
-        State
-            The state before the first epoch.
-
-        Raises
-        ------
-        ValueError
-            As for :meth:`init`; also if ``sigma2`` is a step rule.
         """
         if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
@@ -187,16 +161,13 @@ class Trainer:
 
         paper = partial(paper_start, self.manifold, len(labels), n_classes, samples)
         step_size = resolve_step_size(self.step_schedule, self.max_epochs, n_total / len(labels), of_share, paper)
-        memory = step_size.init(prototypes) if hasattr(step_size, "init") else None
+        memory = step_size.init(prototypes) if hasattr(step_size, "init") else None  # of a step rule
         return State(prototypes, labels, sigma2, step_size, memory=memory).at_epoch(0, self.max_epochs)
 
     def step(self, state: State, samples: Samples) -> Step:
         """Return the result of one step on a batch: moved prototypes, distances (B, K) and losses (B,) before the step.
 
-        Parameters
-        ----------
-        state, samples : State and Samples
-            The state at its epoch (see :meth:`rplvq.training.State.at_epoch`), and the B samples of the batch.
+        The ``state`` is at its epoch (see :meth:`rplvq.training.State.at_epoch`), and ``samples`` are the whole batch.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             return next(self._stepper(state).steps(state, samples, len(samples)))
@@ -211,18 +182,7 @@ class Trainer:
         return self.step_size.schedule if provides(self.step_size, WithSchedule) else self.step_size
 
     def max_weight(self, state: State) -> float | None:
-        """Return the cap on weights in a state: the share if the step is a share, else that of the step size.
-
-        Parameters
-        ----------
-        state : State
-            The state before the step.
-
-        Returns
-        -------
-        float or None
-            None does not cap weights.
-        """
+        """Return the cap on weights in a state, None for no cap: the share itself, or the cap of a step size."""
         if provides(state.step_schedule, StepOfShare):
             return float(state.step_schedule.largest_weight(state.step_size, state.sigma2))
         if not provides(self.step_size, Capped):
@@ -240,16 +200,11 @@ class Trainer:
         return longest_step(self.manifold)
 
     def sweep(self, state: State, samples: Samples, rng: np.random.Generator) -> tuple[State, Score, int]:
-        """Visit all samples in random order; if the step size is 0, only measure cost and error.
+        """Visit all samples in the random order of ``rng``; if the step size is 0, only measure cost and error.
 
-        Parameters
-        ----------
-        state : State
-            The state at its epoch.
-        samples : Samples
-            N samples. A sample of weight w is visited ceil(w) times, see :func:`rplvq.arrays.visits`.
-        rng : numpy.random.Generator
-            Source of the order.
+        The ``state`` is at its epoch. Of the ``samples``, one of weight w is visited ceil(w) times, see
+        :func:`rplvq.arrays.visits`. FloatingPointError is raised if the cost is no longer finite, because the step size
+        is too large for sigma2 and the data.
 
         Returns
         -------
@@ -259,21 +214,19 @@ class Trainer:
             Cost and training error as they were met during the sweep, before each step.
         n_capped : int
             Number of weights cut and steps shortened.
-
-        Raises
-        ------
-        FloatingPointError
-            If the cost is no longer finite, because the step size is too large for sigma2 and the data.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             if state.rests:
                 score = measure(self.manifold, self.cost, state, samples).score()
                 require_finite(state, score.cost)
                 return state, score, 0
-            meter, n_capped, stepper = Meter(state.labels), 0, self._stepper(state)
+            meter = Meter(state.labels)
+            n_capped = 0
+            stepper = self._stepper(state)
             rows, weights = visits(len(samples), samples.weights)
             try:
                 for block, block_weight, size in blocks(rows, weights, self.batch_size, rng):
+                    # A large batch is read in parts.
                     codes = subset(samples.codes, block) if size > BLOCK_ROWS else samples.codes[block]
                     part = Samples(codes, samples.targets[block], block_weight)
                     state, capped = stepper.block(state, part, size, meter)
@@ -286,29 +239,15 @@ class Trainer:
     def run(
         self, state: State, samples: Samples, rng: np.random.Generator, validation: Samples | None = None
     ) -> Result:
-        """Train for ``max_epochs`` sweeps.
+        """Train for ``max_epochs`` sweeps over samples, in the order of ``rng``, from a ``state`` of :meth:`init`.
 
-        Parameters
-        ----------
-        state : State
-            From :meth:`init`.
-        samples : Samples
-            N training samples.
-        rng : numpy.random.Generator
-            Source of the order of the samples.
-        validation : Samples, optional
-            Samples that are scored after each epoch.
+        The samples ``validation`` are scored after each epoch. FloatingPointError is raised if training diverges.
 
         Returns
         -------
         Result
             The final state, and the history with the columns epoch, cost, training_error, sigma2, step_size, n_capped,
             seconds and n_prototypes, and for validation data validation_cost and validation_error.
-
-        Raises
-        ------
-        FloatingPointError
-            If training diverges.
         """
         with single_blas_thread(matrix_size(samples.codes)):
             progress = self.begin(state, rng, validation)
@@ -333,24 +272,13 @@ class Trainer:
     ) -> Iterator[Progress]:
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
-        Parameters
-        ----------
-        progress : Progress
-            From :meth:`begin`, or from a checkpoint; ``rng`` is set to its random state.
-        samples, rng, validation
-            As for :meth:`run`.
-        origin : Origin, optional
-            Passed to the callbacks.
+        The ``progress`` is that of :meth:`begin` or of a checkpoint, and ``rng`` is set to its random state. ``origin``
+        is passed to the callbacks. All else is as for :meth:`run`.
 
         Yields
         ------
         Progress
             The progress after each complete epoch.
-
-        Raises
-        ------
-        FloatingPointError
-            If training diverges.
 
         Examples
         --------
@@ -366,7 +294,7 @@ class Trainer:
 
         def epoch(state: State) -> tuple[State, dict[str, float]]:
             with single_blas_thread(matrix_size(samples.codes)), one_decision(decision):
-                if state.epoch > 0:
+                if state.epoch > 0:  # the first prototypes have not been tried yet
                     state = self.resize(state, samples, state.epoch)
                 return self.sweep_and_record(state.at_epoch(state.epoch + 1, self.max_epochs), samples, rng, validation)
 
@@ -377,18 +305,13 @@ class Trainer:
         return run_epochs(epoch, progress, rng, self.max_epochs, hooks, self.verbose)
 
     def resize(self, state: State, samples: Samples, sweep: int) -> State:
-        """Return the state after the rules of growth have added and removed prototypes.
+        """Return the state after the rules of growth have added and removed prototypes; they look at ``samples``.
 
-        Parameters
-        ----------
-        state, samples : State and Samples
-            The state after an epoch, and the samples that the rules look at.
-        sweep : int
-            Number of epochs so far; a call of ``partial_fit`` counts as one.
+        ``sweep`` is the number of epochs so far; a call of ``partial_fit`` counts as one.
         """
         if not self.growth:
             return state
-        in_memory = Samples(np.asarray(samples.codes), samples.targets, samples.weights)
+        in_memory = Samples(np.asarray(samples.codes), samples.targets, samples.weights)  # rules index in any way
         window = Window(self.manifold, self.cost, state, in_memory, sweep)
         for rule in self.growth:
             window = rule(window)
@@ -409,6 +332,6 @@ class Trainer:
 def by_class(prototypes: Prototypes, labels: Array) -> tuple[Prototypes, Array]:
     """Return prototypes and their labels (K,), sorted by label; the prototypes of one class keep their order."""
     order = np.argsort(labels, kind="stable")
-    if (np.diff(order) > 0).all():
+    if (np.diff(order) > 0).all():  # the object stays as it is
         return prototypes, labels
     return new_codes(prototypes, np.asarray(prototypes)[order]), labels[order]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +34,7 @@ def connection(manifold: Any, size: int, n_jobs: int | None = None) -> Iterator[
         yield manifold.connect
         return
     with ThreadPoolExecutor(n_threads - 1) as pool:
-        yield over_threads(manifold, Split(pool, n_threads))
+        yield partial(over_threads, manifold, Split(pool, n_threads))
 
 
 @attrs.frozen
@@ -44,10 +45,7 @@ class Split:
     n_threads: int
 
     def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
-        """Return the results of ``call(start, stop)`` for consecutive parts of ``range(total)``.
-
-        ``work`` is the number of matrices times n^3; little work is not split.
-        """
+        """Return ``call(start, stop)`` for consecutive parts of ``range(total)``, one part for little ``work``."""
         count = min(self.n_threads, total, int(work // ENOUGH))
         if count < 2:
             return [call(0, total)]
@@ -56,19 +54,17 @@ class Split:
         return [call(0, bounds[1]), *(part.result() for part in later)]
 
 
-def over_threads(manifold: AffineInvariant, split: Split) -> Connect:
-    """Return a ``connect`` that equals the manifold's, bit for bit, and runs over threads."""
+def over_threads(
+    manifold: AffineInvariant, split: Split, prototypes: Prototypes, samples: Array
+) -> AffineInvariantGeodesics:
+    """Connect as the manifold does, bit for bit, over threads."""
+    factors = inverse_factors(prototypes)
+    kernels = manifold.rotations(factors, samples)
 
-    def connect(prototypes: Prototypes, samples: Array) -> AffineInvariantGeodesics:
-        factors = inverse_factors(prototypes)
-        kernels = manifold.rotations(factors, samples)
+    def part(start: int, stop: int) -> tuple[Array, Array]:
+        return decompose(factors, samples[start:stop], kernels)
 
-        def part(start: int, stop: int) -> tuple[Array, Array]:
-            return decompose(factors, samples[start:stop], kernels)
-
-        parts = split(part, len(samples), len(samples) * factors.size * samples.shape[-1])
-        logs, eigenvectors = (np.concatenate(found) for found in zip(*parts, strict=True))
-        # The sums are taken over all samples at once, because their rounding in NumPy depends on the shape.
-        return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)
-
-    return connect
+    parts = split(part, len(samples), len(samples) * factors.size * samples.shape[-1])
+    logs, eigenvectors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    # The sums are taken over all samples at once, because their rounding in NumPy depends on the shape.
+    return AffineInvariantGeodesics(np.vecdot(logs, logs), logs, eigenvectors, factors)

@@ -45,11 +45,7 @@ class Block(NamedTuple):
 
 
 def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array) -> float:
-    """Add the slopes (K,) of the mixture that is term t, and return its loss, for class probabilities ``target`` (C,).
-
-    All exponents are at most 0, because the largest logit of each class is subtracted first. The smallest distance is
-    subtracted before distances are scaled, so that differences of large distances are not rounded away.
-    """
+    """Add the slopes (K,) of the mixture that is term t; return its loss for class probabilities ``target`` (C,)."""
     factor = rules.numbers[t, 1]
     joint = rules.numbers[t, 2]
     labels = rules.labels
@@ -59,30 +55,34 @@ def add_mixture(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array
     sums = rules.classes[1]
     first = 0
     for k in range(1, len(labels)):
-        if scales[k] * sqdist[k] < scales[first] * sqdist[first]:
+        if scales[k] * sqdist[k] < scales[first] * sqdist[first]:  # the nearest by the scale of its class
             first = k
+    # It is subtracted before distances are scaled, so that differences of large distances are not rounded away.
     near = sqdist[first]
     rate = scales[first]
     for c in range(len(tops)):
-        tops[c], sums[c] = -np.inf, 0.0
+        tops[c] = -np.inf
+        sums[c] = 0.0
     for k in range(len(labels)):
         logits[k] = rules.offsets[t, k] + scales[k] * (near - sqdist[k]) + (rate - scales[k]) * near
         tops[labels[k]] = max(tops[labels[k]], logits[k])
     for k in range(len(labels)):
-        logits[k] = math.exp(logits[k] - tops[labels[k]])
+        logits[k] = math.exp(logits[k] - tops[labels[k]])  # of at most 0, so nothing overflows
         sums[labels[k]] += logits[k]
-    top, mass, total = -np.inf, 0.0, 0.0
+    top = -np.inf
+    mass = 0.0
+    total = 0.0
     for k in range(len(labels)):
         logits[k] /= sums[labels[k]]  # the share of a prototype in its class
     for c in range(len(tops)):
-        tops[c] += math.log(sums[c])
+        tops[c] += math.log(sums[c])  # the logit of the class
         top = max(top, tops[c])
     loss = 0.0
     for c in range(len(tops)):
         sums[c] = math.exp(tops[c] - top)
         mass += sums[c]
         total += target[c]
-        if target[c] > 0.0:
+        if target[c] > 0.0:  # zero times infinity would be NaN
             loss += target[c] * (top - tops[c])
     loss += total * (joint * math.log(mass) - (1.0 - joint) * (top - rate * near))
     for k in range(len(labels)):
@@ -104,10 +104,11 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
                 right = k
         elif wrong < 0 or sqdist[k] < sqdist[wrong]:
             wrong = k
-    ahead, behind = sqdist[right], sqdist[wrong]
+    ahead = sqdist[right]
+    behind = sqdist[wrong]
     # Divide by the sum twice instead of by its square, which would overflow for large distances.
     inverse = 1.0 / max(ahead + behind, COINCIDENT)
-    decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))
+    decay = math.exp(-abs(steepness * (ahead * inverse - behind * inverse)))  # at most 1, so nothing overflows
     loss = (1.0 if ahead > behind else decay) / (1.0 + decay)
     if ahead + behind > COINCIDENT:
         rate = 2.0 * steepness * decay / ((1.0 + decay) * (1.0 + decay)) * inverse
@@ -120,7 +121,7 @@ def add_margin(sqdist: Array, target: Array, rules: Rules, t: int, slope: Array)
 def paced(pace: Array, sqdist: Array, slope: Array) -> float:
     """Return the size of the step with these slopes and squared distances (K,), and update ``pace`` (4,)."""
     value: float = pace[0]
-    if pace[1] < 0.0:
+    if pace[1] < 0.0:  # steps do not adapt
         return value
     square = 0.0
     for k in range(len(slope)):

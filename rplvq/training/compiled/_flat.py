@@ -18,11 +18,11 @@ def flat_distance(first: Array, at: int, second: Array, start: int, m: int, spar
     for j in range(0, whole, width):
         difference = load(first, at + j, like) - load(second, start + j, like)
         total = fused(difference, difference, total)
-    store(spare, 0, total)
+    store(spare, 0, total)  # lanes cannot be read one by one
     result = 0.0
     for j in range(width):
         result += spare[j]
-    for j in range(whole, m):
+    for j in range(whole, m):  # the rest, which fills no vector
         result += (first[at + j] - second[start + j]) * (first[at + j] - second[start + j])
     return result
 

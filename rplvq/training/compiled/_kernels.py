@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from rplvq.costs import terms_of
-from rplvq.lanes import Kind, cholesky_lanes, compiled_rotations, compiler, load_kernels, pays, verbosity
+from rplvq.lanes import Kind, cholesky_lanes, compiled_rotations, compiler, load_kernels, pays, rescale, verbosity
 from rplvq.parts import kernel_of
 from rplvq.protocols import Array
 from rplvq.training.compiled import _costs as costs
@@ -54,8 +54,9 @@ def rules_of(
     if kernel_of(manifold, "connect", "move") is None or not len(targets):
         return None
     soft = targets.ndim == 2
-    if targets.shape[1] != n_classes if soft else not 0 <= targets.min() <= targets.max() < n_classes:
-        return None  # the plain path refuses them, or takes a class without prototypes in its own way
+    are_known = targets.shape[1] == n_classes if soft else 0 <= targets.min() <= targets.max() < n_classes
+    if not are_known:  # the plain path refuses them, or takes a class without prototypes in its own way
+        return None
     terms = terms_of(cost, labels, sigma2, soft)
     if terms is None:
         return None
@@ -64,10 +65,8 @@ def rules_of(
 
 
 def lane_width(n: int, count: int, is_complex: bool) -> int:
-    """Return the vector width with which ``count`` matrices of size n are rotated fastest.
-
-    Empty lanes take as much time as full ones, so narrow vectors can be faster for few matrices.
-    """
+    """Return the vector width with which ``count`` matrices of size n are rotated fastest."""
+    # Empty lanes take as much time as full ones, so narrow vectors can be faster for few matrices.
     return min(SHARES, key=lambda width: _cost(width, n, count, is_complex))
 
 
@@ -83,7 +82,7 @@ def relative_time(n: int, count: int, is_complex: bool) -> float:
 
 def _cost(width: int, n: int, count: int, is_complex: bool) -> float:
     """Return the time of the rotations, in units of LAPACK's time for one matrix."""
-    return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)
+    return -(-count // width) * width * SHARES[width][is_complex] * max(n, 5)  # the share stops falling there
 
 
 @attrs.define
@@ -113,11 +112,8 @@ def one_decision(decision: Decision) -> Iterator[None]:
 
 
 def runs_compiled(kind: Kind, saved: float, n_visits: int) -> bool:
-    """Whether steps run compiled by a kernel with which each saves ``saved`` seconds.
-
-    The planned ``n_visits`` count only outside of a block of :func:`one_decision`.
-    """
-    decision = _current.get() or Decision(n_visits)
+    """Whether steps run compiled by a kernel with which each of ``n_visits`` steps saves ``saved`` seconds."""
+    decision = _current.get() or Decision(n_visits)  # the fit counts its visits, else a block does
     if decision.is_compiled is None:
         decision.is_compiled = pays(kind, decision.n_visits * saved)
     return decision.is_compiled
@@ -148,8 +144,8 @@ PLAIN = Kernels(
 @lru_cache(maxsize=1)
 def compiled_kernels() -> Kernels | None:
     """Return the compiled kernels, or None if numba cannot be used; :func:`rplvq.lanes.load_kernels` stores them."""
-    found: Kernels | None = load_kernels(_build, Path(__file__).parent)
-    return found
+    kernels: Kernels | None = load_kernels(_build, Path(__file__).parent)
+    return kernels
 
 
 def _build(source: str, *, cache: bool) -> Kernels:
@@ -160,7 +156,8 @@ def _build(source: str, *, cache: bool) -> Kernels:
     terms = (costs.add_mixture, costs.add_margin, costs.paced)
     weigh = compiled(costs.weigh, *(compiled(function) for function in terms))
     small = (lanes.copy_block, lanes.spread, lanes.square_difference, lanes.follow, lanes.trace, lanes.add_to_diagonal)
-    matrix = [compiled(each, forceinline=True) for each in small]
+    matrix = [compiled(each, forceinline=True) for each in (*small, rescale)]
+    # Beside the loops of these two, a call costs nothing.
     matrix += [compiled(each) for each in (lanes.product, lanes.adjoint_product)]
     matrix.append(compiled(lanes.may_be_indefinite, compiled(cholesky_lanes)))
     subtracted = compiled(lanes.subtract_column, forceinline=True)

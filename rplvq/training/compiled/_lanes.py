@@ -83,9 +83,10 @@ def adjoint_product(
     product, in vectors: (1, n) if their columns are contiguous, and (n, 1) if their rows are. Four entries are computed
     at once, so that each number that is loaded is used twice, and additions need not wait for each other.
     """
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     row, column = strides[0] * width, strides[1] * width
-    these, those, found = raw(left), raw(right), raw(out)
+    these, those, products = raw(left), raw(right), raw(out)
     for i in range(0, n, 2):
         below = min(i + 1, n - 1)  # the last row or column of odd n is computed twice
         for j in range(0, n, 2):
@@ -106,15 +107,15 @@ def adjoint_product(
                     f, g = fused(a, x, fused(u, c, f)), fused(a, y, fused(u, d, g))
                     h, k = fused(b, x, fused(v, c, h)), fused(b, y, fused(v, d, k))
             first, second = into + i * row, into + below * row
-            store(found[0], first + j * column, p)
-            store(found[0], first + beside * column, q)
-            store(found[0], second + j * column, r)
-            store(found[0], second + beside * column, s)
+            store(products[0], first + j * column, p)
+            store(products[0], first + beside * column, q)
+            store(products[0], second + j * column, r)
+            store(products[0], second + beside * column, s)
             if len(left) == 2:
-                store(found[1], first + j * column, f)
-                store(found[1], first + beside * column, g)
-                store(found[1], second + j * column, h)
-                store(found[1], second + beside * column, k)
+                store(products[1], first + j * column, f)
+                store(products[1], first + beside * column, g)
+                store(products[1], second + j * column, h)
+                store(products[1], second + beside * column, k)
 
 
 def may_be_indefinite(matrix: Parts, n: int, like: Lanes) -> bool:

@@ -14,11 +14,11 @@ def flat_product(first: Array, at: int, second: Array, start: int, m: int, spare
     total = fill(0.0, like)
     for j in range(0, whole, width):
         total = fused(load(first, at + j, like), load(second, start + j, like), total)
-    store(spare, 0, total)
+    store(spare, 0, total)  # lanes cannot be read one by one
     result = 0.0
     for j in range(width):
         result += spare[j]
-    for j in range(whole, m):
+    for j in range(whole, m):  # the rest, which fills no vector
         result += first[at + j] * second[start + j]
     return result
 
@@ -46,16 +46,9 @@ def learning_rate(rate: float, longest: float, weights: Array, squares: Array) -
 
 
 def run_learned(
-    prototypes: Array,
-    omega: Array,
-    rate: float,
-    longest: float,
-    rest: float,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    like: Lanes,
-) -> int:
+    prototypes: Array, omega: Array, rate: float, longest: float, rest: float, samples: Array,
+    block: Block, rules: Rules, like: Lanes,
+) -> int:  # fmt: skip
     """Move prototypes in place by one step per sample, and return the number of caps; arrays are flat.
 
     ``omega`` (r m,) is moved in place, too, and the caller scales it at the end. Distances are measured as if it were
@@ -63,11 +56,16 @@ def run_learned(
     """
     sqdist = block.sqdist
     n_samples, n_prototypes = sqdist.shape
-    m, n_capped, scale = len(prototypes) // n_prototypes, 0, 1.0
+    m = len(prototypes) // n_prototypes
+    n_capped = 0
+    scale = 1.0
     rank = len(omega) // m
-    weights, squares, spare = np.zeros(n_prototypes), np.zeros(n_prototypes), np.empty(len(like))
+    weights = np.zeros(n_prototypes)
+    squares = np.zeros(n_prototypes)
+    spare = np.empty(len(like))
     trace = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
-    differences, images = np.empty(n_prototypes * m), np.empty((rank, n_prototypes))
+    differences = np.empty(n_prototypes * m)
+    images = np.empty((rank, n_prototypes))
     for b in range(n_samples):
         for k in range(n_prototypes):
             for j in range(m):
@@ -90,5 +88,5 @@ def run_learned(
                     images[i, k] *= current * weights[k]
                 pull_row(omega, i * m, differences, images[i], m, like)
             norm = rest + flat_product(omega, 0, omega, 0, rank * m, spare, like)
-            scale = np.sqrt(trace / norm)
+            scale = np.sqrt(trace / norm)  # omega itself is scaled by the caller, once per block
     return n_capped

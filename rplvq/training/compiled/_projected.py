@@ -45,9 +45,9 @@ def raise_eigenvalues(matrix: Parts, basis: Parts, start: int, floor: Array, wor
         value = root(load(work.squares, m * width, like))
         inverse = fill(1.0, like) / value
         missing = larger(floor + shift - value, fill(0.0, like))
-        for part, found in zip(columns, basis):  # noqa: B905
+        for part, vectors in zip(columns, basis):  # noqa: B905
             for i in range(m * n * width, (m + 1) * n * width, width):
-                store(found, start + i, inverse * load(part, i, like))
+                store(vectors, start + i, inverse * load(part, i, like))
         for j in range(n):
             a = missing * load(basis[0], start + (m * n + j) * width, like)
             if len(matrix) == 2:
@@ -64,17 +64,9 @@ def raise_eigenvalues(matrix: Parts, basis: Parts, start: int, floor: Array, wor
 
 
 def run_projected(
-    prototypes: Parts,
-    basis: Parts,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    tau: float,
-    relative: float,
-    ends: Parts,
-    work: Work,
-    like: Lanes,
-) -> int:
+    prototypes: Parts, basis: Parts, samples: Array, block: Block, rules: Rules, tau: float, relative: float,
+    ends: Parts, work: Work, like: Lanes,
+) -> int:  # fmt: skip
     """Move K prototypes in place by one step per sample (n, n), and return the number of caps.
 
     Prototypes are arrays (blocks n n W,). The floor of the eigenvalues is ``tau``, times the mean eigenvalue of the
@@ -97,13 +89,13 @@ def run_projected(
             sqdist[b, k] = rates[k]
         n_capped += weigh(block, b, rules, weights)
         for k in range(len(rates)):
-            rates[k] = weights[k] if k < count else 0.0
+            rates[k] = weights[k] if k < count else 0.0  # the lanes left over stay
         for i in range(blocks):
             start = i * n * n * width
             mean = trace(prototypes, start, n, like) * fill(1.0 / n, like)
             floor = fill(tau, like) * (fill(relative, like) * mean + fill(1.0 - relative, like))
             follow(prototypes, start, ends, 0, load(rates, i * width, like), n, like)
-            error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)
+            error = fill(MARGIN_OF_ERROR * n, like) * trace(prototypes, start, n, like)  # in doubt, eigenvalues decide
             copy_block(prototypes, start, work.spare, 0, n, like)
             add_to_diagonal(work.spare, fill(0.0, like) - floor - error, n, like)
             if may_be_indefinite(work.spare, n, like):

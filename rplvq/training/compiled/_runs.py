@@ -23,7 +23,7 @@ from rplvq.manifolds import (
     inverse_factors,
 )
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array, Cost, Prototypes
+from rplvq.protocols import Array, Prototypes
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled._batches import decomposes
 from rplvq.training.compiled._costs import Block, Rules
@@ -61,14 +61,14 @@ def run_block(
     targets = np.ascontiguousarray(as_soft(samples.targets, rules.classes.shape[1]), dtype=float)
     multiplicity = np.ascontiguousarray(samples.filled_weights, dtype=float)
     block = Block(targets, multiplicity, np.empty((len(codes), len(rules.labels))), np.empty(len(codes)))
-    run = RUNS[kernel_of(manifold, "connect", "move") or ""].function
+    run = RUNS[kernel_of(manifold, "connect", "move") or ""].function  # rules exist only for such a manifold
     moved, n_capped = run(kernels, manifold, prototypes, codes, block, rules)
     return moved, block.sqdist, block.loss, int(n_capped)
 
 
 def flat_copy(codes: Array, dtype: Any) -> Array:
     """Return a flat copy (N m,) of codes (N, ...), complex ones as pairs of real numbers."""
-    return np.array(codes, dtype=dtype, order="C").view(float).ravel()
+    return np.array(codes, dtype=dtype, order="C").view(float).ravel()  # a copy, because kernels write into it
 
 
 def run_flat(
@@ -98,7 +98,7 @@ def run_learned(
         part = Block(*(array[rows] for array in block))
         total += learn(kernels, float(manifold.rate), moved, omega, ends[rows], part, rules)
         if manifold.rate:
-            omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))
+            omega *= np.sqrt(omega.shape[1] / np.vdot(omega, omega))  # so that tr Q = m again
     return MetricPrototypes(from_coordinates(moved, codes.shape[-1]), omega), total
 
 
@@ -170,7 +170,8 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
     count, n = matrices.shape[:2]
     width = lane_width(n, count, dtype.kind == "c")
     matrices = np.array(matrices.swapaxes(1, 2) if transposed else matrices, dtype=dtype, order="C")
-    lanes, samples = into_lanes(matrices, width), np.ascontiguousarray(codes.astype(dtype, copy=False))
+    lanes = into_lanes(matrices, width)
+    samples = np.ascontiguousarray(codes.astype(dtype, copy=False))
     return Laid(lanes, samples, count, n, width)
 
 
@@ -180,7 +181,8 @@ def run_affine_invariant(
     """Move inverse factors (K, n, n) along geodesics."""
     at = laid(inverse_factors(prototypes), codes, transposed=False)
     lower = tuple(np.zeros((at.n, at.n)) for _ in at.lanes)
-    n_capped = kernels.run_steps(at.lanes, at.codes, block, rules, float(EPS), at.empty(), lower, at.work, at.like)
+    work = at.work._replace(columns=at.empty())
+    n_capped = kernels.run_steps(at.lanes, at.codes, block, rules, float(EPS), lower, work, at.like)
     return InverseFactors(at.matrices()), n_capped
 
 
@@ -204,7 +206,7 @@ def run_wasserstein(
     total = 0
     weights = np.empty(len(rules.labels))
     limits = 1.0 - manifold.min_stretch, LOWEST_SHARE
-    while first < len(codes):
+    while first < len(codes):  # a step that the kernel leaves to the manifold ends its run
         at = laid(roots, codes)
         work = at.empty(), at.empty(), at.empty(), at.work, at.like
         first, n_capped = kernels.run_wasserstein(at.lanes, at.codes, first, block, rules, *limits, weights, *work)
@@ -243,7 +245,7 @@ def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
     if run.rotating is None:
         return runs_compiled((run.kernel, 1, len(EIGHT)), SAVED, len(samples))
     shape = samples.shape[-1], n_prototypes, np.iscomplexobj(samples)
-    kind = run.kernel, 1 + shape[2], lane_width(*shape)
+    kind = run.kernel, 1 + shape[2], lane_width(*shape)  # complex matrices are two arrays
     saved = run.rotating * saved_seconds(*shape)
     return is_worthwhile(*shape, run.rotating) and runs_compiled(kind, saved, len(samples))
 
@@ -268,16 +270,14 @@ class CompiledSteps(NamedTuple):
             memory = state.memory
             stop = len(samples)
             if memory is not None:
-                self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)
+                self.rules.pace[:], until = rule.pace(memory, state.epoch, self.n_epochs)  # until it has to measure
                 stop = min(stop, start + until)
             part = samples if stop - start == len(samples) else samples.at(slice(start, stop))
-            prototypes, sqdist, loss, n_capped = run_block(
-                self.kernels, self.manifold, state.prototypes, part, self.rules
-            )
-            state = state._replace(prototypes=prototypes)
+            moved, sqdist, loss, n_capped = run_block(self.kernels, self.manifold, state.prototypes, part, self.rules)
+            state = state._replace(prototypes=moved)
             if memory is not None:
                 memory, step_size = rule.after(memory, self.rules.pace, stop - start)
-                state = state._replace(memory=rule.observe(memory, self.manifold, prototypes), step_size=step_size)
+                state = state._replace(memory=rule.observe(memory, self.manifold, moved), step_size=step_size)
             meter.add(sqdist, loss, part)
             total += n_capped
             start = stop
@@ -285,13 +285,7 @@ class CompiledSteps(NamedTuple):
 
 
 def compiled_steps(
-    manifold: Any,
-    cost: Cost,
-    state: State,
-    samples: Samples,
-    size: int,
-    caps: tuple[float | None, float],
-    n_epochs: int,
+    manifold: Any, cost: Any, state: State, samples: Samples, size: int, caps: tuple[float | None, float], n_epochs: int
 ) -> CompiledSteps | None:
     """Return compiled steps for a block of samples if they are wanted, available and faster for these parts; else None.
 

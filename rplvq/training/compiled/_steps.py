@@ -41,7 +41,8 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
 
     Four entries are computed at once, as in :func:`adjoint_product`. Above its diagonal, L is 0.
     """
-    width, zero = len(like), fill(0.0, like)
+    width = len(like)
+    zero = fill(0.0, like)
     start = block * n * n * width
     factors, columns = raw(factors), raw(columns)
     for j in range(0, n, 2):
@@ -50,7 +51,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
             below = min(i + 1, n - 1)
             p, q, r, s = zero, zero, zero, zero
             f, g, h, k = zero, zero, zero, zero
-            for m in range(j, n):
+            for m in range(j, n):  # L is 0 above its diagonal
                 first, second = start + (i * n + m) * width, start + (below * n + m) * width
                 a, b = load(factors[0], first, like), load(factors[0], second, like)
                 c, d = fill(lower[0][m, j], like), fill(lower[0][m, beside], like)
@@ -75,10 +76,7 @@ def whiten(factors: Parts, lower: Parts, columns: Parts, block: int, n: int, lik
 
 
 def move(factors: Parts, columns: Parts, scales: Array, spare: Parts, block: int, n: int, like: Lanes) -> None:
-    """Replace the inverse factors G of a block by ``diag(scales) C^H G``, where C has the columns of the block.
-
-    ``spare`` holds n n W numbers to work in.
-    """
+    """Replace the inverse factors G of a block by ``diag(scales) C^H G`` for its columns C; ``spare`` is (n n W,)."""
     length = n * len(like)
     start = block * n * length
     adjoint_product(columns, start, factors, start, spare, 0, (n, 1), n, like)
@@ -97,8 +95,9 @@ def log_spectra(squares: Array, resolution: float, n: int, width: int, logs: Arr
     Eigenvalues below ``resolution`` times the largest one are raised to this value.
     """
     for k in range(len(sqdist)):
-        start = k // width * n * width + k % width
-        largest, total = 0.0, 0.0
+        start = k // width * n * width + k % width  # of matrix k
+        largest = 0.0
+        total = 0.0
         for i in range(start, start + n * width, width):
             largest = max(largest, squares[i])
         for i in range(start, start + n * width, width):
@@ -111,26 +110,18 @@ def column_scales(squares: Array, logs: Array, n: int, width: int, weights: Arra
     """Replace eigenvalues lam (blocks n W,) by ``lam^(-w / 2)`` over the norms of their columns, for weights w (K,)."""
     for i in range(len(squares)):
         k = i // (n * width) * width + i % width
-        step = math.exp(-0.5 * weights[k] * logs[i]) if k < len(weights) else 1.0
+        step = math.exp(-0.5 * weights[k] * logs[i]) if k < len(weights) else 1.0  # the lanes left over stay
         squares[i] = step / math.sqrt(squares[i])
 
 
 def run_steps(
-    factors: Parts,
-    samples: Array,
-    block: Block,
-    rules: Rules,
-    resolution: float,
-    columns: Parts,
-    lower: Parts,
-    work: Work,
-    like: Lanes,
+    factors: Parts, samples: Array, block: Block, rules: Rules, resolution: float, lower: Parts, work: Work, like: Lanes
 ) -> int:
     """Move the inverse factors of K prototypes in place by one step per sample (n, n); return the number of caps.
 
     Lanes of ``factors``, arrays (blocks n n W,), beyond the K prototypes hold arbitrary ones. ``resolution`` is the
-    smallest singular value, relative to the largest, that can be told from zero. ``columns`` (blocks n n W,) and
-    ``lower`` (n, n) are to work in.
+    smallest singular value, relative to the largest, that can be told from zero. ``work``, whose columns are as many as
+    the factors, and ``lower`` (n, n) are to work in.
     """
     sqdist = block.sqdist
     n = samples.shape[1]
@@ -143,11 +134,11 @@ def run_steps(
     for b in range(len(samples)):
         cholesky(samples[b], resolution, lower)
         for i in range(blocks):
-            whiten(factors, lower, columns, i, n, like)
-            orthogonalise(columns, squares, i, n, work.turns, like)
+            whiten(factors, lower, work.columns, i, n, like)
+            orthogonalise(work.columns, squares, i, n, work.turns, like)
         log_spectra(squares, resolution * resolution, n, width, logs, sqdist[b])
         n_capped += weigh(block, b, rules, weights)
         column_scales(squares, logs, n, width, weights)
         for i in range(blocks):
-            move(factors, columns, squares, work.spare, i, n, like)
+            move(factors, work.columns, squares, work.spare, i, n, like)
     return n_capped

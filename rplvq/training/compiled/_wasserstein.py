@@ -7,7 +7,7 @@ give ``U = Q diag(s)^-1 Q^H M`` for singular values s, and a Newton step removes
 
 import numpy as np
 
-from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, root, store
+from rplvq.lanes import TINY, Lanes, Parts, any_positive, fill, larger, load, orthogonalise, rescale, root, store
 from rplvq.protocols import Array
 from rplvq.training.compiled._costs import Block, Rules, weigh
 from rplvq.training.compiled._lanes import (
@@ -30,27 +30,23 @@ from rplvq.training.compiled._lanes import (
 def polar(matrix: Parts, start: int, out: Parts, work: Work, n: int, like: Lanes) -> None:
     """Fill the block at ``start`` of ``out`` with the unitary polar factors of the matrices there in ``matrix``."""
     width = len(like)
-    columns = work.columns
-    spare = work.spare
+    columns, spare, squares, turns = work
     copy_block(matrix, start, columns, 0, n, like)
-    orthogonalise(columns, work.squares, 0, n, work.turns, like)
+    orthogonalise(columns, squares, 0, n, turns, like)
     for j in range(n):
-        inverse = fill(1.0, like) / root(load(work.squares, j * width, like))
-        for part in columns:
-            for i in range(j * n * width, (j + 1) * n * width, width):
-                store(part, i, inverse * load(part, i, like))
+        inverse = fill(1.0, like) / root(load(squares, j * width, like))
+        rescale(columns, j * n * width, n * width, inverse, like)
     adjoint_product(columns, 0, matrix, start, spare, 0, (1, n), n, like)
     for i in range(n):
-        inverse = fill(1.0, like) / root(load(work.squares, i * width, like))
+        inverse = fill(1.0, like) / root(load(squares, i * width, like))
         for part in spare:
             for j in range(n):
                 at = (j * n + i) * width
                 store(part, at, inverse * load(part, at, like))
     product(columns, 0, spare, 0, out, start, n, like)
     adjoint_product(out, start, out, start, spare, 0, (1, n), n, like)
-    for part in spare:
-        for i in range(0, n * n * width, width):
-            store(part, i, fill(-0.5, like) * load(part, i, like))
+    # The Newton step for a unitary U is U (3 I - U^H U) / 2.
+    rescale(spare, 0, n * n * width, fill(-0.5, like), like)
     add_to_diagonal(spare, fill(1.5, like), n, like)
     product(out, start, spare, 0, columns, 0, n, like)
     copy_block(columns, 0, out, start, n, like)
@@ -67,7 +63,7 @@ def may_shorten(
     width = len(like)
     columns = work.columns
     spare = work.spare
-    weight = larger(fill(0.0, like) - rate, fill(0.0, like))
+    weight = larger(fill(0.0, like) - rate, fill(0.0, like))  # only repelled prototypes can leave the cone
     adjoint_product(roots, start, roots, start, columns, 0, (1, n), n, like)
     adjoint_product(crossed, start, unitary, start, spare, 0, (1, n), n, like)
     for part, other in zip(columns, spare):  # noqa: B905
@@ -87,14 +83,14 @@ def shortened(
     is overwritten by Y.
     """
     width = len(like)
-    columns = work.columns
-    spare = work.spare
+    columns, spare, squares, turns = work
     copy_block(roots, start, columns, 0, n, like)
     orthonormalise(columns, spare, n, like)
     copy_block(turned, start, maps, start, n, like)
     for j in range(n):
         for i in range(j):
-            x, y = load(spare[0], (j * n + i) * width, like), fill(0.0, like)
+            x = load(spare[0], (j * n + i) * width, like)
+            y = fill(0.0, like)
             if len(maps) == 2:
                 y = load(spare[1], (j * n + i) * width, like)
             subtract_column(maps, start + j * n * width, maps, start + i * n * width, x, y, n, like)
@@ -103,11 +99,11 @@ def shortened(
             for i in range(start + j * n * width, start + (j + 1) * n * width, width):
                 store(part, i, load(part, i, like) / pivot)
     adjoint_product(columns, 0, maps, start, spare, 0, (1, n), n, like)
-    orthogonalise(spare, work.squares, 0, n, work.turns, like)
+    orthogonalise(spare, squares, 0, n, turns, like)
     largest = fill(0.0, like)
     for i in range(0, n * width, width):
-        largest = larger(load(work.squares, i, like), largest)
-    excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))
+        largest = larger(load(squares, i, like), largest)
+    excess = larger(root(largest) - fill(1.0, like), fill(TINY, like))  # without any, the limit is far away
     return larger(rate, fill(0.0, like) - fill(room, like) / excess)
 
 
@@ -118,23 +114,22 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
     change their matrices.
     """
     width = len(like)
-    columns = work.columns
-    spare = work.spare
-    squares = work.squares
+    columns, spare, squares, turns = work
     copy_block(roots, start, columns, 0, n, like)
     adjoint_product(columns, 0, columns, 0, spare, 0, (1, n), n, like)
     add_to_diagonal(spare, fill(-2.0 * lowest / n - MARGIN_OF_ERROR * n, like) * trace(spare, 0, n, like), n, like)
     if not may_be_indefinite(spare, n, like):
         return
-    orthogonalise(columns, work.squares, 0, n, work.turns, like)
+    orthogonalise(columns, squares, 0, n, turns, like)
     store(spare[0], 0, rate)
     for i in range(width):
-        total, least = 0.0, np.inf
+        total = 0.0
+        least = np.inf
         for m in range(i, n * width, width):
             total += squares[m]
             least = min(least, squares[m])
         floor = lowest * total / n
-        if spare[0][i] < 0.0 and least < floor:
+        if spare[0][i] < 0.0 and least < floor:  # the rates, stored above
             for m in range(n):
                 factor = np.sqrt(max(1.0, floor / squares[m * width + i]))
                 for part, raised in zip(columns, roots):  # noqa: B905
@@ -144,20 +139,9 @@ def raise_roots(roots: Parts, start: int, rate: Array, lowest: float, work: Work
 
 
 def run_wasserstein(
-    roots: Parts,
-    samples: Array,
-    first: int,
-    block: Block,
-    rules: Rules,
-    room: float,
-    lowest: float,
-    weights: Array,
-    crossed: Parts,
-    unitary: Parts,
-    turned: Parts,
-    work: Work,
-    like: Lanes,
-) -> tuple[int, int]:
+    roots: Parts, samples: Array, first: int, block: Block, rules: Rules, room: float, lowest: float, weights: Array,
+    crossed: Parts, unitary: Parts, turned: Parts, work: Work, like: Lanes,
+) -> tuple[int, int]:  # fmt: skip
     """Take steps from sample ``first`` on, until one has a weight above 1.
 
     ``roots``, arrays (blocks n n W,), are moved in place. Returns the index of the sample whose step was not taken, or
@@ -183,8 +167,8 @@ def run_wasserstein(
             block.sqdist[b, k] = rates[k]
         n_capped += weigh(block, b, rules, weights)
         for k in range(blocks * width):
-            rates[k] = weights[k] if k < count else 0.0
-            if not rates[k] <= 1.0:
+            rates[k] = weights[k] if k < count else 0.0  # the lanes left over stay
+            if not rates[k] <= 1.0:  # the manifold takes this step; NaN, too
                 return b, n_capped
         for i in range(blocks):
             rate = load(rates, i * width, like)
