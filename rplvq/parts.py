@@ -18,6 +18,18 @@ import attrs
 import numpy as np
 from sklearn.base import BaseEstimator
 
+MANIFOLD_METHODS = {
+    "encode": "checks points and changes their coordinates",
+    "decode": "changes codes back to points",
+    "sqdist": "gives squared distances of shape (B, K)",
+    "connect": "gives an object with the field sqdist and what move needs",
+    "move": "moves prototypes by weights of shape (B, K)",
+}
+"""The methods of a manifold, and what each of them is for."""
+_LATE: dict[str, str] = {}
+_SHIPPED: dict[str, type] = {}
+_REGISTERED: dict[str, type] = {}
+
 
 def _fields(part: Any) -> dict[str, Any]:
     """Return the settable fields of an attrs instance by name; nothing for any other object."""
@@ -169,16 +181,6 @@ def require_jobs(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be an integer other than 0, or None, got {value!r}")
 
 
-MANIFOLD_METHODS = {
-    "encode": "checks points and changes their coordinates",
-    "decode": "changes codes back to points",
-    "sqdist": "gives squared distances of shape (B, K)",
-    "connect": "gives an object with the field sqdist and what move needs",
-    "move": "moves prototypes by weights of shape (B, K)",
-}
-"""The methods of a manifold, and what each of them is for."""
-
-
 def what_lacks(value: Any, methods: Iterable[str]) -> str:
     """Return why ``value`` is no instance with these methods, or "" if it is one."""
     if isinstance(value, type):
@@ -235,9 +237,6 @@ class Saved(NamedTuple):
 
 
 _ESTIMATORS: dict[str, Saved] = {}
-_LATE: dict[str, str] = {}
-_SHIPPED: dict[str, type] = {}
-_REGISTERED: dict[str, type] = {}
 
 
 def library_part(cls: PartT) -> PartT:

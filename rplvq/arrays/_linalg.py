@@ -18,6 +18,9 @@ from threadpoolctl import ThreadpoolController
 
 from rplvq.protocols import Array
 
+LARGEST_ON_ONE_THREAD = 500
+"""Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
+
 
 def adjoint(matrices: Array) -> Array:
     """Return the conjugate transposes (..., m, n) of matrices (..., n, m)."""
@@ -103,8 +106,6 @@ def positive_inverse(matrices: Array) -> Array:
 
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-LARGEST_ON_ONE_THREAD = 500
-"""Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
 
 
 class _Calls:

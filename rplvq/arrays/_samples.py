@@ -21,6 +21,14 @@ BLOCK_ROWS = 4096
 """Rows of a block of samples that one sweep gathers at once."""
 MOST_VISITS = 100
 """Largest mean weight that counts samples, and largest mean number of visits of a sample in an epoch."""
+BUDGET_BYTES = 1 << 25
+"""Temporary memory of one chunk; every thread works on one chunk at a time."""
+BLOCK_BYTES = 1 << 25
+"""Temporary memory of one block of a sum. Another value changes the rounding of sums, so it must not be tuned."""
+LARGE_BLOCKS = 8
+"""A batch of training that fills at most this many blocks is decomposed at once."""
+COPIES = 8
+"""Copies of a part that exist at the same time while it is encoded or connected to one prototype."""
 
 
 def canonical_order(codes: Array, targets: Array) -> Array:
@@ -137,16 +145,6 @@ def _numbers(*arrays: Array) -> Iterator[Callable[[Array], Array]]:
         for place in np.ndindex(values.shape[1:]):
             for part in ("real", "imag") if np.iscomplexobj(values) else ("real",):
                 yield reader(values, place, part)
-
-
-BUDGET_BYTES = 1 << 25
-"""Temporary memory of one chunk; every thread works on one chunk at a time."""
-BLOCK_BYTES = 1 << 25
-"""Temporary memory of one block of a sum. Another value changes the rounding of sums, so it must not be tuned."""
-LARGE_BLOCKS = 8
-"""A batch of training that fills at most this many blocks is decomposed at once."""
-COPIES = 8
-"""Copies of a part that exist at the same time while it is encoded or connected to one prototype."""
 
 
 def row_slices(n_rows: int, bytes_per_row: int, at_most: int | None = None) -> list[slice]:

@@ -12,6 +12,30 @@ from rplvq.protocols import Array
 
 DOUBLE = np.dtype(float)
 EPS = float(np.finfo(float).eps)
+MIXED = 3
+"""Orders of magnitude between the standard deviations of two channels that suggest different units."""
+ADVICE_PRECISION = (
+    "The matrices have single or half precision (float32, float16), in which small eigenvalues are rounding: compute "
+    "and pass them in float64. "
+)
+ADVICE_MISSING = (
+    ". Channels can be missing in predictions of RiemannianLVQ only: their rows and columns are NaN, and it is fitted "
+    "to positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
+)
+ADVICE_TRIALS = (
+    "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "
+    "make_pipeline(rplvq.TrialCovariances(), RiemannianLVQ())"
+)
+ADVICE_AXES = {
+    2: 'vectors, such as those of a tangent space, are classified by RiemannianLVQ("euclidean_vectors")',
+    4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n); "
+    "and Epochs need a first step, rplvq.TrialCovariances()",
+}
+ADVICE_RANK = (
+    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "
+    "reference, an ICA or interpolation has removed; or drop a reference channel, or a linear combination of others. "
+    "Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
+)
 
 
 def unmasked(values: Any, name: str = "X") -> Any:
@@ -210,29 +234,3 @@ def require_finite(points: Array) -> None:
 def first_bad(bad: Array) -> int | None:
     """Return the index of the first True in a boolean array (N,), or None."""
     return int(np.argmax(bad)) if bad.any() else None
-
-
-MIXED = 3
-"""Orders of magnitude between the standard deviations of two channels that suggest different units."""
-ADVICE_PRECISION = (
-    "The matrices have single or half precision (float32, float16), in which small eigenvalues are rounding: compute "
-    "and pass them in float64. "
-)
-ADVICE_MISSING = (
-    ". Channels can be missing in predictions of RiemannianLVQ only: their rows and columns are NaN, and it is fitted "
-    "to positive definite matrices. For a fit, leave the channels out of all matrices: X[:, kept][:, :, kept]"
-)
-ADVICE_TRIALS = (
-    "Signals (n_trials, n_channels, n_times), such as epochs.get_data(), become matrices by a first step: "
-    "make_pipeline(rplvq.TrialCovariances(), RiemannianLVQ())"
-)
-ADVICE_AXES = {
-    2: 'vectors, such as those of a tangent space, are classified by RiemannianLVQ("euclidean_vectors")',
-    4: "with one matrix per band and sample, the metric is a Product; an image of matrices is X.reshape(-1, n, n); "
-    "and Epochs need a first step, rplvq.TrialCovariances()",
-}
-ADVICE_RANK = (
-    "Restore the rank: rplvq.CommonSubspace() as the step before the classifier drops the directions that an average "
-    "reference, an ICA or interpolation has removed; or drop a reference channel, or a linear combination of others. "
-    "Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
-)

@@ -10,6 +10,10 @@ from rplvq.cli._options import make_parser
 from rplvq.cli._streams import say
 from rplvq.exceptions import TrainingInterruptedWarning
 
+COMMANDS = {
+    "compare": compare_methods, "train": train, "fit": train, "predict": predict, "stream": stream, "info": info,
+}  # fmt: skip
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with some arguments, by default those of the process; return the exit status.
@@ -44,8 +48,3 @@ def _fail(error: object, status: int) -> int:
     line = " ".join(str(error).split()) or type(error).__name__
     say(f"rplvq: error: {line}\n", is_error=True)
     return status
-
-
-COMMANDS = {
-    "compare": compare_methods, "train": train, "fit": train, "predict": predict, "stream": stream, "info": info,
-}  # fmt: skip

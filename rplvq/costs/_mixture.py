@@ -23,6 +23,9 @@ GRID_STEP = 1.2
 """Approximate spacing, in log sigma2, of the grid that locates the lowest minimum if there may be several."""
 FEW = 20
 """So many samples tell whether the posterior of a cost is that of the mixture."""
+MIXTURE = 0.0
+MARGIN = 1.0
+"""The kinds of terms."""
 
 
 class Groups(NamedTuple):
@@ -220,10 +223,6 @@ def calibrated_loss(
     best = minimize_scalar(loss, bounds=(start - step, start + step), method="bounded", options={"xatol": 1e-4})
     return float(best.fun), float(np.exp(best.x))
 
-
-MIXTURE = 0.0
-MARGIN = 1.0
-"""The kinds of terms."""
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 

@@ -8,24 +8,6 @@ from rplvq.estimators import manifold_of
 
 LEVEL = 0.05
 MOST_CLAUSES = 3
-
-
-class Question(NamedTuple):
-    """A topic and the pairs of estimators, each as (first, second), whose differences answer it.
-
-    Parameters
-    ----------
-    topic : {"training", "metric", "other"}
-        Trained prototypes against the class means of the same metric, metrics against each other, or trained prototypes
-        against classifiers of other kinds.
-    pairs : tuple of (str, str)
-        Names of the estimators.
-    """
-
-    topic: str
-    pairs: tuple[tuple[str, str], ...]
-
-
 ANSWERS = {
     "training": (
         "{What} helped over the class means (MDM)",
@@ -55,6 +37,22 @@ ANSWERS = {
     ),
 }
 """Beginnings of the sentences if all first estimators are significantly better, all worse, none different, or mixed."""
+
+
+class Question(NamedTuple):
+    """A topic and the pairs of estimators, each as (first, second), whose differences answer it.
+
+    Parameters
+    ----------
+    topic : {"training", "metric", "other"}
+        Trained prototypes against the class means of the same metric, metrics against each other, or trained prototypes
+        against classifiers of other kinds.
+    pairs : tuple of (str, str)
+        Names of the estimators.
+    """
+
+    topic: str
+    pairs: tuple[tuple[str, str], ...]
 
 
 def find_questions(named: Mapping[str, Any]) -> tuple[Question, ...]:

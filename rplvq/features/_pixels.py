@@ -15,6 +15,10 @@ FeatureMap: TypeAlias = Callable[[Array], npt.ArrayLike]
 """Maps one image (h, w) or (h, w, channels) to the features of its pixels (h, w, d)."""
 
 LUMA = (0.299, 0.587, 0.114)
+PIXEL_NAMES = {  # names of the features of grey5 and rgb9, by their number
+    5: ("x", "y", "I", "abs Ix", "abs Iy"),
+    9: ("x", "y", "R", "G", "B", "abs Ix", "abs Iy", "abs Ixx", "abs Iyy"),
+}
 
 
 def grey5(image: Array) -> Array:
@@ -76,10 +80,6 @@ def rgb9(image: Array) -> Array:
 
 # Name -> function and the shape of one of its pixels.
 NAMED: dict[str, tuple[FeatureMap, tuple[int, ...]]] = {"grey5": (grey5, ()), "rgb9": (rgb9, (3,))}
-PIXEL_NAMES = {  # names of the features of grey5 and rgb9, by their number
-    5: ("x", "y", "I", "abs Ix", "abs Iy"),
-    9: ("x", "y", "R", "G", "B", "abs Ix", "abs Iy", "abs Ixx", "abs Iyy"),
-}
 
 
 def _coordinates(image: Array) -> tuple[Array, Array]:

@@ -29,6 +29,16 @@ from rplvq.manifolds import (
 from rplvq.parts import count_from, library_part, number_in
 from rplvq.protocols import Array, Manifold
 
+LARGE = 64
+"""Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
+MOST_PRODUCTS = 2e10
+"""Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
+NEAR = 1e-6
+"""Tolerance of the mean of the class means, relative to the distances between them."""
+REACH = 4.0
+LONGEST = 0.9
+"""A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
+
 
 def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> Array:
     """Return the number of prototypes of each class, shape (C,); raise ValueError unless C positive integers result."""
@@ -211,17 +221,6 @@ class ClassKMeans:
             sqdist = np.minimum(sqdist, latest)
             seeds.append(members.draw(rng, sqdist))
         return np.concatenate(seeds)
-
-
-LARGE = 64
-"""Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
-MOST_PRODUCTS = 2e10
-"""Above this size, it is tried if N samples with m coordinates need at most so many products, N^2 m."""
-NEAR = 1e-6
-"""Tolerance of the mean of the class means, relative to the distances between them."""
-REACH = 4.0
-LONGEST = 0.9
-"""A shift of the prototypes is shorter than LONGEST times REACH radii of the data, and the scale stays positive."""
 
 
 @attrs.frozen(eq=False)

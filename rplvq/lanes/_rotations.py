@@ -38,6 +38,8 @@ TINY = 1e-150
 SMALL = 1e-100
 LARGE = 1e100
 """If the sum of all eigenvalues is in this range, no product of two squares under- or overflows."""
+LINE = 64
+"""Size of a line of the processor's cache, in bytes."""
 
 
 def sum_squares(matrix: Parts, start: int, length: int, like: Lanes) -> Array:
@@ -260,10 +262,6 @@ def swap(numbers: Array, first: int, second: int, length: int) -> None:
     """Exchange two ranges of so many numbers."""
     for j in range(length):
         numbers[first + j], numbers[second + j] = numbers[second + j], numbers[first + j]
-
-
-LINE = 64
-"""Size of a line of the processor's cache, in bytes."""
 
 
 def into_lanes(matrices: Array, width: int) -> Parts:

@@ -36,6 +36,10 @@ NEARLY_FLAT = 0.3
 FLAT = 0.15
 LARGE = 48
 """If it leaves less than the share FLAT of matrices of size LARGE, the curvature serves for all parts of the data."""
+TOLERANCE = 1e-9
+"""Largest length of a mean logarithm, relative to the root mean squared distance, as for a single mean."""
+MOST_PASSES = 15
+"""Few groups need more passes than this; they are computed one by one."""
 
 
 class Mean(NamedTuple):
@@ -274,10 +278,6 @@ def _better(new: _Point, old: _Point) -> bool:
     return new.value <= old.value * (1 + ROUNDING) and new.gradient < old.gradient
 
 
-TOLERANCE = 1e-9
-"""Largest length of a mean logarithm, relative to the root mean squared distance, as for a single mean."""
-MOST_PASSES = 15
-"""Few groups need more passes than this; they are computed one by one."""
 Seen = tuple[Array, Array]
 """Squared distances (M,) and logarithms (M, ...), as a manifold with the capability Grouped returns them."""
 

@@ -20,6 +20,22 @@ from rplvq.protocols import Array
 LARGEST = 1 << 28
 """Largest size in bytes of a matrix on coordinates. Full rank is within it for real matrices up to 107 x 107."""
 SAME: Any = attrs.cmp_using(eq=np.array_equal)
+CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
+"""Values of the shrinkage that are compared."""
+TEMPORARIES = 6
+"""Number of temporary arrays of the size of the energies."""
+MOST_LEFT_OUT = 2000
+"""Largest number of samples that are left out in turn. Of more samples, so many are taken at equal intervals."""
+FACTORS = (3e-4, 20.0)
+"""Bounds of the factor that scales energies. With many normally distributed samples, 1 is best."""
+DEPENDENT = 1e-10
+"""Relative eigenvalue below which a direction counts as one in which samples do not vary."""
+LEAST = 1e-6
+"""Smallest shrinkage that the rule of Ledoit and Wolf may give. It keeps the covariance of a few samples invertible."""
+COINCIDENT = 1e-24
+"""Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
+MOST_DENSE = 2080
+"""Number of coordinates above which few samples have a covariance of low rank; real 64 x 64 matrices have so many."""
 
 
 def n_coordinates(n: int, is_complex: bool) -> int:
@@ -134,24 +150,6 @@ class LowRankCovariance:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """Return the matrix, shape (m, m)."""
         return np.asarray(self @ np.eye(len(self)), dtype=dtype)
-
-
-CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
-"""Values of the shrinkage that are compared."""
-TEMPORARIES = 6
-"""Number of temporary arrays of the size of the energies."""
-MOST_LEFT_OUT = 2000
-"""Largest number of samples that are left out in turn. Of more samples, so many are taken at equal intervals."""
-FACTORS = (3e-4, 20.0)
-"""Bounds of the factor that scales energies. With many normally distributed samples, 1 is best."""
-DEPENDENT = 1e-10
-"""Relative eigenvalue below which a direction counts as one in which samples do not vary."""
-LEAST = 1e-6
-"""Smallest shrinkage that the rule of Ledoit and Wolf may give. It keeps the covariance of a few samples invertible."""
-COINCIDENT = 1e-24
-"""Variance of tangent vectors, which carry no unit, that rounding errors can cause among equal samples."""
-MOST_DENSE = 2080
-"""Number of coordinates above which few samples have a covariance of low rank; real 64 x 64 matrices have so many."""
 
 
 class Shrunk(NamedTuple):

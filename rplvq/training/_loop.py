@@ -30,6 +30,14 @@ Epoch = Callable[[State], tuple[State, dict[str, float]]]
 """Takes the state before an epoch; returns the state after it, and the row of the history."""
 Hook = Callable[[Progress], Progress]
 """Takes the progress after an epoch; returns the progress with which training continues."""
+WORSE = 0.02
+"""Increase of the training error from which on a warning is given, if it is more than one standard error."""
+OFTEN = 0.1
+"""Share of the weights of an epoch that may be cut before a warning is given."""
+TOGETHER = 64
+"""Number of prototypes whose distances to each other are the scale for what rounding moves."""
+FEW_SAMPLES = 1000
+"""So many samples suffice for the median squared distance in a message."""
 
 
 @library_part
@@ -156,17 +164,6 @@ def run_epochs(
             yield progress
             if failure is not None:
                 raise failure
-
-
-WORSE = 0.02
-"""Increase of the training error from which on a warning is given, if it is more than one standard error."""
-OFTEN = 0.1
-"""Share of the weights of an epoch that may be cut before a warning is given."""
-TOGETHER = 64
-"""Number of prototypes whose distances to each other are the scale for what rounding moves."""
-
-FEW_SAMPLES = 1000
-"""So many samples suffice for the median squared distance in a message."""
 
 
 def require_finite(state: State, cost: float) -> None:

@@ -13,6 +13,13 @@ from rplvq.parts import library_part
 from rplvq.protocols import Array, Cost, Evaluation, Manifold, Prototypes, Schedule
 from rplvq.schedules import evenly_spaced
 
+UNTOLD = ("epoch", "n capped", "seconds", "n prototypes")
+"""Columns of the history that a printed report leaves out or states otherwise."""
+MANY = 256
+"""Number of prototypes from which on a fit without epochs estimates its row of the history."""
+STREAM_ROWS = 1000
+"""Number of rows of the history that a stream keeps, so that a call takes the same time however many came before."""
+
 
 @library_part
 class State(NamedTuple):
@@ -147,10 +154,6 @@ class Score(NamedTuple):
     error: float
 
 
-UNTOLD = ("epoch", "n capped", "seconds", "n prototypes")
-"""Columns of the history that a printed report leaves out or states otherwise."""
-
-
 class EpochReport(NamedTuple):
     """The argument of a callback, which is called after each epoch.
 
@@ -198,10 +201,6 @@ class EpochReport(NamedTuple):
         count = len(self.state.labels)
         shown.append(f"{count} prototype{'s' * (count != 1)}")
         return f"epoch {self.epoch} of {self.n_epochs}: {', '.join(shown)}"
-
-
-MANY = 256
-"""Number of prototypes from which on a fit without epochs estimates its row of the history."""
 
 
 class Meter:
@@ -283,10 +282,6 @@ def columns(rows: list[dict[str, float]]) -> dict[str, Array]:
     """Turn the rows of a history into one array per column; a value that a row lacks is NaN."""
     names = list(dict.fromkeys(name for row in rows for name in row))  # in the order in which they appear
     return {name: np.array([row.get(name, np.nan) for row in rows]) for name in names}
-
-
-STREAM_ROWS = 1000
-"""Number of rows of the history that a stream keeps, so that a call takes the same time however many came before."""
 
 
 def append_columns(history: dict[str, Array], row: dict[str, float]) -> dict[str, Array]:

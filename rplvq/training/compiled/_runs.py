@@ -48,6 +48,8 @@ EIGHT = (0.0,) * 8
 
 Runner = Callable[[Kernels, Any, Prototypes, Array, Block, Rules], tuple[Prototypes, int]]
 """Moves prototypes by one step per sample with these codes (M, ...); returns them and the number of caps."""
+SAVED = 4e-5
+"""Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
 
 
 def run_block(
@@ -235,8 +237,6 @@ RUNS = {
     "projected_euclidean": Run("run_projected", run_projected, rotating=1.0),
 }
 """The kernels by the names with which manifolds mark their methods."""
-SAVED = 4e-5
-"""Seconds that a compiled step saves on a metric without rotations, from measurements of plain steps."""
 
 
 def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
