@@ -372,7 +372,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
                 history = untrained_history(state, *(estimate(manifold, cost, state, part) for part in parts))
-            store(self, X, trainer, state, classes, rng, history, choice=progress.choice, samples=samples)
+            stream = Stream(fitted=samples.total_weight)
+            store(self, X, trainer, state, classes, rng, history, None, stream, progress.choice, samples)
             troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
                 troubles.append(worse_trouble(manifold, first_state, state, samples))

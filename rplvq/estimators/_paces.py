@@ -16,6 +16,7 @@ import numpy as np
 from rplvq.arrays import Samples, distances, hard_targets
 from rplvq.capabilities import StepOfShare, provides
 from rplvq.costs import evaluate
+from rplvq.estimators._following import WINDOW
 from rplvq.parts import library_part
 from rplvq.protocols import Array, Prototypes
 from rplvq.training import State, Trainer, restored
@@ -24,8 +25,6 @@ FAST_SHARE = 0.1
 """Share of sigma2 of the fast copy. Its prototypes stand for about the last ten samples of each, near a border."""
 CLEAR = 2.0
 """Number of standard errors from which a difference of losses is clear."""
-WINDOW = 300
-"""Number of the latest samples by which a stream judges."""
 
 
 @library_part
@@ -85,7 +84,8 @@ def present_paces(paces: Paces, state: State, owners: Array) -> Paces:
 
 def judged(trainer: Trainer, state: State, samples: Samples, paces: Paces) -> Paces:
     """Return the paces with the losses and errors of each copy for the samples of a call, which none has learned."""
-    if all(one is paces.prototypes[0] for one in paces.prototypes):  # they would all be equal
+    first, *others = map(np.asarray, paces.prototypes)
+    if all(np.array_equal(first, one) for one in others):
         return paces
     rows = np.random.default_rng(0).permutation(len(samples))[-WINDOW:]  # the samples of a call are sorted by class
     part = samples.at(rows)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rplvq import RiemannianLVQ, Share, load_model
 from rplvq.arrays import expm
 from rplvq.datasets import make_syn1
-from rplvq.estimators._following import ABSENT, SMALLEST_SHARE
+from rplvq.estimators._following import ABSENT
 from tests.problems import vector_classes
 
 
@@ -83,18 +83,16 @@ def test_a_class_rests_only_while_none_of_the_latest_samples_is_of_it():
     assert (np.abs(model.prototypes_ - before).max(axis=1) > 0).tolist()[1]
 
 
-def test_the_default_share_is_that_of_a_sample_in_the_mean_and_has_a_floor():
-    V, y = vector_classes(per_class=10, n_classes=2)
+def test_the_default_share_is_that_of_a_sample_in_the_mean():
+    """K / n, where n begins at the samples of the fit, with their weights."""
+    V, y = vector_classes(per_class=10, n_classes=2, shift=8.0)
     model = RiemannianLVQ("euclidean_vectors", sigma2=2.0, random_state=0)
     for call in range(1, 6):
         model.partial_fit(V, y)
-        share = max(2 / (20 * call), SMALLEST_SHARE)
-        assert model.history_["step_size"][-1] == pytest.approx(2.0 * share)
-    for begun in (
-        model.fit(V, y).partial_fit(V, y),
-        copy.deepcopy(model).partial_fit(V, y, sample_weight=V[:, 0] ** 2),
-    ):
-        assert begun.history_["step_size"][-1] == pytest.approx(2.0 * SMALLEST_SHARE)
+        assert model.history_["step_size"][-1] == pytest.approx(2.0 * 2 / (20 * call))
+    weighted = copy.deepcopy(model).partial_fit(V, y, sample_weight=np.full(20, 2.0))
+    assert weighted.history_["step_size"][-1] == pytest.approx(2.0 * 2 / 140)
+    assert model.fit(V, y).partial_fit(V, y).history_["step_size"][-1] == pytest.approx(2.0 * 2 / 40)
     given = RiemannianLVQ("euclidean_vectors", sigma2=2.0, step_size=Share(0.5), max_epochs=2, random_state=0)
     for _ in range(4):
         given.partial_fit(V, y)
