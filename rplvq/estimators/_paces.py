@@ -73,7 +73,7 @@ def present_paces(paces: Paces, state: State, owners: Array) -> Paces:
     prototypes learn as fast as after a change.
     """
     if not np.array_equal(paces.owners, owners):
-        return first_paces(state, owners, min(paces.n_samples, len(owners) / FAST_SHARE), 3)
+        return first_paces(state, owners, min(paces.n_samples, len(owners) / FAST_SHARE), len(paces.prototypes))
     differs = np.asarray(state.prototypes) != np.asarray(paces.prototypes[paces.leader])
     rows = np.flatnonzero(differs.reshape(len(owners), -1).any(axis=1))
     if not len(rows):

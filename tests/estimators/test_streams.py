@@ -15,12 +15,12 @@ from rplvq.estimators._following import ABSENT
 from tests.problems import vector_classes
 
 
-def rotating(seed, spread, n_calls=40, size=20):
+def rotating(seed, spread, n_calls=40, size=20, turn=0.04):
     """Calls with 2 x 2 matrices (20, 2, 2) of two classes whose axes turn by 0.04 rad from call to call."""
     rng = np.random.default_rng(seed)
     for call in range(n_calls):
         y = rng.permutation(np.repeat([0, 1], size // 2))
-        angle = 0.04 * call + 0.5 * np.pi * y
+        angle = turn * call + 0.5 * np.pi * y
         axes = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
         noise = rng.normal(size=(size, 2, 2))
         tangents = 0.5 * spread * (noise + noise.swapaxes(1, 2)) + axes[:, :, None] * axes[:, None]
@@ -29,10 +29,14 @@ def rotating(seed, spread, n_calls=40, size=20):
 
 @pytest.mark.parametrize("metric", ["affine_invariant", "log_euclidean"])
 @pytest.mark.parametrize("begins_with_fit", [False, True])
-def test_a_stream_follows_classes_that_turn(metric, begins_with_fit):
-    """By 1.6 rad in 40 calls, so that each class ends where the other one began."""
+@pytest.mark.parametrize("n_before", [0, 10])
+def test_a_stream_follows_classes_that_turn(metric, begins_with_fit, n_before):
+    """By 1.6 rad in 40 calls, so that each class ends where the other one began; 200 samples may come before."""
     for seed in range(3):
         model, right = RiemannianLVQ(metric, random_state=seed), []
+        if n_before:
+            calls = rotating(seed + 100, 0.3, n_before, turn=0.0)
+            model.fit(*map(np.concatenate, zip(*calls, strict=True)))
         for call, (S, y) in enumerate(rotating(seed, 0.3)):
             if call:
                 right.append(model.score(S, y))
