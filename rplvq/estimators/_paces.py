@@ -105,14 +105,14 @@ def _loss_and_error(trainer: Trainer, state: State, samples: Samples) -> tuple[A
 
 
 def has_changed(paces: Paces) -> bool:
-    """Whether the fast copy has a clearly lower loss than each of the others, and fewer errors.
+    """Whether the fast copy has a clearly lower loss than each of the others, and no more errors.
 
     The standard error of a sum of paired differences x is ``sqrt(sum x^2)`` if they are 0 in the mean.
     """
     gains = paces.losses[:, :-1] - paces.losses[:, -1:]
-    fewer = (paces.errors[:, :-1] - paces.errors[:, -1:]).sum(axis=0) > 0
+    no_more = (paces.errors[:, :-1] - paces.errors[:, -1:]).sum(axis=0) >= 0
     clear = gains.sum(axis=0) > CLEAR * np.sqrt(np.square(gains).sum(axis=0))
-    return bool((clear & fewer).all())
+    return bool((clear & no_more).all())
 
 
 def after_change(paces: Paces) -> Paces:
@@ -126,7 +126,7 @@ def leading(paces: Paces) -> int:
     """Return the index of the copy that answers.
 
     It is the mean copy, unless the kept one has a lower loss or fewer errors. The fast copy takes over if its loss is
-    lower and its errors are fewer.
+    lower and its errors are no more. Errors count because a loss that few samples rule may fall while errors rise.
     """
     loss = paces.losses.sum(axis=0)
     error = paces.errors.sum(axis=0)
@@ -134,7 +134,7 @@ def leading(paces: Paces) -> int:
     leader = fast - 1
     if loss[0] < loss[leader] or error[0] < error[leader]:
         leader = 0
-    return fast if loss[fast] < loss[leader] and error[fast] < error[leader] else leader
+    return fast if loss[fast] < loss[leader] and error[fast] <= error[leader] else leader
 
 
 def learned(
