@@ -68,11 +68,12 @@ def first_paces(state: State, owners: Array, n_samples: float, count: int) -> Pa
 def present_paces(paces: Paces, state: State, owners: Array) -> Paces:
     """Return the paces for the prototypes of a state, which late classes and rules of growth may have changed.
 
-    If some were moved, all copies take them. If some were added or removed, the copies begin anew, and the new
-    prototypes learn as fast as after a change.
+    If some were moved, all copies take them. If some were added or removed, the copies begin anew. The prototypes of a
+    new class need many samples, so that the mean begins anew, too.
     """
     if not np.array_equal(paces.owners, owners):
-        return first_paces(state, owners, min(paces.n_samples, len(owners) / FAST_SHARE), len(paces.prototypes))
+        limit = np.inf if np.isin(owners, paces.owners).all() else len(owners) / FAST_SHARE
+        return first_paces(state, owners, min(paces.n_samples, limit), len(paces.prototypes))
     differs = np.asarray(state.prototypes) != np.asarray(paces.prototypes[paces.leader])
     rows = np.flatnonzero(differs.reshape(len(owners), -1).any(axis=1))
     if not len(rows):

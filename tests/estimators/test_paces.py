@@ -73,7 +73,8 @@ def test_prototypes_that_were_moved_added_or_removed_between_calls():
     more = state._replace(prototypes=np.array([[1.0], [5.0], [9.0]]), labels=np.array([0, 1, 1]))
     anew = present_paces(before, more, np.array(["a", "b", "b"]))
     assert_array_equal(anew.prototypes, [more.prototypes] * 3)
-    assert (anew.n_samples, anew.leader, len(anew.losses)) == (30, 1, 0)
+    assert (anew.n_samples, anew.leader, len(anew.losses)) == (500, 1, 0)
+    assert present_paces(before, more, np.array(["a", "b", "c"])).n_samples == 30
 
 
 def stationary(seed, n_samples, n_features=40):
