@@ -402,7 +402,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         share K / n of sigma2. A copy of the prototypes learns with the share 0.1. It answers while its loss on the
         latest 300 samples, before it learned from them, is lower and its errors are no more. Once the loss is lower by
         two standard errors, there was a change, and n begins anew. Until then the prototypes of fit answer while their
-        loss is lower or their errors are fewer. ``history_`` shows the share, ``step_size / sigma2``.
+        loss is lower or their errors are fewer; the step in ``history_`` is then 0.
 
         Rules of ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not
         called. Ctrl-C leaves the model as it was before the call.
