@@ -372,7 +372,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
                 # With max_epochs=0 the cost is not needed, and may be one that refuses these labels.
                 cost = trainer.cost if trainer.max_epochs else if_possible(trainer.cost)
                 history = untrained_history(state, *(estimate(manifold, cost, state, part) for part in parts))
-            store(self, X, trainer, state, classes, rng, history, choice=progress.choice, samples=samples)
+            stream = Stream(fitted=samples.total_weight)
+            store(self, X, trainer, state, classes, rng, history, None, stream, progress.choice, samples)
             troubles = [edge_trouble(manifold, state.prototypes, self.prototype_labels_)]
             if state.epoch and resume is None and not (progress.choice and progress.choice.compared_initial):
                 troubles.append(worse_trouble(manifold, first_state, state, samples))
@@ -394,9 +395,15 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         The first call chooses the initial prototypes, sigma2 (if it is not given) and the reference of a metric such as
         "tangent" from its batch. Later calls keep its metric and cost. Schedules that are given advance by one epoch
-        per call up to ``max_epochs``, where they stay. The default step is the share ``max(K / n, 0.1)`` of sigma2,
-        for K prototypes after n samples of the stream, and 0.1 after fit. If the stream did not begin with fit,
-        ``sigma2="auto"`` follows the latest 300 samples. A class that does not come for long keeps its prototypes.
+        per call up to ``max_epochs``, where they stay. If the stream did not begin with fit, ``sigma2="auto"`` follows
+        the latest 300 samples. A class that does not come for long keeps its prototypes.
+
+        The default step finds changes by itself. The step of K prototypes after n samples, with those of fit, is the
+        share K / n of sigma2. A copy of the prototypes learns with the share 0.1. It answers while its loss on the
+        latest 300 samples, before it learned from them, is lower and its errors are no more. Once the loss is lower by
+        two standard errors, there was a change, and n begins anew. Until then the prototypes of fit answer while their
+        loss is lower or their errors are fewer; the step in ``history_`` is then 0.
+
         Rules of ``growth`` see the latest samples, including those of this call, before the sweep. Callbacks are not
         called. Ctrl-C leaves the model as it was before the call.
 

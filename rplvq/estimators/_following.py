@@ -1,4 +1,4 @@
-"""How a stream adapts in each call: the step, sigma2, and which classes rest."""
+"""How a stream adapts in each call: its schedules, sigma2, and which classes rest."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rplvq.arrays import Samples, distances
-from rplvq.capabilities import StepOfShare, provides
 from rplvq.parts import library_part
 from rplvq.protocols import Array
 from rplvq.schedules import Constant, InitialEvidence, likeliest_sigma2
 from rplvq.training import State, Trainer, restored
 
-SMALLEST_SHARE = 0.1
-"""Share of sigma2 below which the default step of a stream does not fall, so that it follows changes.
-
-With it the prototypes stand for about the last ten samples of each that were near a border. With 0.03, accuracy on a
-stream whose classes rotate by 0.04 rad in 20 samples was 0.91, 0.85 and 0.82 (three spreads) in place of 0.97, 0.96 and
-0.94; on stationary streams of SynI 0.950 in place of 0.945, and of BCI 2a 0.783 in place of 0.785."""
 WINDOW = 300
-"""Number of the latest samples whose distances a stream keeps, to choose sigma2 and to know which classes come."""
+"""Number of the latest samples that a stream keeps, to choose sigma2 and its pace, and to know which classes come."""
 ABSENT = 2
 """A class rests when none of the last 2 C samples is of it, for C classes. A rest is short if its samples come."""
 
@@ -85,18 +78,10 @@ def with_sigma2(state: State, recent: Recent | None) -> State:
         return state
 
 
-def at_call(trainer: Trainer, state: State, n_seen: float) -> State:
-    """Return the state at the next call, with the step of a stream that has met ``n_seen`` samples.
-
-    A schedule advances by one epoch per call, and stays at its last epoch. The default step is the share of one sample
-    in the mean of those of its prototype so far, K / n, but at least :data:`SMALLEST_SHARE`.
-    """
+def at_call(trainer: Trainer, state: State) -> State:
+    """Return the state at the next call: a schedule advances by one epoch per call, and stays at its last epoch."""
     last = max(trainer.max_epochs, 1)
-    began = state.at_epoch(min(state.epoch + 1, last), last)
-    if not trainer.leaves_step or not provides(state.step_schedule, StepOfShare):
-        return began
-    share = min(max(len(state.labels) / n_seen, SMALLEST_SHARE), 1.0)
-    return began._replace(step_size=state.step_schedule.of_share(share, began.sigma2))
+    return state.at_epoch(min(state.epoch + 1, last), last)
 
 
 def resting(state: State, recent: Recent | None, met: Array, n_call: int) -> Array:

@@ -17,6 +17,7 @@ from rplvq.capabilities import Windowed, provides
 from rplvq.costs import RSLVQ, restrict_to_classes
 from rplvq.estimators._following import Recent, at_call, resting, with_call, with_resting, with_sigma2
 from rplvq.estimators._names import first_counts, resolve_initializer
+from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
 from rplvq.protocols import Array, Initializer, Manifold
@@ -50,7 +51,9 @@ class Stream(NamedTuple):
     that of the trainer is for the classes that have prototypes. ``recent`` holds the latest samples with their labels,
     for rules of growth, and ``pending`` the late classes that do not have enough samples yet. ``alone`` holds the
     samples with their labels as long as all are of one class, and is None from the second class on. ``seen`` is the
-    number of samples so far, infinite after a fit, and ``met`` holds the latest of them as they were met.
+    number of samples so far, infinite after a fit, and ``met`` holds the latest of them as they were met. ``fitted`` is
+    the sum of the weights of the samples of the fit; it is None in files of older versions. ``paces`` holds what the
+    default step remembers.
     """
 
     is_open: bool = False
@@ -60,6 +63,8 @@ class Stream(NamedTuple):
     alone: Samples | None = None
     seen: float = np.inf
     met: Recent | None = None
+    fitted: float | None = None
+    paces: Paces | None = None
 
 
 def known_classes(announced: Any, fitted: Array | None) -> Array | None:
@@ -114,11 +119,24 @@ def swept(
     recent = with_call(stream.met, trainer, state, samples, classes, measured=follows)
     if follows and stream.met is not None:
         state = with_sigma2(state, recent)
-    seen = stream.seen + samples.total_weight
-    began = at_call(trainer, state, seen)
-    after, row = trainer.sweep_and_record(began, samples, rng)
+    began = at_call(trainer, state)
     rests = resting(state, recent, classes, len(samples))
-    return with_resting(state, after, rests), row, stream._replace(seen=seen, met=recent)
+    stream = stream._replace(met=recent)
+    if not follows_by_paces(trainer, state):
+        after, row = trainer.sweep_and_record(began, samples, rng)
+        return with_resting(state, after, rests), row, stream._replace(seen=stream.seen + samples.total_weight)
+    after, row, paces = learned(trainer, began, samples, paces_of(stream, began, classes), rests, rng)
+    return after, row, stream._replace(seen=stream.seen + samples.total_weight, paces=paces)
+
+
+def paces_of(stream: Stream, state: State, classes: Array) -> Paces:
+    """Return the paces of a stream at a call; ``classes`` (M,) are those that have prototypes."""
+    owners = classes[state.labels]
+    if stream.paces is not None:
+        return present_paces(stream.paces, state, owners)
+    if np.isfinite(stream.seen):
+        return first_paces(state, owners, stream.seen, 2)
+    return first_paces(state, owners, len(owners) / FAST_SHARE if stream.fitted is None else stream.fitted, 3)
 
 
 def gathered(alone: Samples, call: Samples, known: Array) -> Samples:

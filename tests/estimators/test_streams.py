@@ -11,16 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rplvq import RiemannianLVQ, Share, load_model
 from rplvq.arrays import expm
 from rplvq.datasets import make_syn1
-from rplvq.estimators._following import ABSENT, SMALLEST_SHARE
+from rplvq.estimators._following import ABSENT
 from tests.problems import vector_classes
 
 
-def rotating(seed, spread, n_calls=40, size=20):
+def rotating(seed, spread, n_calls=40, size=20, turn=0.04):
     """Calls with 2 x 2 matrices (20, 2, 2) of two classes whose axes turn by 0.04 rad from call to call."""
     rng = np.random.default_rng(seed)
     for call in range(n_calls):
         y = rng.permutation(np.repeat([0, 1], size // 2))
-        angle = 0.04 * call + 0.5 * np.pi * y
+        angle = turn * call + 0.5 * np.pi * y
         axes = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
         noise = rng.normal(size=(size, 2, 2))
         tangents = 0.5 * spread * (noise + noise.swapaxes(1, 2)) + axes[:, :, None] * axes[:, None]
@@ -29,10 +29,14 @@ def rotating(seed, spread, n_calls=40, size=20):
 
 @pytest.mark.parametrize("metric", ["affine_invariant", "log_euclidean"])
 @pytest.mark.parametrize("begins_with_fit", [False, True])
-def test_a_stream_follows_classes_that_turn(metric, begins_with_fit):
-    """By 1.6 rad in 40 calls, so that each class ends where the other one began."""
+@pytest.mark.parametrize("n_before", [0, 10])
+def test_a_stream_follows_classes_that_turn(metric, begins_with_fit, n_before):
+    """By 1.6 rad in 40 calls, so that each class ends where the other one began; 200 samples may come before."""
     for seed in range(3):
         model, right = RiemannianLVQ(metric, random_state=seed), []
+        if n_before:
+            calls = rotating(seed + 100, 0.3, n_before, turn=0.0)
+            model.fit(*map(np.concatenate, zip(*calls, strict=True)))
         for call, (S, y) in enumerate(rotating(seed, 0.3)):
             if call:
                 right.append(model.score(S, y))
@@ -83,18 +87,16 @@ def test_a_class_rests_only_while_none_of_the_latest_samples_is_of_it():
     assert (np.abs(model.prototypes_ - before).max(axis=1) > 0).tolist()[1]
 
 
-def test_the_default_share_is_that_of_a_sample_in_the_mean_and_has_a_floor():
-    V, y = vector_classes(per_class=10, n_classes=2)
+def test_the_default_share_is_that_of_a_sample_in_the_mean():
+    """K / n, where n begins at the samples of the fit, with their weights."""
+    V, y = vector_classes(per_class=10, n_classes=2, shift=8.0)
     model = RiemannianLVQ("euclidean_vectors", sigma2=2.0, random_state=0)
-    for call in range(1, 6):
+    for call in (1, 2):
         model.partial_fit(V, y)
-        share = max(2 / (20 * call), SMALLEST_SHARE)
-        assert model.history_["step_size"][-1] == pytest.approx(2.0 * share)
-    for begun in (
-        model.fit(V, y).partial_fit(V, y),
-        copy.deepcopy(model).partial_fit(V, y, sample_weight=V[:, 0] ** 2),
-    ):
-        assert begun.history_["step_size"][-1] == pytest.approx(2.0 * SMALLEST_SHARE)
+        assert model.history_["step_size"][-1] == pytest.approx(2.0 * 2 / (20 * call))
+    weighted = copy.deepcopy(model).fit(V, y).partial_fit(V, y, sample_weight=np.full(20, 2.0))
+    assert weighted.history_["step_size"][-1] == pytest.approx(2.0 * 2 / 60)
+    assert model.fit(V, y).partial_fit(V, y).history_["step_size"][-1] == pytest.approx(2.0 * 2 / 40)
     given = RiemannianLVQ("euclidean_vectors", sigma2=2.0, step_size=Share(0.5), max_epochs=2, random_state=0)
     for _ in range(4):
         given.partial_fit(V, y)
