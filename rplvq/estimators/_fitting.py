@@ -157,11 +157,11 @@ def _two_per_class(trainer: Trainer, samples: Samples, n_classes: int, rng: np.r
     if trainer.growth:
         raise ValueError("prototypes_per_class='auto' with growth, which changes the number itself: give a number")
     initializer = with_two_per_class(trainer.initializer, n_classes)
-    try:
-        other = attrs.evolve(trainer, initializer=initializer)
-        prototypes, labels = other.first_prototypes(samples, n_classes, copy.deepcopy(rng))
-    except ValueError:
+    sizes = np.bincount(samples.classes, np.ceil(samples.filled_weights), minlength=n_classes)
+    if sizes.min() < 2:
         return None
+    other = attrs.evolve(trainer, initializer=initializer)
+    prototypes, labels = other.first_prototypes(samples, n_classes, copy.deepcopy(rng))
     return More(initializer, prototypes, initial_evidence(trainer.manifold, trainer.cost, prototypes, labels, samples))
 
 

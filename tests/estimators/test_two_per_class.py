@@ -2,13 +2,14 @@
 
 import pickle
 
+import attrs
 import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_array_equal
 from scipy.linalg import expm
 
-from rplvq import EarlyStopping, Grow, HeldOut, RejectOption, RiemannianLVQ, TransferClassifier, load_model
+from rplvq import ClassMeans, EarlyStopping, Grow, HeldOut, RejectOption, RiemannianLVQ, TransferClassifier, load_model
 from rplvq.costs import GLVQ
 from rplvq.schedules import GeometricDecay, Share
 from tests.covering import covering
@@ -107,6 +108,24 @@ def test_nothing_is_chosen_without_training_or_with_single_samples():
     few = np.concatenate([X[:30], expm(2 * np.eye(3))[None]])
     model = automatic().fit(few, np.concatenate([y[:30], [2]]))
     assert_array_equal(model.prototype_labels_, [0, 1, 2])
+
+
+@attrs.frozen
+class OnlyOne:
+    """An initializer of a user's own, for one prototype per class."""
+
+    per_class: tuple[int, ...] | None = None
+
+    def __call__(self, manifold, codes, targets, n_classes, rng, sample_weight=None):
+        if self.per_class is not None and max(self.per_class) > 1:
+            raise ValueError("this initializer places one prototype per class")
+        return ClassMeans(self.per_class)(manifold, codes, targets, n_classes, rng, sample_weight)
+
+
+def test_an_initializer_that_refuses_two_is_heard():
+    X, y = crossed(5)
+    with pytest.raises(ValueError, match="places one prototype per class"):
+        automatic(init=OnlyOne()).fit(X, y)
 
 
 def test_what_cannot_be_chosen_says_so():
