@@ -8,7 +8,7 @@ rules of growth, of callbacks, and of classifiers.
 from functools import cache
 from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, TypeVar
 
-from rplvq.protocols import Array, Manifold, Prototypes, Schedule
+from rplvq.protocols import AnyManifold, Array, Prototypes, Schedule
 
 CapabilityT = TypeVar("CapabilityT")
 
@@ -101,12 +101,12 @@ class Referenced(Protocol):
     """
 
     @property
-    def ambient(self) -> Manifold[Any]:
+    def ambient(self) -> AnyManifold:
         """A manifold without a reference, which checks the points; ``referenced`` takes its codes."""
 
     def referenced(
         self, points: Any, groups: Array | None = None, weights: Array | None = None
-    ) -> tuple[Manifold[Any], Array]:
+    ) -> tuple[AnyManifold, Array]:
         """Return this manifold with its reference, and the codes (N, ...) of the points in that manifold.
 
         The ``points`` (N, ...), an array or LazyRows, are codes of ``ambient``. Their order must not change the result,
@@ -123,7 +123,7 @@ class Supervised(Protocol):
 
     def relearned(
         self, kept: Array, held: Array, groups: Array, weights: Array | None = None
-    ) -> tuple[Manifold[Any], Array, Array]:
+    ) -> tuple[AnyManifold, Array, Array]:
         """Return a manifold that is learned from the codes ``kept`` (N, ...) only, and all codes in that manifold.
 
         ``held`` (M, ...) are the codes of the held-out samples. ``groups`` and ``weights`` (N,) belong to ``kept``.

@@ -88,6 +88,10 @@ class Manifold(Protocol[GeodesicsT]):
         """Move prototype k to ``Exp_k(sum_b weights[b, k] Log_k(x_b))``; weights have shape (B, K)."""
 
 
+AnyManifold: TypeAlias = Manifold[Any]
+"""A manifold, whatever its geodesics hold."""
+
+
 class Evaluation(NamedTuple):
     """The value of a cost for B samples, and its derivative with respect to the squared distances."""
 
@@ -156,7 +160,7 @@ class StepRule(Schedule, Protocol):
     def update(self, memory: Any, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[Any, float]:
         """Return the new memory and the size of this step, given the norm of its gradient over all prototypes."""
 
-    def observe(self, memory: Any, manifold: Manifold[Any], prototypes: Prototypes) -> Any:
+    def observe(self, memory: Any, manifold: AnyManifold, prototypes: Prototypes) -> Any:
         """Return the new memory after the prototypes have moved."""
 
     def resize(self, memory: Any, rebuild: Any) -> Any:
@@ -169,7 +173,7 @@ class Initializer(Protocol):
 
     def __call__(
         self,
-        manifold: Manifold[Any],
+        manifold: AnyManifold,
         codes: Array,
         targets: Array,
         n_classes: int,

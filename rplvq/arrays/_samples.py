@@ -15,7 +15,7 @@ from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import FunctionT, library_part
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes
 
 BLOCK_ROWS = 4096
 """Rows of a block of samples that one sweep gathers at once."""
@@ -341,12 +341,12 @@ def by_block(function: Callable[..., Array], codes: Array, *others: Array, n_col
     return np.asarray(result)
 
 
-def distances(manifold: Manifold[Any], prototypes: Prototypes, codes: Array) -> Array:
+def distances(manifold: AnyManifold, prototypes: Prototypes, codes: Array) -> Array:
     """Return the squared distances (N, K) of samples (N, ...) to K prototypes, computed part by part."""
     return by_block(lambda part: manifold.sqdist(prototypes, part), codes, n_columns=len(prototypes))
 
 
-def encoded(manifold: Manifold[Any], points: Any) -> Array:
+def encoded(manifold: AnyManifold, points: Any) -> Array:
     """Return ``manifold.encode(points)`` (N, ...), computed part by part; the result must not be written to.
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the

@@ -31,7 +31,7 @@ from rplvq.exceptions import PointError
 from rplvq.io import require_valid
 from rplvq.manifolds import is_additive
 from rplvq.parts import callables, kernel_of, require_count
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 from rplvq.training import Decision, Progress, Trainer, edge_trouble, one_decision, step_trouble, warn_of
 
 SAMPLE = 20_000  # number of evenly spaced samples that this process collects to choose from
@@ -208,7 +208,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         chunks = (samples.chunks[0], *((width,) for width in widths))
         return samples.map_blocks(_apply, **call, **axes, chunks=chunks, dtype=nothing.dtype, meta=nothing)
 
-    def _check(self, model: RiemannianLVQ) -> Manifold[Any]:
+    def _check(self, model: RiemannianLVQ) -> AnyManifold:
         """Return the manifold; refuse parameters that this estimator does not support."""
         manifold = manifold_of(model)
         require_count("rounds", self.rounds, 1)

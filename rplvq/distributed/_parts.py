@@ -27,7 +27,7 @@ from rplvq.arrays import (
 )
 from rplvq.distributed._partitions import Partitions, collected, digest, joined, partitions_of, require_known
 from rplvq.exceptions import PointError
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 from rplvq.selection import split_classes
 
 UNEVEN = 0.1  # total variation of a part's class shares from those of all above which blocks are mixed
@@ -35,7 +35,7 @@ HEAVY = 100  # weights with a larger mean do not count samples, and are scaled a
 
 
 def encoded_blocks(
-    X: Any, y: Any, sample_weight: Any, groups: Any, manifold: Manifold[Any], *, persist: bool
+    X: Any, y: Any, sample_weight: Any, groups: Any, manifold: AnyManifold, *, persist: bool
 ) -> tuple[Array, Partitions]:
     """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
 
@@ -125,7 +125,7 @@ def _placed(error: ValueError, place: tuple[int, int]) -> ValueError:
 
 
 def _block(
-    points: Array, labels: Array, weights: Any, groups: Any, manifold: Manifold[Any], classes: Array, names: Any,
+    points: Array, labels: Array, weights: Any, groups: Any, manifold: AnyManifold, classes: Array, names: Any,
     place: tuple[int, int],
 ) -> Samples:  # fmt: skip
     """Check and encode one block at a ``place`` as above: its samples of positive weight, sorted by their values."""
@@ -210,7 +210,7 @@ def _part(pieces: Sequence[Samples], factor: Array) -> Samples:
     return attrs.evolve(ordered, codes=ordered.codes[:])
 
 
-def reencoded(part: Samples, manifold: Manifold[Any]) -> Samples:
+def reencoded(part: Samples, manifold: AnyManifold) -> Samples:
     """Encode the codes of a part, as a manifold with a reference demands."""
     return attrs.evolve(part, codes=by_block(manifold.encode, part.codes))
 

@@ -20,7 +20,7 @@ from rplvq.distributed._partitions import Partitions
 from rplvq.initializers import places_means, prototype_counts
 from rplvq.manifolds import is_stateful, riemannian_mean
 from rplvq.parts import fields_of
-from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Cost, Prototypes
 from rplvq.training import (
     Decision,
     Meter,
@@ -71,7 +71,7 @@ def share_of(
     return pulled.tangents, pulled.lengths, pulled.n_capped, meter.cost, meter.wrong, meter.total
 
 
-def score_of(part: Samples, manifold: Manifold[Any], cost: Cost, state: State) -> tuple[float, float, float]:
+def score_of(part: Samples, manifold: AnyManifold, cost: Cost, state: State) -> tuple[float, float, float]:
     """Add up losses, errors and weights of a part."""
     meter = measure(manifold, cost, state, part)
     return meter.cost, meter.wrong, meter.total
@@ -94,7 +94,7 @@ def swept(
 
 
 def averaged(
-    manifold: Manifold[Any],
+    manifold: AnyManifold,
     of_parts: Sequence[Prototypes],
     by_class: Array,
     labels: Array,
@@ -127,7 +127,7 @@ def averaged(
     return type(of_parts[0])(**means).with_codes(codes)
 
 
-def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Array, Array]:
+def means_of(part: Samples, manifold: AnyManifold, n_classes: int) -> tuple[Array, Array]:
     """Return the class means (C, ...) of a part, 0 for a class that it lacks, and the summed weights (C,)."""
     by_class = np.bincount(part.classes, part.filled_weights, minlength=n_classes)
     codes = np.zeros((n_classes, *part.codes.shape[1:]), dtype=part.codes.dtype)
@@ -142,7 +142,7 @@ def means_of(part: Samples, manifold: Manifold[Any], n_classes: int) -> tuple[Ar
     return codes, by_class
 
 
-def mean_of_parts(manifold: Manifold[Any], of_parts: Sequence[Any]) -> Prototypes:
+def mean_of_parts(manifold: AnyManifold, of_parts: Sequence[Any]) -> Prototypes:
     """Return the class means (C, ...) of all samples, given the lazy results of :func:`means_of`."""
     means, by_class = zip(*dask.compute(*of_parts), strict=True)
     return averaged(manifold, means, np.array(by_class), np.arange(len(means[0])), np.sum(means, axis=0), np.inf)

@@ -64,7 +64,7 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import answers_of_prototypes, require_fitted, require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
-from rplvq.protocols import Array, Cost, Initializer, Manifold, Schedule
+from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Schedule
 from rplvq.schedules import AdaptiveStep, Share, StepSize
 from rplvq.selection import HeldOut, split_classes
 from rplvq.training import (
@@ -222,7 +222,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __init__(
         self,
-        metric: MetricName | Manifold[Any] | Any = "affine_invariant",
+        metric: MetricName | AnyManifold | Any = "affine_invariant",
         cost: CostName | Cost = "rslvq",
         *,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
@@ -496,7 +496,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         return self
 
     def _begin_stream(
-        self, manifold: Manifold[Any], known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
+        self, manifold: AnyManifold, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
     ) -> tuple[Array, Trainer, State, Stream, Any]:
         """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
@@ -565,7 +565,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _check(
         self,
-        manifold: Manifold[Any],
+        manifold: AnyManifold,
         X: Any,
         y: Any,
         weights: Any,

@@ -26,13 +26,13 @@ from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
-from rplvq.protocols import Array, Initializer, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Initializer, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
 from rplvq.selection import HeldOut, More, choose, enough_epochs
 from rplvq.training import Origin, Progress, State, Trainer, decoded
 
 
-def make_trainer(model: Any, manifold: Manifold[Any], initializer: Initializer) -> Trainer:
+def make_trainer(model: Any, manifold: AnyManifold, initializer: Initializer) -> Trainer:
     """Return the trainer for the parameters of an estimator, with "auto" if held-out samples are to choose sigma2."""
     return Trainer(
         manifold,
@@ -68,12 +68,12 @@ def draw_seed(model: Any) -> int:
     return int(check_random_state(model.random_state).randint(np.iinfo(np.int32).max))
 
 
-def ambient_of(manifold: Any) -> Manifold[Any]:
+def ambient_of(manifold: Any) -> AnyManifold:
     """Return the manifold that checks the samples of a new fit: ``ambient`` if a reference is to be learned first."""
     return manifold.ambient if provides(manifold, Referenced) else manifold
 
 
-def referenced(manifold: Any, samples: Samples) -> tuple[Manifold[Any], Samples]:
+def referenced(manifold: Any, samples: Samples) -> tuple[AnyManifold, Samples]:
     """Return the manifold with its reference, if it needs one, and samples of :func:`ambient_of` in its coordinates."""
     if not provides(manifold, Referenced):
         return manifold, samples

@@ -14,7 +14,7 @@ from rplvq.costs import COSTS
 from rplvq.initializers import ClassKMeans, ClassMeans, DiscriminantMeans, GivenPrototypes
 from rplvq.manifolds import MANIFOLDS, EuclideanVectors, FromPymanopt, is_from_pymanopt
 from rplvq.parts import MANIFOLD_METHODS, by_plain_name, plain_name, require_methods
-from rplvq.protocols import Array, Cost, Initializer, Manifold
+from rplvq.protocols import AnyManifold, Array, Cost, Initializer
 from rplvq.schedules import AdaptiveStep, is_auto
 from rplvq.selection import HeldOut
 from rplvq.training import EarlyStopping
@@ -28,7 +28,7 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 }
 
 
-def resolve_manifold(value: Any, argument: str = "metric") -> Manifold[Any]:
+def resolve_manifold(value: Any, argument: str = "metric") -> AnyManifold:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
         return by_plain_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
@@ -38,7 +38,7 @@ def resolve_manifold(value: Any, argument: str = "metric") -> Manifold[Any]:
     return value  # type: ignore[no-any-return]
 
 
-def manifold_of(model: Any) -> Manifold[Any]:
+def manifold_of(model: Any) -> AnyManifold:
     """Return the Manifold that the parameter ``metric`` of an estimator stands for."""
     return resolve_manifold(model.metric)
 

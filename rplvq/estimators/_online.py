@@ -20,7 +20,7 @@ from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
-from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.protocols import AnyManifold, Array, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
 
@@ -289,7 +289,7 @@ def _initializer_of_one(init: Any, wanted: int, n_samples: int) -> tuple[int, In
 
 def _replace_prototypes(
     state: State,
-    manifold: Manifold[Any],
+    manifold: AnyManifold,
     initializer: Initializer,
     label: int,
     samples: Samples,

@@ -7,7 +7,7 @@ from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
 from rplvq.manifolds import MetricName
 from rplvq.parts import MANIFOLD_METHODS, require_methods, what_lacks
-from rplvq.protocols import Cost, Manifold, Schedule
+from rplvq.protocols import AnyManifold, Cost, Schedule
 
 METRICS = ("affine_invariant", "log_euclidean")
 BaselineName = Literal["mdm", "tangent_space"]  # the names of BASELINES as a type, so that editors complete them
@@ -15,7 +15,7 @@ BASELINES: tuple[BaselineName, ...] = ("mdm", "tangent_space")
 
 
 def default_estimators(
-    metrics: Iterable[MetricName | Manifold[Any] | Any] = METRICS,
+    metrics: Iterable[MetricName | AnyManifold | Any] = METRICS,
     costs: Iterable[CostName | Cost] = ("rslvq",),
     *,
     prototypes_per_class: Any = 1,

@@ -19,7 +19,7 @@ from rplvq.evaluation._questions import find_questions
 from rplvq.evaluation._significance import TestName, check_test
 from rplvq.manifolds import MetricName
 from rplvq.parts import library_version
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 MOST_CLASSES = 30  # whose sizes are listed one by one
@@ -30,7 +30,7 @@ def compare(
     y: Any,
     estimators: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
-    metrics: Iterable[MetricName | Manifold[Any] | Any] | None = None,
+    metrics: Iterable[MetricName | AnyManifold | Any] | None = None,
     cv: Any = 10,
     repeats: int = 1,
     scoring: Any = ("accuracy", "kappa"),

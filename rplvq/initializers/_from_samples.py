@@ -27,7 +27,7 @@ from rplvq.manifolds import (
     within_covariance,
 )
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 
 LARGE = 64
 """Size of matrices above which a discriminant of many samples takes too long to be tried beside the class means."""
@@ -55,7 +55,7 @@ def prototype_counts(per_class: int | Sequence[int] | None, n_classes: int) -> A
 
 
 def perturbed(
-    manifold: Manifold[Any], code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
+    manifold: AnyManifold, code: Array, samples: Array, count: int, size: float, rng: np.random.Generator
 ) -> Array:
     """Return copies (count, ...) of one code, each moved a little along the logarithms of samples (N, ...).
 
@@ -71,7 +71,7 @@ def perturbed(
 class Members:
     """The samples (N, ...) of one class, with their weights (N,) and their mean, if it is known."""
 
-    manifold: Manifold[Any]
+    manifold: AnyManifold
     codes: Array
     weights: Array
     known: Array | None = None
@@ -96,7 +96,7 @@ def places_means(initializer: Any) -> bool:
 
 @reads_parts
 def _choose_in_each_class(
-    self: Any, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
+    self: Any, manifold: AnyManifold, codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
     sample_weight: Array | None = None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Return prototypes (K, ...) and labels (K,); raise ValueError if a class has too few samples."""
@@ -227,7 +227,7 @@ class ClassKMeans:
 class Discriminant:
     """The tangent vectors of samples, from which discriminants are computed, with and without some of the samples."""
 
-    manifold: Manifold[Any]
+    manifold: AnyManifold
     space: TangentSpace
     tangents: Array  # (N, n, n)
     classes: Array  # (N,), none of 0..C-1 is missing
@@ -236,7 +236,7 @@ class Discriminant:
 
     @classmethod
     def of(
-        cls, manifold: Manifold[Any], codes: Array, classes: Array, weights: Array | None, means: Array
+        cls, manifold: AnyManifold, codes: Array, classes: Array, weights: Array | None, means: Array
     ) -> Discriminant:
         """Compute the tangent vectors of codes (N, ...) at the affine-invariant mean of class means (C, ...).
 
@@ -326,7 +326,7 @@ def shortest(matrix: Array, wanted: Array) -> Array:
 
 
 def discriminant_beside(
-    manifold: Manifold[Any], codes: Array, targets: Array, weights: Array | None, means: Array
+    manifold: AnyManifold, codes: Array, targets: Array, weights: Array | None, means: Array
 ) -> Discriminant | None:
     """Return the discriminant of samples with these class means (C, ...); None if the metric does not suit.
 
@@ -396,7 +396,7 @@ class DiscriminantMeans:
     perturbation: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     def __call__(
-        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
+        self, manifold: AnyManifold, codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Array, Array]:  # fmt: skip
         """Return prototypes (K, ...), sorted by class, and labels (K,).

@@ -8,7 +8,7 @@ import numpy as np
 from rplvq.arrays import first_bad, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes
 
 
 @library_part
@@ -29,7 +29,7 @@ class GivenPrototypes:
 
     @reads_parts
     def __call__(
-        self, manifold: Manifold[Any], codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
+        self, manifold: AnyManifold, codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:  # fmt: skip
         """Return the encoded prototypes (K, ...), sorted by class, and labels (K,).

@@ -19,7 +19,7 @@ from rplvq.io._files import replace_file, require_writable
 from rplvq.io._invariants import require_progress
 from rplvq.io._older import with_choice, with_metric
 from rplvq.parts import count_from, number_in
-from rplvq.protocols import Manifold
+from rplvq.protocols import AnyManifold
 from rplvq.training import EpochReport, Origin, Progress, State, columns
 
 UNTOUCHED = {"callbacks", "decision", "n_jobs", "random_state", "verbose"}
@@ -228,7 +228,7 @@ def comes_from(seed: int, state: Any) -> bool:
 
 
 def require_valid(
-    path: str | os.PathLike[str], progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int
+    path: str | os.PathLike[str], progress: Progress, manifold: AnyManifold, n_classes: int, n_epochs: int
 ) -> None:
     """Raise ModelFileError unless a checkpoint is that of a fit of so many classes and epochs on this manifold."""
     try:

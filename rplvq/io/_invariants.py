@@ -8,7 +8,7 @@ import numpy as np
 from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.parts import saved_estimator
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 from rplvq.training import Progress, Score, State, Trainer, history_row
 
 TOLERANCE = 1e-6  # relative change of answers that other machines and libraries may cause by rounding
@@ -80,7 +80,7 @@ def _require_stream(stream: Any, classes: Array, shape: tuple[int, ...]) -> None
             _require(fits and known and codes.shape[1:] == shape, "its stream keeps samples of another kind")
 
 
-def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int, n_epochs: int) -> None:
+def require_progress(progress: Progress, manifold: AnyManifold, n_classes: int, n_epochs: int) -> None:
     """Raise ValueError unless a fit of so many classes and epochs can continue from this progress."""
     for state in (progress.state, progress.best):
         require_state(manifold, state, n_classes)
@@ -97,7 +97,7 @@ def require_progress(progress: Progress, manifold: Manifold[Any], n_classes: int
     np.random.default_rng(0).bit_generator.state = progress.rng
 
 
-def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Array:
+def require_state(manifold: AnyManifold, state: State, n_classes: int) -> Array:
     """Return the points (K, ...) of a state of training; raise ValueError unless it is valid for these classes."""
     _require(isinstance(state, State), "it holds no state of a trainer")
     labels = state.labels
@@ -117,7 +117,7 @@ def require_state(manifold: Manifold[Any], state: State, n_classes: int) -> Arra
     return points
 
 
-def _is_read(manifold: Manifold[Any], prototypes: Any) -> bool:
+def _is_read(manifold: AnyManifold, prototypes: Any) -> bool:
     """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
     codes = np.asarray(prototypes)
     if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:

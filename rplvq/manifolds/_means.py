@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, parts_of_batch, single_blas_thread, subset
 from rplvq.capabilities import Additive, Grouped, provides
-from rplvq.protocols import Array, Manifold, Prototypes, StatefulPrototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
 """Relative difference of two costs that rounding can cause for ill-conditioned data."""
@@ -52,7 +52,7 @@ class Mean(NamedTuple):
 
 
 def riemannian_mean(
-    manifold: Manifold[Any],
+    manifold: AnyManifold,
     codes: Array,
     weights: Array | None = None,
     *,
@@ -105,7 +105,7 @@ def riemannian_mean(
         return descend(manifold, look, first, len(codes), tol=tol, max_iter=max_iter)
 
 
-def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: Iterable[Array]) -> Iterator[Array]:
+def means_of_parts(manifold: AnyManifold, codes: Array, mean: Array, parts: Iterable[Array]) -> Iterator[Array]:
     """Yield the Riemannian means (...) of parts of samples (N, ...) whose ``mean`` is known, such as all but one fold.
 
     ``parts`` are the weights (N,) of the samples in each part, 0 for a sample that is not in it. The first step of each
@@ -138,7 +138,7 @@ def means_of_parts(manifold: Manifold[Any], codes: Array, mean: Array, parts: It
                 yield np.asarray(third)[0]
 
 
-def _moved(manifold: Manifold[Any], geodesics: Any, shares: Array, step: float) -> Prototypes:
+def _moved(manifold: AnyManifold, geodesics: Any, shares: Array, step: float) -> Prototypes:
     """Return the prototype after a step along the mean logarithm, given shares (N,) that sum to one."""
     moved = manifold.move(geodesics, step * shares[:, None])
     return np.asarray(moved) if is_stateful(moved) else moved  # a mean does not learn a metric
@@ -171,7 +171,7 @@ def passes_over(manifold: Any, codes: Array, weights: Array | None) -> tuple[Arr
     return codes, look
 
 
-def is_additive(manifold: Manifold[Any]) -> bool:
+def is_additive(manifold: AnyManifold) -> bool:
     """Whether the manifold has ``pull`` and ``exp``, so that tangents of several parts of the data add up."""
     return provides(manifold, Additive)
 
@@ -244,7 +244,7 @@ class _Point(NamedTuple):
         return self.length / float(np.sqrt(self.value)) if self.length else 0.0
 
 
-def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
+def _measure(manifold: AnyManifold, seen: Look, negligible: float) -> _Point:
     prototype, value, follow = seen
     # The length of a full step is that of the mean logarithm, so that no method of the manifold has to return it.
     code = np.asarray(prototype)
@@ -255,7 +255,7 @@ def _measure(manifold: Manifold[Any], seen: Look, negligible: float) -> _Point:
     return _Point(prototype, code, follow, value, ahead, length)
 
 
-def _curved_step(manifold: Manifold[Any], old: _Point, new: _Point, step: float) -> float:
+def _curved_step(manifold: AnyManifold, old: _Point, new: _Point, step: float) -> float:
     """Return the next step, in mean logarithms: ``<s, s> / <s, y>`` for the step s and the gradient's change y."""
     # The triangle of the old point, the new one and the one ahead is flat to first order. Therefore its sides give the
     # inner products.
@@ -282,7 +282,7 @@ Seen = tuple[Array, Array]
 """Squared distances (M,) and logarithms (M, ...), as a manifold with the capability Grouped returns them."""
 
 
-def means_of_groups(manifold: Manifold[Any], codes: Array, groups: list[Array], weights: Array) -> Array:
+def means_of_groups(manifold: AnyManifold, codes: Array, groups: list[Array], weights: Array) -> Array:
     """Return the means (G, ...), as of :func:`riemannian_mean`, of groups of samples, given as their indices."""
     rows = np.concatenate(groups)
     counts = np.array([len(own) for own in groups])
@@ -327,7 +327,7 @@ def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, tr
         yield np.stack([next(search) if part is None else part for part, search in pairs])
 
 
-def _fits(manifold: Manifold[Any], codes: Array, count: int) -> bool:
+def _fits(manifold: AnyManifold, codes: Array, count: int) -> bool:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
     if not provides(manifold, Grouped) or len(parts_of_batch(codes, count, 1)) > 1:
         return False

@@ -8,13 +8,13 @@ changes slowly.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from rplvq.parts import has_kernel, library_part, number_in
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.schedules._schedules import number, positive_or_none, started
 
 PROTOTYPES_AT_ONCE = 4
@@ -144,7 +144,7 @@ class AdaptiveStep:
         return memory, self._size(memory, value)
 
     @has_kernel("distance_over_gradients")
-    def observe(self, memory: DoGState, manifold: Manifold[Any], prototypes: Prototypes) -> DoGState:
+    def observe(self, memory: DoGState, manifold: AnyManifold, prototypes: Prototypes) -> DoGState:
         """Return the memory after a step; some steps measure the distance of the prototypes from their start."""
         if memory.n_steps % interval(memory.n_steps):
             return memory

@@ -14,7 +14,7 @@ from rplvq.arrays import Samples, by_block, distances, evenly_spaced_rows, mater
 from rplvq.capabilities import Scaled, provides
 from rplvq.costs import PLVQ, priors_of, smoothed
 from rplvq.manifolds import n_coordinates
-from rplvq.protocols import Array, Cost, Manifold, Prototypes, Schedule
+from rplvq.protocols import AnyManifold, Array, Cost, Prototypes, Schedule
 from rplvq.schedules._schedules import Constant, resolve, wants_default
 
 SMALLEST = 2.0**-60
@@ -66,7 +66,7 @@ class InitialEvidence(NamedTuple):
 
 
 def initial_evidence(
-    manifold: Manifold[Any], cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
+    manifold: AnyManifold, cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
 ) -> InitialEvidence:
     """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer.
 
@@ -222,13 +222,13 @@ def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Sched
     return resolve(value, default, "sigma2")
 
 
-def median_sqdist(manifold: Manifold[Any], prototypes: Prototypes, samples: Samples, at_most: int) -> float:
+def median_sqdist(manifold: AnyManifold, prototypes: Prototypes, samples: Samples, at_most: int) -> float:
     """Return the median squared distance of at most so many evenly spaced samples to all prototypes."""
     few = samples.codes[evenly_spaced_rows(len(samples), at_most)]
     return float(np.median(distances(manifold, prototypes, few)))
 
 
-def unit_of(manifold: Manifold[Any], samples: Samples) -> float:
+def unit_of(manifold: AnyManifold, samples: Samples) -> float:
     """Return the squared length scale of the data, 1 if distances carry no unit or all samples are equal."""
     if not provides(manifold, Scaled):
         return 1.0

@@ -16,7 +16,7 @@ from rplvq.arrays import Samples, by_block
 from rplvq.capabilities import OfSigma2, provides
 from rplvq.costs import evaluate, largest_slope
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array, Cost, Manifold, Schedule, StepRule
+from rplvq.protocols import AnyManifold, Array, Cost, Schedule, StepRule
 from rplvq.schedules._schedules import GeometricDecay, is_auto, number, positive, resolve, wants_default, with_start
 from rplvq.schedules._sigma2 import InitialEvidence, unit_of
 
@@ -177,7 +177,7 @@ def as_step_rule(value: Any) -> Any:
     return value if is_rule else StepSize(value)
 
 
-def paper_start(manifold: Manifold[Any], n_prototypes: int, n_classes: int, samples: Samples) -> float:
+def paper_start(manifold: AnyManifold, n_prototypes: int, n_classes: int, samples: Samples) -> float:
     """Return the first step size of the paper, ``n xi / 100`` for n x n matrices and xi prototypes per class.
 
     It is in squared units of the data if the distances of the manifold carry units.

@@ -5,13 +5,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from rplvq.protocols import Array, Initializer, Manifold
+from rplvq.protocols import AnyManifold, Array, Initializer
 from rplvq.testing._agreement import accepted, agree, pickled, require
 
 
 def check_initializer(
     initializer: Initializer,
-    manifold: Manifold[Any],
+    manifold: AnyManifold,
     points: Any,
     targets: Any,
     *,

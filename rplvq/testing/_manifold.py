@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rplvq.parts import MANIFOLD_METHODS, what_lacks
-from rplvq.protocols import Array, Manifold
+from rplvq.protocols import AnyManifold, Array
 from rplvq.testing._agreement import RTOL, accepted, agree, pickled, require, vanish
 
 
@@ -37,12 +37,7 @@ class Case(NamedTuple):
 
 
 def check_manifold(
-    manifold: Manifold[Any],
-    points: Any = None,
-    *,
-    divergence: bool = False,
-    pickling: bool = True,
-    random_state: int = 0,
+    manifold: AnyManifold, points: Any = None, *, divergence: bool = False, pickling: bool = True, random_state: int = 0
 ) -> None:
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
@@ -134,7 +129,7 @@ def drawn_nearer(case: Case) -> Case | None:
     return near if near.size < case.size else None
 
 
-def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
+def default_points(manifold: AnyManifold, rng: np.random.Generator) -> Array:
     """Return seven points that ``encode`` accepts: positive definite matrices (7, 3, 3) or vectors (7, 3)."""
     bases = np.linalg.qr(rng.normal(size=(7, 3, 3)))[0]
     matrices = (bases * np.exp(rng.uniform(-0.6, 0.6, (7, 1, 3)))) @ bases.swapaxes(1, 2)
@@ -151,7 +146,7 @@ def default_points(manifold: Manifold[Any], rng: np.random.Generator) -> Array:
     raise ValueError(f"encode refuses positive definite matrices and vectors, {remedy}. It said: {reasons}")
 
 
-def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
+def with_reference(manifold: Any, points: Array) -> AnyManifold:
     """Return the manifold with its reference, if it needs one, learned from the points, which are in two groups."""
     if not hasattr(manifold, "referenced"):
         return manifold  # type: ignore[no-any-return]
@@ -182,7 +177,7 @@ def with_reference(manifold: Any, points: Array) -> Manifold[Any]:
     return learned  # type: ignore[no-any-return]
 
 
-def encoded(manifold: Manifold[Any], points: Array) -> Array:
+def encoded(manifold: AnyManifold, points: Array) -> Array:
     """Return codes (N, ...) of points; require that ``encode`` does not change its input and refuses NaN."""
     written = points.copy()
     codes = manifold.encode(written)
@@ -199,7 +194,7 @@ def encoded(manifold: Manifold[Any], points: Array) -> Array:
     raise AssertionError("encode must raise ValueError at NaN, but accepts a NaN in X[1]")
 
 
-def distances(manifold: Manifold[Any], prototypes: Array, samples: Array) -> Array:
+def distances(manifold: AnyManifold, prototypes: Array, samples: Array) -> Array:
     """Return the squared distances (B, K), which must be finite and positive."""
     d = manifold.sqdist(prototypes, samples)
     shape = (len(samples), len(prototypes))

@@ -10,7 +10,7 @@ import numpy as np
 from rplvq.arrays import Samples, parts_of
 from rplvq.costs import evaluate
 from rplvq.parts import library_part
-from rplvq.protocols import Array, Cost, Evaluation, Manifold, Prototypes, Schedule
+from rplvq.protocols import AnyManifold, Array, Cost, Evaluation, Prototypes, Schedule
 from rplvq.schedules import evenly_spaced
 
 UNTOLD = ("epoch", "n capped", "seconds", "n prototypes")
@@ -226,7 +226,7 @@ class Meter:
         return Score(self.cost, self.wrong / self.total)
 
 
-def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Meter:
+def measure(manifold: AnyManifold, cost: Cost, state: State, samples: Samples) -> Meter:
     """Return losses and errors of samples, computed block by block, so that only two numbers per sample are kept."""
     codes = samples.codes
     nearest = np.empty(len(codes), dtype=np.intp)
@@ -240,7 +240,7 @@ def measure(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples)
     return meter
 
 
-def estimate(manifold: Manifold[Any], cost: Cost, state: State, samples: Samples) -> Score:
+def estimate(manifold: AnyManifold, cost: Cost, state: State, samples: Samples) -> Score:
     """Return the score of all samples, or with more than :data:`MANY` prototypes of evenly spaced ones for all."""
     # All pairs would take many times as long as the means, which is all that a fit without epochs computes.
     few = evenly_spaced(samples, len(state.labels)) if len(state.labels) > MANY else samples

@@ -17,7 +17,7 @@ from rplvq.arrays import LARGE_BLOCKS, Samples, parts_of_batch
 from rplvq.capabilities import Bounded, provides
 from rplvq.costs import evaluate
 from rplvq.manifolds import is_additive
-from rplvq.protocols import Array, Cost, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Cost, Prototypes
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled import compiled_steps, connection
 
@@ -136,7 +136,7 @@ def follow(
 class Stepper:
     """Takes the steps of stochastic descent for given parts."""
 
-    manifold: Manifold[Any]
+    manifold: AnyManifold
     cost: Cost
     max_weight: float | None  # cap on the weight of a pair
     max_length: float  # longest step; infinite without a cap

@@ -18,7 +18,7 @@ from rplvq.capabilities import Capped, StepOfShare, WithSchedule, provides
 from rplvq.costs import RSLVQ, class_groups
 from rplvq.initializers import ClassMeans
 from rplvq.parts import MANIFOLD_METHODS, by_name, callables, count_from, library_part, offers, plain, require_jobs
-from rplvq.protocols import Array, Cost, Initializer, Manifold, Prototypes, Schedule
+from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Prototypes, Schedule
 from rplvq.schedules import (
     ShareStep,
     as_step_rule,
@@ -83,7 +83,7 @@ class Trainer:
     array([0., 0., 0., 0., 0.])
     """
 
-    manifold: Manifold[Any] = attrs.field(validator=offers("a Manifold", *MANIFOLD_METHODS))
+    manifold: AnyManifold = attrs.field(validator=offers("a Manifold", *MANIFOLD_METHODS))
     cost: Cost = attrs.field(factory=RSLVQ, validator=offers("a Cost", "__call__"))
     initializer: Initializer = attrs.field(factory=ClassMeans, validator=offers("an Initializer", "__call__"))
     sigma2: float | Schedule | str | None = "auto"

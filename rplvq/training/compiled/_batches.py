@@ -14,14 +14,14 @@ from joblib import effective_n_jobs
 from rplvq.arrays import single_blas_thread
 from rplvq.manifolds import AffineInvariant, AffineInvariantGeodesics, decompose, inverse_factors
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array, Manifold, Prototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes
 
 Connect = Callable[[Prototypes, Array], Any]
 ENOUGH = 100_000
 """Number of matrices times n^3 for which a thread works longer than it takes to wake it."""
 
 
-def decomposes(manifold: Manifold[Any], size: int) -> bool:
+def decomposes(manifold: AnyManifold, size: int) -> bool:
     """Whether batches of ``size`` samples on this manifold can be decomposed over threads."""
     return kernel_of(manifold, "connect", "move") == "affine_invariant" and size > 1
 
