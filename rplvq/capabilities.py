@@ -6,15 +6,18 @@ rules of growth, of callbacks, and of classifiers.
 """
 
 from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from rplvq.protocols import AnyManifold, Array, Prototypes, Schedule
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Prototypes, Schedule
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 CapabilityT = TypeVar("CapabilityT")
 
 
 @cache
-def _members_of(capability: Any) -> tuple[list[str], list[str]]:
+def _members_of(capability: type) -> tuple[list[str], list[str]]:
     """Return the names of the methods and of the properties that a protocol and those that it extends state."""
     stated = {name: member for each in capability.__mro__ for name, member in vars(each).items()}
     public = [name for name in stated if not name.startswith("_")]
@@ -22,7 +25,7 @@ def _members_of(capability: Any) -> tuple[list[str], list[str]]:
     return [name for name in public if name not in properties], properties
 
 
-def provides(part: Any, capability: type[CapabilityT]) -> TypeGuard[CapabilityT]:
+def provides(part: object, capability: type[CapabilityT]) -> "TypeIs[CapabilityT]":
     """Whether a part has all members that a capability states.
 
     It asks the part itself, and not its class, so that a wrapper may pass on what it wraps. A subclass takes a method
@@ -105,7 +108,7 @@ class Referenced(Protocol):
         """A manifold without a reference, which checks the points; ``referenced`` takes its codes."""
 
     def referenced(
-        self, points: Any, groups: Array | None = None, weights: Array | None = None
+        self, points: ArrayLike, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[AnyManifold, Array]:
         """Return this manifold with its reference, and the codes (N, ...) of the points in that manifold.
 
@@ -173,7 +176,7 @@ class Whitened(Protocol):
     """A manifold whose coordinates may be whitened; class means are then a discriminant already."""
 
     @property
-    def covariance(self) -> Any:
+    def covariance(self) -> object:
         """The covariance by which coordinates are whitened, None if they are not."""
 
 
@@ -210,7 +213,7 @@ class BoundedSlope(Protocol):
 class ForSomeClasses(Protocol):
     """A cost with one number per class, which needs this so that classes may appear late in a stream."""
 
-    def restrict_to_classes(self, classes: Array) -> Any:
+    def restrict_to_classes(self, classes: Array) -> Cost:
         """Return the same cost for the classes with these indices (M,) only."""
 
 
@@ -276,7 +279,7 @@ class PerClass(Protocol):
     """An initializer that is told the number of prototypes of each class."""
 
     @property
-    def per_class(self) -> Any:
+    def per_class(self) -> object:
         """One number for all classes or one for each, None for that of the estimator."""
 
 
@@ -302,7 +305,7 @@ class Rejecting(Protocol):
     def estimator_(self) -> Any:
         """The classifier that gives every sample a label."""
 
-    def reasons(self, X: Any, **params: Any) -> Array:
+    def reasons(self, X: ArrayLike, **params: object) -> Array:
         """Return why samples are rejected, shape (N,); "" for those that have a label."""
 
     def without_rejection(self) -> Any:

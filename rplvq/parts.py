@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -26,30 +26,34 @@ MANIFOLD_METHODS = {
     "move": "moves prototypes by weights of shape (B, K)",
 }
 """The methods of a manifold, and what each of them is for."""
+ValueT = TypeVar("ValueT")
+PartT = TypeVar("PartT", bound=type)
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
+Validator: TypeAlias = Callable[[object, attrs.Attribute[Any], Any], object]
 _LATE: dict[str, str] = {}
 _SHIPPED: dict[str, type] = {}
 _REGISTERED: dict[str, type] = {}
 
 
-def _fields(part: Any) -> dict[str, Any]:
+def _fields(part: object) -> dict[str, object]:
     """Return the settable fields of an attrs instance by name; nothing for any other object."""
     return fields_of(part) if attrs.has(type(part)) else {}
 
 
-def _nested_fields(part: Any, name: str) -> dict[str, Any]:
+def _nested_fields(part: object, name: str) -> dict[str, object]:
     """Return ``name__field`` for the fields of a part, and of the parts among them."""
-    nested: dict[str, Any] = {}
+    nested: dict[str, object] = {}
     for field, value in _fields(part).items():
         path = f"{name}__{field}"
         nested |= {path: value} | _nested_fields(value, path)
     return nested
 
 
-def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
+def _with_fields(part: Any, name: str, values: dict[str, object]) -> Any:
     """Return a copy of a part with new values by ``field`` or ``field__field``; raise ValueError at an unknown one."""
     fields = _fields(part)
     new = {}
-    nested: dict[str, dict[str, Any]] = {}
+    nested: dict[str, dict[str, object]] = {}
     for path, value in values.items():
         field, is_nested, rest = path.partition("__")
         if field not in fields:
@@ -67,9 +71,9 @@ def _with_fields(part: Any, name: str, values: dict[str, Any]) -> Any:
 class PartsMixin(BaseEstimator):
     """Gives an estimator parameters ``name__field`` for the fields of its parts; setting one replaces the part."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the parameters by name; if ``deep``, also ``name__field`` of parts and of nested estimators."""
-        params: dict[str, Any] = super().get_params(deep=deep)
+        params: dict[str, object] = super().get_params(deep=deep)
         if deep:
             for name in list(super().get_params(deep=False)):
                 params |= _nested_fields(params[name], name)
@@ -88,7 +92,7 @@ class PartsMixin(BaseEstimator):
         """
         own = super().get_params(deep=False)
         whole = {name: value for name, value in params.items() if name in own}
-        changes: dict[str, dict[str, Any]] = {}
+        changes: dict[str, dict[str, object]] = {}
         rest = {}
         for key, value in params.items():
             name, _, field = key.partition("__")
@@ -112,7 +116,7 @@ def plain_name(value: str) -> str:
     return value.lower().replace("-", "_")
 
 
-def by_plain_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
+def by_plain_name(value: str, table: Mapping[str, ValueT], argument: str) -> ValueT:
     """Return the entry of a table whose name is ``value``; ValueError suggests the nearest name."""
     name = plain_name(value)
     if name not in table:
@@ -122,30 +126,30 @@ def by_plain_name(value: str, table: Mapping[str, Any], argument: str) -> Any:
     return table[name]
 
 
-def require_count(name: str, value: Any, minimum: int) -> None:
+def require_count(name: str, value: object, minimum: int) -> None:
     """Raise ValueError unless ``value`` is an integer of at least ``minimum``."""
     # True is an int in Python.
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ValueError(f"{name} must be an integer of at least {minimum}, got {value!r}")
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return an integer of NumPy as one of Python, which does not overflow, and anything else as it is."""
     return int(value) if isinstance(value, np.integer) else value
 
 
-def by_name(check: Callable[[str, Any], Any], *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+def by_name(check: Callable[[str, Any], object], *, or_none: bool = False) -> Validator:
     """Return the attrs validator that calls ``check(name, value)``; if ``or_none``, it accepts None."""
     return lambda _, attribute, value: None if or_none and value is None else check(attribute.name, value)
 
 
-def count_from(minimum: int, *, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+def count_from(minimum: int, *, or_none: bool = False) -> Validator:
     """Return an attrs validator for integers of at least ``minimum``, or None if ``or_none``."""
     return by_name(lambda name, value: require_count(name, value, minimum), or_none=or_none)
 
 
 def require_number(
-    name: str, value: Any, low: float = 0.0, high: float = math.inf, *, closed: bool = False, finite: bool = False,
+    name: str, value: object, low: float = 0.0, high: float = math.inf, *, closed: bool = False, finite: bool = False,
     words: str = "",
 ) -> None:  # fmt: skip
     """Raise ValueError unless a real number is above ``low`` and below ``high``, if this is not infinite.
@@ -167,21 +171,19 @@ def require_number(
     raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
 
-def number_in(
-    low: float = 0.0, high: float = math.inf, *, or_none: bool = False, **options: bool
-) -> Callable[[Any, Any, Any], None]:
+def number_in(low: float = 0.0, high: float = math.inf, *, or_none: bool = False, **options: bool) -> Validator:
     """Return an attrs validator by :func:`require_number`, which accepts None, too, if ``or_none``."""
     words = " or None" if or_none else ""
     return by_name(lambda name, value: require_number(name, value, low, high, words=words, **options), or_none=or_none)
 
 
-def require_jobs(name: str, value: Any) -> None:
+def require_jobs(name: str, value: object) -> None:
     """Raise ValueError unless ``value`` is a number of threads: None or an integer other than 0."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value == 0):
         raise ValueError(f"{name} must be an integer other than 0, or None, got {value!r}")
 
 
-def what_lacks(value: Any, methods: Iterable[str]) -> str:
+def what_lacks(value: object, methods: Iterable[str]) -> str:
     """Return why ``value`` is no instance with these methods, or "" if it is one."""
     if isinstance(value, type):
         return "it is a class, pass an instance"
@@ -190,18 +192,18 @@ def what_lacks(value: Any, methods: Iterable[str]) -> str:
     return f"it lacks {', '.join(told)}" if told else ""
 
 
-def require_methods(name: str, value: Any, methods: Iterable[str], kind: str) -> None:
+def require_methods(name: str, value: object, methods: Iterable[str], kind: str) -> None:
     """Raise ValueError unless ``value`` is an instance with these methods; ``kind`` says what it should be."""
     if why := what_lacks(value, methods):
         raise ValueError(f"{name}={value!r} is not {kind}: {why}")
 
 
-def offers(kind: str, *methods: str, or_none: bool = False) -> Callable[[Any, Any, Any], None]:
+def offers(kind: str, *methods: str, or_none: bool = False) -> Validator:
     """Return an attrs validator for instances with these methods, and None if ``or_none``."""
     return by_name(lambda name, value: require_methods(name, value, methods, kind), or_none=or_none)
 
 
-def callables(name: str, value: Any) -> tuple[Any, ...]:
+def callables(name: str, value: object) -> tuple[Callable[..., Any], ...]:
     """Return a list of callables, or None, as a tuple; raise ValueError at anything else."""
     if value is not None and not isinstance(value, (list, tuple)):
         raise ValueError(f"{name} must be a list or a tuple of callables, got {value!r}")
@@ -211,10 +213,10 @@ def callables(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(value or ())
 
 
-def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
+def one_of(*options: object) -> Validator:
     """Return an attrs validator for these strings and booleans."""
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: object) -> None:
         # By identity, because 1 equals True.
         if not any(value is option or (isinstance(value, str) and value == option) for option in options):
             wanted = f"{', '.join(map(repr, options[:-1]))} or {options[-1]!r}"
@@ -223,16 +225,12 @@ def one_of(*options: Any) -> Callable[[Any, Any, Any], None]:
     return by_name(check)
 
 
-PartT = TypeVar("PartT", bound=type[Any])
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-
-
 class Saved(NamedTuple):
     """An estimator class that model files may hold."""
 
     cls: type
-    check: Callable[[Any], Any] = bool  # raises ValueError or AttributeError unless a fit leaves such an estimator
-    left_out: Mapping[str, Any] = MappingProxyType({})  # parameters that no file holds, with what takes their place
+    check: Callable[[Any], object] = bool  # raises ValueError or AttributeError unless a fit leaves such an estimator
+    left_out: Mapping[str, object] = MappingProxyType({})  # parameters that no file holds, with what takes their place
     answers: Callable[[Any], list[Any]] = lambda _: []  # arrays that depend on each fitted attribute that predicts
 
 
@@ -357,7 +355,7 @@ def has_kernel(*kernels: str) -> Callable[[FunctionT], FunctionT]:
     return mark
 
 
-def kernel_of(part: Any, *methods: str) -> str | None:
+def kernel_of(part: object, *methods: str) -> str | None:
     """Return the name of the compiled kernel that does the same as these methods of a part, or None."""
     marks: list[frozenset[str]] = [getattr(getattr(part, name, None), "kernels", frozenset()) for name in methods]
     return next(iter(frozenset.intersection(*marks)), None)  # a metric may share connect with others, but not move
@@ -368,7 +366,7 @@ def known_part(name: str) -> type | None:
     return _SHIPPED.get(name) or _REGISTERED.get(name)
 
 
-def fields_of(part: Any) -> dict[str, Any]:
+def fields_of(part: object) -> dict[str, Any]:
     """Return the constructor arguments of a part by name."""
     cls = type(part)
     if attrs.has(cls):

@@ -11,14 +11,14 @@ from rplvq.costs import GLVQ, RSLVQ
 from rplvq.estimators import RiemannianLVQ
 from rplvq.initializers import ClassMeans
 from rplvq.manifolds import AffineInvariant, ProjectedEuclidean
-from rplvq.protocols import Schedule
+from rplvq.protocols import AnyManifold, Schedule
 from rplvq.schedules import Annealed, InverseTime, StepSize
 from rplvq.selection import HeldOut
 
 __all__ = ["glrsq", "plrsq_annealed", "plrsq_const", "rslvq_projected"]
 
 
-def _paper(manifold: Any, sigma2: Any, per_class: Any, max_epochs: int, other: dict[str, Any]) -> RiemannianLVQ:
+def _paper(manifold: AnyManifold, sigma2: Any, per_class: Any, max_epochs: int, other: Any) -> RiemannianLVQ:
     settings: dict[str, Any] = {
         "cost": RSLVQ(),
         "step_size": StepSize("paper", max_weight=None),
@@ -33,7 +33,7 @@ def plrsq_const(
     sigma2: float | HeldOut | Literal["half_median", "auto"] = "half_median",
     prototypes_per_class: Any = 1,
     max_epochs: int = 100,
-    **other: Any,
+    **other: object,
 ) -> RiemannianLVQ:
     """PLRSQ-Const: the affine-invariant metric, the likelihood-ratio cost and a constant sigma2.
 
@@ -57,7 +57,7 @@ def plrsq_annealed(
     sigma2: float | Schedule | Literal["auto"] = "auto",
     prototypes_per_class: Any = 1,
     max_epochs: int = 100,
-    **other: Any,
+    **other: object,
 ) -> RiemannianLVQ:
     """PLRSQ-AN: as :func:`plrsq_const`, with a sigma2 that is annealed from its start by 0.4.
 
@@ -79,7 +79,7 @@ def rslvq_projected(
     sigma2: float | Schedule | Literal["half_median", "auto"] = "half_median",
     prototypes_per_class: Any = 1,
     max_epochs: int = 100,
-    **other: Any,
+    **other: object,
 ) -> RiemannianLVQ:
     """RSLVQ of the paper's tables: the Frobenius distance, straight steps and eigenvalues raised to 1e-4.
 
@@ -95,7 +95,7 @@ def rslvq_projected(
     return _paper(ProjectedEuclidean(tau=1e-4), sigma2, prototypes_per_class, max_epochs, other)
 
 
-def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: Any) -> RiemannianLVQ:
+def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: object) -> RiemannianLVQ:
     """GLRSQ: the affine-invariant metric and the margin cost of GLVQ, whose steepness is the number of the epoch.
 
     Tang, Feng and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS 2021. As in the authors'

@@ -12,6 +12,7 @@ An object is a part of one of these kinds if it has the methods that the protoco
 :mod:`rplvq.testing` has one check per kind.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,9 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 """A NumPy array of any dtype. The docstring that mentions it states its shape."""
+
+ArrayLike: TypeAlias = npt.ArrayLike
+"""What users pass as an array: an array, nested sequences of numbers, or an object that NumPy reads as an array."""
 
 Prototypes: TypeAlias = Any
 """K prototypes in the manifold's internal representation.
@@ -34,7 +38,7 @@ class StatefulPrototypes(Protocol):
     def __len__(self) -> int:
         """Return K."""
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the codes (K, ...)."""
 
     def with_codes(self, codes: Array) -> Prototypes:
@@ -53,6 +57,7 @@ class Geodesics(Protocol):
 
 
 GeodesicsT = TypeVar("GeodesicsT", bound=Geodesics)
+MemoryT = TypeVar("MemoryT")
 
 
 @runtime_checkable
@@ -69,7 +74,7 @@ class Manifold(Protocol[GeodesicsT]):
     :func:`rplvq.manifolds.flat_move` have such marks. Without marks, steps take the plain path.
     """
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Validate points (N, ...) and change to coordinates of shape (N, ...), once per fit or predict.
 
         ValueError names the first point that is not on the manifold, and the value.
@@ -144,7 +149,7 @@ class Schedule(Protocol):
         """Return the value in ``epoch`` 0..n_epochs, where epoch 0 is before training; ``n_epochs`` is at least 1."""
 
 
-class StepRule(Schedule, Protocol):
+class StepRule(Schedule, Protocol[MemoryT]):
     """A step size that depends on what the earlier steps met.
 
     The trainer calls ``init`` once before training. It then calls ``update`` in every step, after the gradient is known
@@ -154,16 +159,16 @@ class StepRule(Schedule, Protocol):
     that the compiled kernels know, as those of :class:`rplvq.schedules.AdaptiveStep` are.
     """
 
-    def init(self, prototypes: Prototypes) -> Any:
+    def init(self, prototypes: Prototypes) -> MemoryT:
         """Return the memory for K prototypes that have not moved yet."""
 
-    def update(self, memory: Any, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[Any, float]:
+    def update(self, memory: MemoryT, gradient_norm: float, epoch: int, n_epochs: int) -> tuple[MemoryT, float]:
         """Return the new memory and the size of this step, given the norm of its gradient over all prototypes."""
 
-    def observe(self, memory: Any, manifold: AnyManifold, prototypes: Prototypes) -> Any:
+    def observe(self, memory: MemoryT, manifold: AnyManifold, prototypes: Prototypes) -> MemoryT:
         """Return the new memory after the prototypes have moved."""
 
-    def resize(self, memory: Any, rebuild: Any) -> Any:
+    def resize(self, memory: MemoryT, rebuild: Callable[[Array], Array]) -> MemoryT:
         """Return the memory after prototypes changed; ``rebuild(codes)`` adds and removes the same rows of codes."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
@@ -10,13 +10,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from rplvq.arrays._validation import first_bad, precision_of, unmasked
 from rplvq.parts import require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MISSING = ("NoneType", "NAType", "NaTType")
 """Names of the types of missing values."""
+ValueT = TypeVar("ValueT")
 
 
-def one_type(labels: Any, name: str, noun: str = "label") -> Array:
+def one_type(labels: ArrayLike, name: str, noun: str = "label") -> Array:
     """Return labels (N,) or (N, 1) as an array of one sortable type; soft labels (N, C) are returned unchecked.
 
     ValueError names the first ``noun`` that is missing, or has another type than the first one.
@@ -49,7 +50,7 @@ def one_type(labels: Any, name: str, noun: str = "label") -> Array:
     return typed.reshape(array.shape)
 
 
-def check_groups(groups: Any, n_samples: int) -> Array:
+def check_groups(groups: ArrayLike, n_samples: int) -> Array:
     """Check that groups (N,) of samples are complete and of one sortable type."""
     array = np.asarray(groups)
     if array.shape not in ((n_samples,), (n_samples, 1)):
@@ -60,7 +61,7 @@ def check_groups(groups: Any, n_samples: int) -> Array:
     return one_type(groups, "groups", "group").ravel()
 
 
-def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
+def split_domains(y: ArrayLike, groups: ArrayLike | None = None) -> tuple[Array, Array]:
     """Return the labels, (N,) or (N, C), and the domains (N,) of samples, which are given by groups or in the labels.
 
     Without groups, ``y`` holds strings "domain/label", as ``encode_domains`` of pyRiemann makes them, which are split
@@ -83,13 +84,13 @@ def split_domains(y: Any, groups: Any = None) -> tuple[Array, Array]:
     return np.array(names, dtype=str), np.array(domains, dtype=str)
 
 
-def by_label(settings: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+def by_label(settings: Mapping[Any, ValueT], name: str) -> dict[Any, ValueT]:
     """Return settings by label with plain labels as keys, as :func:`one_type` makes them; an Enum has another hash."""
     keys = one_type(list(settings), name).tolist() if settings else []
     return dict(zip(keys, settings.values(), strict=True))
 
 
-def number_groups(groups: Any, n_samples: int) -> Array | None:
+def number_groups(groups: ArrayLike | None, n_samples: int) -> Array | None:
     """Check groups (N,) of samples; return the index of each sample's group among the sorted ones. None stays None."""
     return None if groups is None else np.unique(check_groups(groups, n_samples), return_inverse=True)[1]
 
@@ -100,7 +101,9 @@ def same_type(labels: Array, classes: Array) -> bool:
     return kinds[0] == kinds[1]
 
 
-def check_labels(y: Any, n_samples: int, classes: Array | None = None, *, more: bool = False) -> tuple[Array, Array]:
+def check_labels(
+    y: ArrayLike, n_samples: int, classes: Array | None = None, *, more: bool = False
+) -> tuple[Array, Array]:
     """Return the classes (C,) and the targets, class indices (N,) or class probabilities (N, C), of labels.
 
     ``y`` holds N labels of one sortable type, or soft labels (N, C) with C >= 2. If ``classes`` (C,) are given, a label
@@ -157,7 +160,7 @@ def check_soft_labels(array: Array, classes: Array | None = None) -> tuple[Array
     return np.arange(soft.shape[1]) if classes is None else classes, soft / sums[:, None]
 
 
-def check_weights(sample_weight: Any, n_samples: int) -> Array | None:
+def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> Array | None:
     """Check that sample weights (N,) are finite, not negative and not all zero; None stays None."""
     if sample_weight is None:
         return None
@@ -209,7 +212,7 @@ def weigh_classes(
     return np.asarray(given * by_class[targets])
 
 
-def _weights_by_label(class_weight: Mapping[Any, Any], labels: list[Any], *, is_open: bool) -> Array:
+def _weights_by_label(class_weight: Mapping[Any, float], labels: list[object], *, is_open: bool) -> Array:
     """Return the weight (C,) of each label; raise ValueError at an invalid value, or at a key that seems mistyped."""
     class_weight = by_label(class_weight, "class_weight")
     for label, value in class_weight.items():
@@ -243,7 +246,7 @@ def hard_targets(targets: Array) -> Array:
     return targets if targets.ndim == 1 else np.argmax(targets, axis=1)
 
 
-def index_labels(labels: Any, classes: Array, argument: str) -> Array:
+def index_labels(labels: ArrayLike, classes: Array, argument: str) -> Array:
     """Return the indices (K,) of labels among sorted classes (C,); raise ValueError at the first unknown label."""
     wanted = one_type(labels, argument)
     if wanted.ndim != 1:
@@ -255,7 +258,7 @@ def index_labels(labels: Any, classes: Array, argument: str) -> Array:
     return np.array([lookup[label] for label in wanted.tolist()], dtype=int)
 
 
-def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Array:
+def are_right(predicted: Array, y: ArrayLike, classes: Array, name: str = "y") -> Array:
     """Return whether predictions (N,) equal the labels ``y``, which are given as to fit, soft ones included."""
     truth = one_type(y, name)
     if truth.ndim == 2 and truth.shape[1] > 1:
@@ -270,7 +273,7 @@ def are_right(predicted: Array, y: Any, classes: Array, name: str = "y") -> Arra
     return np.asarray(truth == predicted)
 
 
-def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: Any = None) -> float:
+def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: ArrayLike | None = None) -> float:
     """Return the weighted share of right predictions, (N,) or those of an image (rows, columns)."""
     if predicted.ndim > 1:
         y = _flat(y, predicted.shape, "y")

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from threading import RLock, get_ident
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 LARGEST_ON_ONE_THREAD = 500
 """Largest size n for which one thread decomposes a matrix (n, n) as fast as two, on an idle machine of two cores."""
@@ -105,7 +105,7 @@ def positive_inverse(matrices: Array) -> Array:
     return np.asarray(adjoint(inverse) @ inverse)
 
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 class _Calls:
@@ -115,18 +115,18 @@ class _Calls:
         # Reentrant, because garbage collection may end an interrupted call while another call holds the lock.
         self.lock = RLock()
         self.inside: dict[object, int] = {}  # running calls, with their threads
-        self.before: dict[str, tuple[Any, int]] = {}  # what to restore, by file of the library
-        self._libraries: list[Any] = []
+        self.before: dict[str, tuple[LibController, int]] = {}  # what to restore, by file of the library
+        self._libraries: list[LibController] = []
         self._n_modules = 0
 
-    def libraries(self) -> list[Any]:
+    def libraries(self) -> list[LibController]:
         """Return the loaded BLAS libraries. A search takes milliseconds, so it is repeated only after an import."""
         if (n_modules := len(sys.modules)) != self._n_modules:
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             self._n_modules = n_modules
         return self._libraries
 
-    def limit(self) -> list[tuple[Any, int]]:
+    def limit(self) -> list[tuple[LibController, int]]:
         """Set all libraries to one thread; return those that changed for the calling thread only."""
         own = []
         for library in self.libraries():
@@ -179,7 +179,7 @@ class single_blas_thread:  # noqa: N801 - called like a function
 
     def __init__(self, n: int = 0) -> None:
         self.n = n
-        self.own: list[tuple[Any, int]] = []
+        self.own: list[tuple[LibController, int]] = []
 
     def __enter__(self) -> None:
         self.quiet = np.errstate(under="ignore")
@@ -206,27 +206,27 @@ class single_blas_thread:  # noqa: N801 - called like a function
         """Return a function that runs in a block of its own at each call."""
 
         @wraps(function)
-        def limited(*args: Any, **kwargs: Any) -> Any:
+        def limited(*args: object, **kwargs: object) -> object:
             with single_blas_thread(self.n):
                 return function(*args, **kwargs)
 
         return cast(FunctionT, limited)
 
 
-def is_per_thread(library: Any) -> bool:
+def is_per_thread(library: LibController) -> bool:
     """Whether a library sets its threads per calling thread, as new versions of MKL and of OpenBLAS on OpenMP do."""
     on_openmp = getattr(library, "threading_layer", "") == "openmp" and hasattr(library, "clear_controlling_thread")
     return on_openmp or "MKL_Set_Num_Threads_Local" in library.check_symbols
 
 
-def set_threads(library: Any, count: int) -> None:
+def set_threads(library: LibController, count: int) -> None:
     """Set the number of threads so that other threads can set it afterwards; threadpoolctl 3.8 would ignore them."""
     library.set_num_threads(count)
     if hasattr(library, "clear_controlling_thread"):
         library.clear_controlling_thread()
 
 
-def matrix_size(points: Any) -> int:
+def matrix_size(points: ArrayLike) -> int:
     """Return n of matrices (..., n, n), or of symmetric ones with d free entries for an array (N, d), and else 0.
 
     >>> import numpy as np

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import attrs
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 from sklearn.utils import indexable
 
@@ -15,7 +16,7 @@ from rplvq.arrays._labels import hard_targets
 from rplvq.arrays._validation import stacked, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import FunctionT, library_part
-from rplvq.protocols import AnyManifold, Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 BLOCK_ROWS = 4096
 """Rows of a block of samples that one sweep gathers at once."""
@@ -185,7 +186,7 @@ class LazyRows:
         first, further = (index[0], index[1:]) if isinstance(index, tuple) else (index, ())
         return np.asarray(self.source[(self.rows[first], *further)])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Copy all rows, shape (M, ...)."""
         return np.asarray(self.source[self.rows], dtype=dtype)
 
@@ -212,7 +213,7 @@ def reads_parts(function: FunctionT) -> FunctionT:
     return function
 
 
-def materialise(function: Callable[..., Any], codes: Array) -> Array:
+def materialise(function: Callable[..., object], codes: Array) -> Array:
     """Return codes as a function needs them: unchanged if :func:`reads_parts` marks it, else as one array in memory."""
     return codes if getattr(function, "reads_parts", False) else np.asarray(codes)
 
@@ -273,11 +274,11 @@ class Samples:
         """Return the samples with the indices ``rows`` (M,); their codes are not copied."""
         return self._rows(subset(self.codes, rows), rows)
 
-    def at(self, rows: Any) -> Samples:
+    def at(self, rows: slice | Array) -> Samples:
         """Return the samples of a slice, of indices or of a mask, with their codes copied into memory."""
         return self._rows(self.codes[rows], rows)
 
-    def _rows(self, codes: Array, rows: Any) -> Samples:
+    def _rows(self, codes: Array, rows: slice | Array) -> Samples:
         weights, groups = (None if own is None else own[rows] for own in (self.weights, self.groups))
         return Samples(codes, self.targets[rows], weights, groups)
 
@@ -346,34 +347,34 @@ def distances(manifold: AnyManifold, prototypes: Prototypes, codes: Array) -> Ar
     return by_block(lambda part: manifold.sqdist(prototypes, part), codes, n_columns=len(prototypes))
 
 
-def encoded(manifold: AnyManifold, points: Any) -> Array:
+def encoded(manifold: AnyManifold, points: ArrayLike) -> Array:
     """Return ``manifold.encode(points)`` (N, ...), computed part by part; the result must not be written to.
 
     Where the codes are the points themselves (float64, exactly Hermitian, and a manifold whose coordinates are the
     matrices), nothing is copied, and the result is the array that was passed, which may be on disk. ValueError names
     the first point that is not on the manifold.
     """
-    points = unmasked(stacked(points))
-    is_array = isinstance(points, np.ndarray) and points.ndim > 1 and points.dtype.kind in "biufc" and points.size
-    if not is_array or len(parts_of(points)) == 1:
-        return np.asarray(manifold.encode(points))
+    given = unmasked(stacked(points))
+    is_array = isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "biufc" and given.size
+    if not is_array or len(parts_of(given)) == 1:
+        return np.asarray(manifold.encode(given))
     kept: Array | None = None
-    for rows in parts_of(points):
+    for rows in parts_of(given):
         try:
-            codes = np.asarray(manifold.encode(points[rows]))
+            codes = np.asarray(manifold.encode(given[rows]))
         except PointError as error:
             raise error.shifted(rows.start) from None
-        if kept is None and _is_same(codes, points[rows]):  # nothing was copied so far
+        if kept is None and _is_same(codes, given[rows]):  # nothing was copied so far
             continue
         if kept is None:
-            dtype = np.result_type(codes, points) if rows.start else codes.dtype
-            kept = np.empty((len(points), *codes.shape[1:]), dtype=dtype)
+            dtype = np.result_type(codes, given) if rows.start else codes.dtype
+            kept = np.empty((len(given), *codes.shape[1:]), dtype=dtype)
             if rows.start:
-                kept[: rows.start] = points[: rows.start]
+                kept[: rows.start] = given[: rows.start]
         if codes.dtype != kept.dtype:  # some parts of a complex array are real
             kept = kept.astype(np.result_type(kept, codes), copy=False)
         kept[rows] = codes
-    return np.asarray(points) if kept is None else kept
+    return np.asarray(given) if kept is None else kept
 
 
 def _is_same(codes: Array, points: Array) -> bool:

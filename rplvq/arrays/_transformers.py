@@ -1,6 +1,6 @@
 """What the transformers of matrices and signals share."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -12,7 +12,7 @@ from rplvq.protocols import Array
 class MatrixTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Base of transformers whose results are stacks of matrices; a feature is one row of a matrix."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(auto_wrap_output_keys=None, **kwargs)
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -26,6 +26,6 @@ class MatrixTransformer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def numbered_names(transformer: Any, count: int) -> Array:
+def numbered_names(transformer: object, count: int) -> Array:
     """Return names of new features as scikit-learn makes them: the class in lower case, and a number from 0."""
     return np.array([f"{type(transformer).__name__.lower()}{i}" for i in range(count)], dtype=object)

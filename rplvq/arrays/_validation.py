@@ -1,14 +1,14 @@
 """Checks of the matrices that users pass."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from rplvq.arrays._linalg import adjoint, hermitian_part
 from rplvq.exceptions import PointError
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 DOUBLE = np.dtype(float)
 EPS = float(np.finfo(float).eps)
@@ -37,11 +37,13 @@ ADVICE_RANK = (
     "Add a small relative ridge: rplvq.features.shrink(X, shrinkage=1e-6). Use more samples for each matrix."
 )
 
+ValuesT = TypeVar("ValuesT")
 
-def unmasked(values: Any, name: str = "X") -> Any:
+
+def unmasked(values: ValuesT, name: str = "X") -> ValuesT:
     """Return values as they are; raise PointError at the first row of a masked array that hides an entry."""
     if _hides(values):
-        rows = values if getattr(values, "ndim", 1) else [values]
+        rows: Any = values if getattr(values, "ndim", 1) else [values]
         index = next(index for index, row in enumerate(rows) if _hides(row))
         raise PointError(index, "has masked entries, and masks are not read: leave them out, or fill them", name)
     return values
@@ -78,7 +80,7 @@ def _rectangular(rows: Any) -> Array:
     return np.array(rows)
 
 
-def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str] | None = None) -> Array:
+def as_number_array(points: ArrayLike, ndim: int, what: str, advice: Mapping[int, str] | None = None) -> Array:
     """Return points as an array of numbers with ``ndim`` axes, or raise ValueError; ``what`` names the axes.
 
     ``advice`` says by another number of axes what can be done. A complex array without imaginary part becomes real.
@@ -106,7 +108,7 @@ def as_number_array(points: Any, ndim: int, what: str, advice: Mapping[int, str]
     return array
 
 
-def precision_of(points: Any) -> float:
+def precision_of(points: ArrayLike) -> float:
     """Return the machine epsilon of the type in which points were passed, but at least that of float64."""
     dtype = getattr(points, "dtype", None)
     if dtype is None or dtype == DOUBLE or np.dtype(dtype).kind not in "fc":  # integers are exact
@@ -114,7 +116,7 @@ def precision_of(points: Any) -> float:
     return max(float(np.finfo(dtype).eps), EPS)
 
 
-def check_hermitian(points: Any) -> Array:
+def check_hermitian(points: ArrayLike) -> Array:
     """Return Hermitian matrices (N, n, n) that a user passes as float64 or complex128, exactly Hermitian.
 
     ValueError is raised if the shape is wrong, an entry is NaN or infinite, or a matrix differs from its conjugate
@@ -144,7 +146,7 @@ def check_hermitian(points: Any) -> Array:
     return hermitian_part(array)
 
 
-def check_positive_definite(points: Any) -> Array:
+def check_positive_definite(points: ArrayLike) -> Array:
     """Return matrices (N, n, n) that pass :func:`check_hermitian` and :func:`check_definite`, as the former does."""
     matrices = check_hermitian(points)
     check_definite(matrices, precision_of(points))

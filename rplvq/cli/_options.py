@@ -137,6 +137,7 @@ def _add_compare(command: argparse.ArgumentParser) -> None:
     files = "folder for tables and a picture, made if absent, or files .txt .csv .md .tex .png .svg .pdf; a .tex file "
     files += "holds one table alone, comparison.tex in a folder the whole report; old ones are replaced"
     add("--out", metavar="PATH", nargs="+", default=[], help=f"{files} (default: none)")
+    lists: dict[str, tuple[Collection[str], list[str]]]
     lists = {"--metrics": (MANIFOLDS, list(METRICS)), "--costs": (COSTS, ["rslvq"]), "--baselines": (BASELINES, [])}
     for option, (known, default) in lists.items():
         names = f"separated by commas or spaces: {', '.join(known)} (default: {','.join(default) or 'none'})"

@@ -1,7 +1,7 @@
 """Costs see squared distances and labels, never a point. Each meets :class:`rplvq.protocols.Cost`; sums are costs."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from rplvq.costs._algebra import Combinable, ScaledCost, SummedCost
 from rplvq.costs._glvq import GLVQ
@@ -27,6 +27,7 @@ from rplvq.costs._normaliser import FlatGaussian, RiemannianGaussian, likeliest_
 from rplvq.costs._representability import Representability
 from rplvq.costs._rslvq import PLVQ, RSLVQ
 from rplvq.costs._spread import SpreadRSLVQ
+from rplvq.protocols import Cost
 
 __all__ = [
     "COSTS", "GLVQ", "MARGIN", "MIXTURE", "PLVQ", "RSLVQ", "Combinable", "CostName", "FlatGaussian", "Representability",
@@ -37,7 +38,7 @@ __all__ = [
 
 CostName = Literal["rslvq", "plvq", "glvq"]
 """The keys of :data:`COSTS` as a type, so that editors complete them."""
-COSTS: dict[str, Callable[[], Any]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
+COSTS: dict[str, Callable[[], Cost]] = {"rslvq": RSLVQ, "plvq": PLVQ, "glvq": GLVQ}
 """Costs by name."""
 
 

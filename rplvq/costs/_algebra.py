@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -19,7 +20,7 @@ from rplvq.costs._mixture import (
     terms_of,
 )
 from rplvq.parts import library_part, number_in
-from rplvq.protocols import Array, Evaluation
+from rplvq.protocols import Array, Cost, Evaluation
 
 
 class Combinable:
@@ -36,22 +37,22 @@ class Combinable:
 
     __slots__ = ()
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self: Cost, other: Cost) -> SummedCost:
         return SummedCost((self, other)) if callable(other) else NotImplemented
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self: Cost, other: Cost | float) -> Cost:
         if isinstance(other, (int, float)) and other == 0:
             return self  # so that sum() works
         return SummedCost((other, self)) if callable(other) else NotImplemented
 
-    def __mul__(self, factor: Any) -> Any:
+    def __mul__(self: Cost, factor: float) -> ScaledCost:
         is_number = isinstance(factor, (int, float, np.number))
         return ScaledCost(factor, self) if is_number else NotImplemented
 
     __rmul__ = __mul__  # so that 0.1 * cost works
 
 
-def _cost(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _cost(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     for index, term in enumerate(value if isinstance(value, tuple) else (value,)):
         if isinstance(term, type) or not callable(term):
             where = f"{attribute.name}[{index}]" if isinstance(value, tuple) else attribute.name
@@ -79,7 +80,7 @@ class ScaledCost(Combinable):
     """
 
     factor: float = attrs.field(validator=number_in(finite=True))
-    cost: Any = attrs.field(validator=_cost)
+    cost: Cost = attrs.field(validator=_cost)
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the terms of the cost with their factors multiplied, if it has terms."""
@@ -115,7 +116,7 @@ class ScaledCost(Combinable):
         return f"{self.factor!r} * {inner}"
 
 
-def _flat(terms: Any) -> tuple[Any, ...]:
+def _flat(terms: Iterable[Cost]) -> tuple[Cost, ...]:
     """Attrs converter: replace each sum among the terms by its own terms."""
     return tuple(inner for term in terms for inner in (term.terms if isinstance(term, SummedCost) else (term,)))
 
@@ -141,7 +142,7 @@ class SummedCost(Combinable):
     array([0.5822])
     """
 
-    terms: tuple[Any, ...] = attrs.field(converter=_flat, validator=[attrs.validators.min_len(1), _cost])
+    terms: tuple[Cost, ...] = attrs.field(converter=_flat, validator=[attrs.validators.min_len(1), _cost])
 
     def _terms(self, labels: Array, sigma2: float, soft: bool) -> Terms | None:
         """Return the terms of all costs, if each has terms."""
@@ -176,7 +177,7 @@ class SummedCost(Combinable):
         return priors_of(self._probabilistic)
 
     @property
-    def _probabilistic(self) -> Any:
+    def _probabilistic(self) -> Cost | None:
         """The first term that has a ``log_proba``, or None."""
         return next((term for term in self.terms if provides(term, Probabilistic)), None)
 

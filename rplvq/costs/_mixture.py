@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -91,7 +91,7 @@ def class_log_proba(sqdist: Array, labels: Array, sigma2: float, log_priors: Arr
     return np.asarray(by_class - log_sum_exp(by_class))
 
 
-def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
+def evaluate(cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
     """Return loss (B,) and slope (B, K) of any cost, which may return them as a plain tuple.
 
     TypeError is raised if it does not return two arrays of these shapes, and ValueError if it fails at class
@@ -118,7 +118,7 @@ def evaluate(cost: Any, sqdist: Array, targets: Array, labels: Array, sigma2: fl
     return Evaluation(*map(np.asarray, answer))
 
 
-def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
+def _needs_indices(cost: Cost, targets: Array, what: str) -> ValueError:
     """Return the error for a cost that failed at class probabilities (B, C); ``what`` says how."""
     return ValueError(
         f"cost {cost!r} {what} for soft labels, targets of shape {targets.shape}: it seems to read one class index per "
@@ -127,13 +127,13 @@ def _needs_indices(cost: Any, targets: Array, what: str) -> ValueError:
     )
 
 
-def log_proba_of(cost: Any, sqdist: Array, labels: Array, sigma2: float) -> Array:
+def log_proba_of(cost: Cost | None, sqdist: Array, labels: Array, sigma2: float) -> Array:
     """Return the class log-posterior (B, C) of a cost, or that of the mixture with equal weights if it has none."""
     log_proba = cost.log_proba if provides(cost, Probabilistic) else class_log_proba
     return np.asarray(log_proba(sqdist, labels, sigma2))
 
 
-def priors_of(cost: Any) -> tuple[float, ...] | None:
+def priors_of(cost: Cost | None) -> tuple[float, ...] | None:
     """Return the class priors of a cost, None if they are equal or if it states none."""
     return cost.priors if provides(cost, WithPriors) else None
 
@@ -224,7 +224,7 @@ def calibrated_loss(
     return float(best.fun), float(np.exp(best.x))
 
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
 
 
 class Terms(NamedTuple):
@@ -265,7 +265,7 @@ def described_by(describe: Callable[..., Terms | None]) -> Callable[[FunctionT],
     return mark
 
 
-def terms_of(cost: Any, labels: Array, sigma2: float, soft: bool) -> Terms | None:
+def terms_of(cost: Cost, labels: Array, sigma2: float, soft: bool) -> Terms | None:
     """Return the terms of a cost at prototypes with these labels (K,), or None if it does not describe itself.
 
     Examples
@@ -281,11 +281,11 @@ def terms_of(cost: Any, labels: Array, sigma2: float, soft: bool) -> Terms | Non
     return terms
 
 
-def restrict_to_classes(cost: Any, classes: Array) -> Any:
+def restrict_to_classes(cost: Cost, classes: Array) -> Cost:
     """Return the cost for a model of only the classes with these indices (M,); most costs do not depend on them."""
     return cost.restrict_to_classes(classes) if provides(cost, ForSomeClasses) else cost
 
 
-def largest_slope(cost: Any, sigma2: float) -> float | None:
+def largest_slope(cost: Cost, sigma2: float) -> float | None:
     """Return the largest absolute slope that a cost can have at sigma2, or None if it does not state one."""
     return cost.largest_slope(sigma2) if provides(cost, BoundedSlope) else None

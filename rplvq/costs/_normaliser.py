@@ -1,8 +1,9 @@
 """Normalisers of Gaussians on manifolds, which a cost needs if the classes have different variances."""
 
+from collections.abc import Hashable
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Protocol
 
 import attrs
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln
 
 from rplvq.parts import count_from, library_part, one_of
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 LARGEST_TABLED = 32
 
@@ -23,17 +24,17 @@ def _table() -> tuple[Array, float]:
         return stored["table"], float(stored["largest_sigma"])
 
 
-class Normaliser(Protocol):
+class Normaliser(Hashable, Protocol):
     """The integral Z of ``exp(-d^2 / (2 variance))`` over a manifold on which it does not depend on the centre."""
 
-    def log_z(self, variance: Any) -> Array:
+    def log_z(self, variance: ArrayLike) -> Array:
         """Return the logarithm of Z at variances of any shape, up to a constant."""
 
-    def mean_sqdist(self, variance: Any) -> Array:
+    def mean_sqdist(self, variance: ArrayLike) -> Array:
         """Return the expected squared distance to the centre, ``2 variance^2 d log Z / d variance``."""
 
 
-def check_variances(argument: str, value: Any) -> Array:
+def check_variances(argument: str, value: object) -> Array:
     """Return positive finite numbers as an array of float, or raise ValueError at the first that is not."""
     variances = np.asarray(value, dtype=float)
     bad = np.argwhere(~((variances > 0) & (variances < np.inf)))
@@ -66,11 +67,11 @@ class FlatGaussian:
 
     dimension: int = attrs.field(validator=count_from(1))
 
-    def log_z(self, variance: Any) -> Array:
+    def log_z(self, variance: ArrayLike) -> Array:
         """Return the logarithm of Z at variances (...); raise ValueError at one that is not positive."""
         return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * check_variances("variance", variance)))
 
-    def mean_sqdist(self, variance: Any) -> Array:
+    def mean_sqdist(self, variance: ArrayLike) -> Array:
         """Return the expected squared distance to the centre, ``dimension * variance``, at variances (...)."""
         return np.asarray(self.dimension * check_variances("variance", variance))
 
@@ -118,13 +119,13 @@ class RiemannianGaussian:
         """Dimension of the manifold."""
         return self.n**2 if self.hermitian else self.n * (self.n + 1) // 2
 
-    def log_z(self, variance: Any) -> Array:
+    def log_z(self, variance: ArrayLike) -> Array:
         """Return the logarithm of Z at variances (...); raise ValueError at one that is not positive."""
         v = check_variances("variance", variance)
         excess = self._hermitian(v)[0] if self.hermitian else self._real(v)[0]
         return np.asarray(0.5 * self.dimension * np.log(2 * np.pi * v) + excess)
 
-    def mean_sqdist(self, variance: Any) -> Array:
+    def mean_sqdist(self, variance: ArrayLike) -> Array:
         """Return the expected squared distance to the centre, ``v dim + 2 v^2 d excess / dv``, at variances (...)."""
         v = check_variances("variance", variance)
         rate = self._hermitian(v)[1] if self.hermitian else self._real(v)[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Self
 
 import attrs
@@ -72,7 +73,7 @@ def evaluate_one(sqdist: list[float], target: int, labels: list[int], scale: flo
     return Evaluation(np.array([math.log(total / total_own)]), np.array([slope]))
 
 
-def check_priors(_: Any, __: attrs.Attribute[Any], value: tuple[float, ...] | None) -> None:
+def check_priors(_: object, __: attrs.Attribute[Any], value: tuple[float, ...] | None) -> None:
     """Attrs validator: accept None, or positive numbers that sum to one."""
     if value is None:
         return
@@ -83,7 +84,7 @@ def check_priors(_: Any, __: attrs.Attribute[Any], value: tuple[float, ...] | No
         raise ValueError(f"priors must sum to one, got {sum(value):.6g}")
 
 
-def to_priors(value: Any) -> tuple[float, ...] | None:
+def to_priors(value: Iterable[float] | None) -> tuple[float, ...] | None:
     """Attrs converter: turn any sequence of numbers into a tuple, which can be compared and pickled."""
     return None if value is None else tuple(float(prior) for prior in value)
 

@@ -17,7 +17,7 @@ from rplvq.parts import library_part, what_lacks
 from rplvq.protocols import Array, Evaluation
 
 
-def _to_variances(value: Any) -> tuple[float, ...]:
+def _to_variances(value: object) -> tuple[float, ...]:
     """Attrs converter: turn positive numbers into a tuple, which can be compared and pickled."""
     variances = check_variances("variances", value)
     if variances.ndim != 1 or len(variances) < 1:
@@ -25,7 +25,7 @@ def _to_variances(value: Any) -> tuple[float, ...]:
     return tuple(variances.tolist())
 
 
-def _check_normaliser(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _check_normaliser(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     if what_lacks(value, ("log_z", "mean_sqdist")):
         raise ValueError(
             f"{attribute.name} must be FlatGaussian(...), RiemannianGaussian(...) or a similar object, got {value!r}"
@@ -75,7 +75,7 @@ class SpreadRSLVQ(Combinable):
     """
 
     variances: tuple[float, ...] = attrs.field(converter=_to_variances)
-    normaliser: Any = attrs.field(validator=_check_normaliser)
+    normaliser: Normaliser = attrs.field(validator=_check_normaliser)
 
     @classmethod
     def from_sqdist(

@@ -31,7 +31,7 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 def resolve_manifold(value: Any, argument: str = "metric") -> AnyManifold:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
-        return by_plain_name(value, MANIFOLDS, argument)()  # type: ignore[no-any-return]
+        return by_plain_name(value, MANIFOLDS, argument)()
     if is_from_pymanopt(value):
         return FromPymanopt(value)
     require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
@@ -46,7 +46,7 @@ def manifold_of(model: Any) -> AnyManifold:
 def resolve_cost(value: Any) -> Cost:
     """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
-        return by_plain_name(value, COSTS, "cost")()  # type: ignore[no-any-return]
+        return by_plain_name(value, COSTS, "cost")()
     require_methods("cost", value, ("__call__",), "a Cost")
     return value  # type: ignore[no-any-return]
 
@@ -96,7 +96,7 @@ def with_two_per_class(initializer: Any, n_classes: int) -> Initializer:
 def resolve_initializer(value: Any, counts: tuple[int, ...], classes: Array) -> Initializer:
     """Turn a name, an Initializer or (prototypes, labels) into an Initializer; ``counts`` replace its missing ones."""
     if isinstance(value, str):
-        return by_plain_name(value, INITIALIZERS, "init")(counts)  # type: ignore[no-any-return]
+        return by_plain_name(value, INITIALIZERS, "init")(counts)
     if isinstance(value, (tuple, list)):
         if len(value) != 2:
             raise ValueError(f"init must be (prototypes, labels), got {len(value)} items")

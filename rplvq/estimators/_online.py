@@ -22,7 +22,7 @@ from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
 from rplvq.protocols import AnyManifold, Array, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
-from rplvq.training import Growth, State, Trainer, Window, with_prototypes, without_prototypes
+from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
 SETTLED = 10
 """Number of samples per prototype from which on a late class is no longer initialized anew."""
@@ -173,7 +173,7 @@ def short_of_samples(call: Samples, met: Array, counts: Array) -> PendingClasses
     return PendingClasses(labels, _bounded(call, labels)) if len(labels) else None
 
 
-def recent_samples(rules: Sequence[Growth], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:
+def recent_samples(rules: Sequence[object], recent: Samples | None, call: Callable[[], Samples]) -> Samples | None:
     """Return as many of the latest samples as the rules of growth want to see, by their ``window`` or those of a call.
 
     Without rules it is None, and ``call``, which returns the samples of this call, is not called.

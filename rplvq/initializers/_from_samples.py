@@ -89,7 +89,7 @@ class Members:
         return self.codes[[int(row)]]
 
 
-def places_means(initializer: Any) -> bool:
+def places_means(initializer: object) -> bool:
     """Whether an initializer places the single prototype of a class at its mean."""
     return provides(initializer, PlacesMeans) and initializer.takes_means
 
@@ -104,7 +104,7 @@ def _choose_in_each_class(
     hard = hard_targets(targets)
     weights = np.ones(len(codes)) if sample_weight is None else sample_weight
     rows = [np.flatnonzero((hard == label) & (weights > 0)) for label in range(n_classes)]
-    known: Any = [None] * n_classes
+    known: Array | list[None] = [None] * n_classes
     if places_means(self) and all(map(len, rows)):
         known = means_of_groups(manifold, codes, rows, weights)
     counts = prototype_counts(self.per_class, n_classes)
@@ -286,7 +286,7 @@ def _within(tangents: Array, classes: Array, weights: Array, shrinkage: float | 
         ) from error
 
 
-def discriminant_points(means: Array, covariance: Any) -> Array:
+def discriminant_points(means: Array, covariance: Array | LowRankCovariance) -> Array:
     """Return the points (C, m) of :class:`DiscriminantMeans`, from class means (C, m) and the covariance S (m, m)."""
     middle = means.mean(axis=0)
     centred = means - middle
@@ -333,7 +333,7 @@ def discriminant_beside(
     It suits if its points are positive definite matrices of at most 64 rows, or few larger ones, and if it is not
     whitened: the class means of a whitened metric are a discriminant.
     """
-    points: Any = manifold.decode(means)
+    points = manifold.decode(means)
     is_square = np.ndim(points) == 3 and np.shape(points)[1] == np.shape(points)[2]
     if not is_square or (provides(manifold, Whitened) and manifold.covariance is not None):
         return None

@@ -1,14 +1,12 @@
 """First prototypes that the user gives."""
 
-from typing import Any
-
 import attrs
 import numpy as np
 
 from rplvq.arrays import first_bad, reads_parts
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
-from rplvq.protocols import AnyManifold, Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 
 @library_part
@@ -24,7 +22,7 @@ class GivenPrototypes:
         Class index of each prototype.
     """
 
-    prototypes: Any
+    prototypes: ArrayLike
     labels: Array
 
     @reads_parts

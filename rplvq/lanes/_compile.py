@@ -20,7 +20,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rplvq.exceptions import interrupts_deferred
 from rplvq.lanes import _eigenvalues as eigenvalues
@@ -56,6 +56,9 @@ class LaneKernels(NamedTuple):
 
 PLAIN_LANES = LaneKernels(rotations.batch_spectra, logs.batch_logs, logs.batch_inverses, eigenvalues.batch_eigenvalues)
 """The same functions in plain Python, which is slow; tests use them."""
+KernelsT = TypeVar("KernelsT", bound=NamedTuple)
+Compiled = Callable[..., Any]
+"""A function that numba has compiled."""
 
 
 def source_hash(*folders: Path) -> str:
@@ -67,7 +70,7 @@ def source_hash(*folders: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
+def load_kernels(build: Callable[..., KernelsT], *folders: Path) -> KernelsT | None:
     """Return the kernels that ``build(source, cache=...)`` returns, a named tuple, or None if numba cannot be used.
 
     ``folders`` hold the source of the kernels. The first argument of a kernel holds the real and imaginary parts of
@@ -94,8 +97,8 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
                 with suppress(OSError):
                     path.unlink()
 
-    def surviving(name: str) -> Callable[..., Any]:
-        def kernel(*arguments: Any) -> Any:
+    def surviving(name: str) -> Callable[..., object]:
+        def kernel(*arguments: Any) -> object:
             try:
                 kind = (name, len(first) if isinstance(first := arguments[0], tuple) else 1, len(arguments[-1]))
                 with nullcontext() if kind in _called else interrupts_deferred():
@@ -111,7 +114,7 @@ def load_kernels(build: Callable[..., Any], *folders: Path) -> Any:
         return kernel
 
     remove_stored(ours=False)  # that of older sources
-    return type(first)(*map(surviving, first._fields))
+    return first._replace(**{name: surviving(name) for name in first._fields})
 
 
 @lru_cache(maxsize=1)
@@ -130,7 +133,7 @@ def can_compile() -> bool:
     return not is_disabled
 
 
-def compiler(source: str) -> Callable[..., Any]:
+def compiler(source: str) -> Callable[..., Compiled]:
     """Return a function that compiles other functions, and appends ``source`` to their names.
 
     With the option ``cache`` it compiles a kernel, which Python calls, else a function that compiled functions call.
@@ -143,7 +146,7 @@ def compiler(source: str) -> Callable[..., Any]:
 
     # The error model "numpy" only omits checks before divisions. fastmath is off: if the compiler may choose which
     # multiply-adds to fuse, a process that compiles and one that loads the code from disk end with different bits.
-    def compiled(function: Any, *inner: Any, **options: Any) -> Any:
+    def compiled(function: FunctionType, *inner: Compiled, **options: Any) -> Compiled:
         """Compile a copy of a function that calls the compiled ``inner`` functions; the original stays plain Python."""
         names = {**function.__globals__, **operations, **{each.__name__: each for each in inner}}
         copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
@@ -151,12 +154,13 @@ def compiler(source: str) -> Callable[..., Any]:
         copy.__qualname__ = f"{function.__qualname__}_{source}"  # numba stores code under this name
         if "cache" not in options:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **options}
-        return numba.njit(error_model="numpy", nogil=True, **options)(copy)
+        kernel: Compiled = numba.njit(error_model="numpy", nogil=True, **options)(copy)
+        return kernel
 
     return compiled
 
 
-def compiled_rotations(compiled: Callable[..., Any]) -> Any:
+def compiled_rotations(compiled: Callable[..., Compiled]) -> Compiled:
     """Return the compiled :func:`rplvq.lanes.orthogonalise`, for functions that call it."""
     # These functions are inlined, because calls that are not inlined pass vectors through memory.
     vector = (rotations.sum_squares, rotations.multiply, rotations.angle, rotations.turn, rotations.rescale)
@@ -168,8 +172,7 @@ def compiled_rotations(compiled: Callable[..., Any]) -> Any:
 @lru_cache(maxsize=1)
 def lane_kernels() -> LaneKernels | None:
     """Return the compiled kernels of this package, or None if numba cannot be used."""
-    kernels: LaneKernels | None = load_kernels(_build)
-    return kernels
+    return load_kernels(_build)
 
 
 def _build(source: str, *, cache: bool) -> LaneKernels:

@@ -5,18 +5,24 @@ LLVM maps a vector to the registers of the processor, and to several registers i
 
 import operator
 import platform
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from llvmlite import binding, ir
 from numba import types
 from numba.core import cgutils, config
+from numba.core.base import BaseContext
+from numba.core.datamodel import DataModelManager
+from numba.core.typing import Signature
+from numba.core.typing.context import BaseContext as TypingContext
 from numba.extending import intrinsic, models, overload, register_model
 from numba.np.arrayobj import make_array
 
 from rplvq.lanes import _simd as simd
 
-Generator = Callable[[Any, Any, Any, Any], Any]
+Values = Sequence[ir.Value]
+Generator = Callable[[BaseContext, ir.IRBuilder, Signature, Values], ir.Value]
+Typed = tuple[Signature, Generator]
+"""The types of an operation, and what emits its code."""
 
 
 class Vector(types.Type):
@@ -31,7 +37,7 @@ class Vector(types.Type):
 class VectorModel(models.PrimitiveModel):
     """Represents a vector as one LLVM value."""
 
-    def __init__(self, manager: Any, kind: Vector) -> None:
+    def __init__(self, manager: DataModelManager, kind: Vector) -> None:
         super().__init__(manager, kind, llvm_type(kind))
 
 
@@ -40,7 +46,9 @@ def llvm_type(kind: Vector) -> ir.VectorType:
     return ir.VectorType(ir.DoubleType(), kind.width)
 
 
-def pointer(context: Any, builder: Any, kinds: Any, values: Any, kind: Vector) -> Any:
+def pointer(
+    context: BaseContext, builder: ir.IRBuilder, kinds: Sequence[types.Type], values: Values, kind: Vector
+) -> ir.Value:
     """Return a pointer to the vector that begins in ``values[0]``, an array or an address, at index ``values[1]``."""
     is_array = isinstance(kinds[0], types.Array)
     data = make_array(kinds[0])(context, builder, values[0]).data if is_array else values[0]
@@ -48,17 +56,17 @@ def pointer(context: Any, builder: Any, kinds: Any, values: Any, kind: Vector) -
 
 
 @intrinsic
-def address(context: Any, array: Any) -> Any:
+def address(context: TypingContext, array: types.Type) -> Typed:
     """Return where the numbers of an array begin."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         return make_array(signature.args[0])(context, builder, values[0]).data
 
     return types.CPointer(types.float64)(array), generate
 
 
 @overload(simd.raw, strict=False)
-def raw(arrays: Any) -> Any:
+def raw(arrays: types.Array | types.UniTuple) -> Callable[..., object]:
     """Take the address of an array, or those of a tuple of one or two arrays."""
     if isinstance(arrays, types.Array):
         return lambda arrays: address(arrays)
@@ -68,10 +76,10 @@ def raw(arrays: Any) -> Any:
 
 
 @intrinsic
-def load(context: Any, array: Any, index: Any, like: Any) -> Any:
+def load(context: TypingContext, array: types.Type, index: types.Type, like: types.Type) -> Typed:
     """Read a vector. The code assumes the alignment of doubles only, because an array may begin anywhere."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         vector = builder.load(pointer(context, builder, signature.args, values, signature.return_type))
         vector.align = 8
         return vector
@@ -80,10 +88,10 @@ def load(context: Any, array: Any, index: Any, like: Any) -> Any:
 
 
 @intrinsic
-def store(context: Any, array: Any, index: Any, value: Any) -> Any:
+def store(context: TypingContext, array: types.Type, index: types.Type, value: types.Type) -> Typed:
     """Write a vector."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         builder.store(values[2], pointer(context, builder, signature.args, values, signature.args[2])).align = 8
         return context.get_dummy_value()
 
@@ -91,10 +99,10 @@ def store(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 
 @intrinsic
-def fill(context: Any, value: Any, like: Any) -> Any:
+def fill(context: TypingContext, value: types.Type, like: types.Type) -> Typed:
     """Repeat a number in all lanes."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         kind = llvm_type(signature.return_type)
         empty = ir.Constant(kind, ir.Undefined)
         first = builder.insert_element(empty, values[0], ir.Constant(ir.IntType(32), 0))  # the shuffle repeats lane 0
@@ -104,10 +112,10 @@ def fill(context: Any, value: Any, like: Any) -> Any:
 
 
 @intrinsic
-def any_positive(context: Any, value: Any) -> Any:
+def any_positive(context: TypingContext, value: types.Type) -> Typed:
     """Compare all lanes with 0 at once."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))  # None is 0 in all lanes
         bits = builder.bitcast(flags, ir.IntType(values[0].type.count))  # one bit per lane
         return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
@@ -115,12 +123,12 @@ def any_positive(context: Any, value: Any) -> Any:
     return types.boolean(value), generate
 
 
-def larger(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+def larger(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
     """Take the larger one of two values, lane by lane."""
     return builder.select(builder.fcmp_ordered(">", *values), *values)  # an ordered comparison with NaN is false
 
 
-def chosen(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+def chosen(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
     """Take the second value in lanes where the first one is positive, else the third."""
     flags = builder.fcmp_ordered(">", values[0], ir.Constant(values[0].type, None))
     return builder.select(flags, values[1], values[2])
@@ -134,7 +142,7 @@ def arithmetic(name: str) -> Generator:
 def function(name: str) -> Generator:
     """Return a generator of a call of the LLVM function ``name``."""
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def generate(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
         kind = llvm_type(signature.return_type)
         called = ir.FunctionType(kind, [kind] * len(values))
         full = f"llvm.{name}.v{kind.count}f64"
@@ -152,45 +160,45 @@ def fuses() -> bool:
     return "+fma" in (config.CPU_FEATURES or "")
 
 
-def multiply_and_add(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+def multiply_and_add(context: BaseContext, builder: ir.IRBuilder, signature: Signature, values: Values) -> ir.Value:
     """Multiply and add with two roundings."""
     return builder.fadd(builder.fmul(values[0], values[1]), values[2])
 
 
-def teach_one(known: Any, generate: Generator) -> None:
+def teach_one(known: Callable[..., object], generate: Generator) -> None:
     """Let numba compile ``known(vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
-    def emit(context: Any, value: Any) -> Any:
+    def emit(context: TypingContext, value: types.Type) -> Typed:
         return value(value), generate
 
     @overload(known, strict=False)
-    def typed(value: Any) -> Any:
+    def typed(value: types.Type) -> Callable[..., object] | None:
         return (lambda value: emit(value)) if isinstance(value, Vector) else None
 
 
-def teach_two(known: Any, generate: Generator) -> None:
+def teach_two(known: Callable[..., object], generate: Generator) -> None:
     """Let numba compile ``known(vector, vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
-    def emit(context: Any, value: Any, other: Any) -> Any:
+    def emit(context: TypingContext, value: types.Type, other: types.Type) -> Typed:
         return value(value, other), generate
 
     @overload(known, strict=False)
-    def typed(value: Any, other: Any) -> Any:
+    def typed(value: types.Type, other: types.Type) -> Callable[..., object] | None:
         both = isinstance(value, Vector) and isinstance(other, Vector)
         return (lambda value, other: emit(value, other)) if both else None
 
 
-def teach_three(known: Any, generate: Generator) -> None:
+def teach_three(known: Callable[..., object], generate: Generator) -> None:
     """Let numba compile ``known(vector, vector, vector)`` with the code that ``generate`` emits."""
 
     @intrinsic
-    def emit(context: Any, value: Any, other: Any, added: Any) -> Any:
+    def emit(context: TypingContext, value: types.Type, other: types.Type, added: types.Type) -> Typed:
         return value(value, other, added), generate
 
     @overload(known, strict=False)
-    def typed(value: Any, other: Any, added: Any) -> Any:
+    def typed(value: types.Type, other: types.Type, added: types.Type) -> Callable[..., object]:
         return lambda value, other, added: emit(value, other, added)
 
 

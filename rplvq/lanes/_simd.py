@@ -4,7 +4,7 @@ The kernels use only these operations and ``+ - * /``. In plain Python a vector 
 is a vector register (``_registers.py``). Compiled loops over the lanes were tried, and were half as fast.
 """
 
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,9 +12,10 @@ from rplvq.protocols import Array
 
 Lanes = tuple[float, ...]
 """A tuple of W arbitrary numbers. Its type tells the compiler the width W of vectors."""
+ArraysT = TypeVar("ArraysT", Array, tuple[Array, ...])
 
 
-def raw(arrays: Any) -> Any:
+def raw(arrays: ArraysT) -> ArraysT:
     """Return an array, or a tuple of arrays, in the form that ``load`` and ``store`` access fastest.
 
     In compiled code this is the address of the first number. numba counts the references to an array at every call,

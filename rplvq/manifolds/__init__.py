@@ -1,7 +1,7 @@
 """Manifolds see points, never the label of a sample. Each meets :class:`rplvq.protocols.Manifold`; all have means."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from rplvq.manifolds._affine_invariant import (
     EPS,
@@ -40,6 +40,7 @@ from rplvq.manifolds._shrinkage import (
     within_covariance,
 )
 from rplvq.manifolds._tangent_space import TangentSpace
+from rplvq.protocols import AnyManifold
 
 __all__ = [
     "EPS", "LONGEST", "LOWEST_SHARE", "MANIFOLDS", "AffineInvariant", "AffineInvariantGeodesics", "BuresWasserstein",
@@ -57,7 +58,7 @@ MetricName = Literal[
     "whitened_tangent",
 ]  # fmt: skip
 """The keys of :data:`MANIFOLDS` as a type, so that editors complete them."""
-MANIFOLDS: dict[str, Callable[[], Any]] = {
+MANIFOLDS: dict[str, Callable[[], AnyManifold]] = {
     "affine_invariant": AffineInvariant,
     "airm": AffineInvariant,
     "riemann": AffineInvariant,

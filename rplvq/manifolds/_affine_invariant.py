@@ -1,9 +1,10 @@
 """Positive definite matrices under the affine-invariant metric, the reference geometry of this library."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import attrs
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rplvq.arrays import adjoint, check_positive_definite, lower_inverse, row_slices, squared_roots
 from rplvq.capabilities import Components, Spectrum
@@ -12,7 +13,7 @@ from rplvq.manifolds._logarithms import ascending_eigenvalues, kernels_for, kern
 from rplvq.manifolds._lower_bound import common_frame, lower_bounds, nearest_by_bound
 from rplvq.manifolds._shrinkage import as_vectors
 from rplvq.parts import has_kernel, library_part, number_in, one_of
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, ArrayLike, Prototypes
 
 EPS = np.array(np.finfo(float).eps)
 TINY = np.array(np.finfo(float).tiny)
@@ -48,7 +49,7 @@ class InverseFactors:
         """Shape (K, n, n) of the matrices; without it, NumPy would compute them."""
         return self.factors.shape
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the matrices W = G^-1 G^-H, shape (K, n, n)."""
         return np.asarray(squared_roots(np.linalg.inv(self.factors)), dtype=dtype)
 
@@ -188,7 +189,7 @@ class AffineInvariant:
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
     compiled: bool | Literal["auto"] = attrs.field(default="auto", validator=one_of("auto", True, False))
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite."""
         return check_positive_definite(points)
 

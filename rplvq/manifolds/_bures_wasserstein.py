@@ -1,13 +1,13 @@
 """Positive definite matrices under the Bures-Wasserstein metric, represented by square roots up to rotation."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
 
 from rplvq.arrays import adjoint, by_block, check_positive_definite, hermitian_part, reads_parts, squared_roots
 from rplvq.parts import has_kernel, library_part, number_in
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 NEAR_SHARE = 1e-3
 """A squared distance below this share of the two traces is computed from the difference of roots instead."""
@@ -92,7 +92,7 @@ class BuresWasserstein:
 
     min_stretch: float = attrs.field(default=0.1, validator=number_in(high=1))
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the Cholesky factors of matrices (N, n, n); raise ValueError if one is not positive definite."""
         return np.asarray(np.linalg.cholesky(check_positive_definite(points)))
 

@@ -5,7 +5,7 @@ Codes of any shape (N, ...) are read as vectors, complex ones as pairs of real n
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -27,7 +27,7 @@ from rplvq.capabilities import Components
 from rplvq.manifolds._logarithms import logarithms
 from rplvq.manifolds._shrinkage import as_vectors
 from rplvq.parts import has_kernel, library_part, number_in
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 FEW_DIFFERENCES = 50_000
 """Up to this many differences between entries of samples and of prototypes, a matrix product is not faster."""
@@ -156,7 +156,7 @@ class LogEuclidean(FlatMethods):
 
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
         return logarithms(check_hermitian(points), precision_of(points))
 
@@ -214,7 +214,7 @@ class LogCholesky(FlatMethods):
 
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the codes of matrices (N, n, n); raise ValueError at the first that is not positive definite."""
         return map_diagonal(np.log, np.linalg.cholesky(check_positive_definite(points)))
 
@@ -239,7 +239,7 @@ class EuclideanVectors(FlatMethods):
     array([[25.]])
     """
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return vectors (N, d) as float64; raise ValueError at anything that is not finite and real."""
         if isinstance(unmasked(points), (list, tuple)):
             points = np.asarray(points)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 from rplvq.arrays import require_finite, unmasked
 from rplvq.exceptions import PointError
 from rplvq.parts import library_part
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 if TYPE_CHECKING:
     from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
 
 
-def is_from_pymanopt(value: Any) -> bool:
+def is_from_pymanopt(value: object) -> bool:
     """Whether a value is a manifold of pymanopt; this package imports pymanopt only where it computes with it."""
     module = sys.modules.get("pymanopt.manifolds.manifold")  # absent: nobody has made such a manifold
     return module is not None and isinstance(value, module.Manifold)
@@ -63,7 +63,7 @@ class FromPymanopt:
     manifold: PymanoptManifold = attrs.field(repr=str)
 
     @manifold.validator
-    def _has_exp_and_log(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+    def _has_exp_and_log(self, attribute: attrs.Attribute[object], value: PymanoptManifold) -> None:
         if not is_from_pymanopt(value):
             raise TypeError(f"manifold must be a pymanopt manifold, got {value!r}")
         from pymanopt.manifolds.manifold import Manifold as PymanoptManifold
@@ -76,7 +76,7 @@ class FromPymanopt:
         if value.point_layout != 1:
             raise TypeError(f"the points of {value} are not single arrays")
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Check that points (N, ...) are finite and on the manifold, and remove rounding.
 
         ValueError is raised at the first point that a retraction of the zero tangent changes by more than 1e-6 of its

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
 from rplvq.capabilities import Components
 from rplvq.manifolds._flat import FlatGeodesics, LogEuclidean, flat_move
 from rplvq.manifolds._shrinkage import LARGEST, coordinates, n_coordinates
 from rplvq.parts import count_from, has_kernel, library_part, number_in
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, ArrayLike, Prototypes
 
 LONGEST = 0.5
 """Largest relative change of Omega in one step."""
@@ -29,7 +30,7 @@ class MetricPrototypes:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the logarithms, shape (K, n, n), without the metric."""
         return np.array(self.codes, dtype=dtype)
 
@@ -134,7 +135,7 @@ class LearnedLogEuclidean:
     random_state: int = attrs.field(default=0, validator=count_from(0))
     max_step_length: float = attrs.field(default=10.0, validator=number_in())
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the logarithms of matrices (N, n, n); raise ValueError at the first that is not positive definite.
 
         It is also raised if ``rank`` exceeds m, or if Omega would take more than 256 MiB.

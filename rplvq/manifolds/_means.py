@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rplvq.arrays import matrix_size, parts_of, parts_of_batch, single_blas_thread, subset
 from rplvq.capabilities import Additive, Grouped, provides
-from rplvq.protocols import AnyManifold, Array, Prototypes, StatefulPrototypes
+from rplvq.protocols import AnyManifold, Array, Geodesics, Prototypes, StatefulPrototypes
 
 ROUNDING = 1e-9
 """Relative difference of two costs that rounding can cause for ill-conditioned data."""
@@ -138,7 +138,7 @@ def means_of_parts(manifold: AnyManifold, codes: Array, mean: Array, parts: Iter
                 yield np.asarray(third)[0]
 
 
-def _moved(manifold: AnyManifold, geodesics: Any, shares: Array, step: float) -> Prototypes:
+def _moved(manifold: AnyManifold, geodesics: Geodesics, shares: Array, step: float) -> Prototypes:
     """Return the prototype after a step along the mean logarithm, given shares (N,) that sum to one."""
     moved = manifold.move(geodesics, step * shares[:, None])
     return np.asarray(moved) if is_stateful(moved) else moved  # a mean does not learn a metric
@@ -190,8 +190,9 @@ class Look(NamedTuple):
 
 
 def descend(
-    manifold: Any, look: Callable[[Prototypes], Look], start: Prototypes, n_points: int, *, tol: float, max_iter: int
-) -> Mean:
+    manifold: AnyManifold, look: Callable[[Prototypes], Look], start: Prototypes, n_points: int, *, tol: float,
+    max_iter: int,
+) -> Mean:  # fmt: skip
     """Run the iteration of :func:`riemannian_mean`, where ``look`` passes over the data for one candidate.
 
     A candidate, such as ``start``, is a stack of one prototype. ``n_points`` is only used by the warning.
@@ -296,7 +297,7 @@ def means_of_groups(manifold: AnyManifold, codes: Array, groups: list[Array], we
     ])  # fmt: skip
 
 
-def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, trains: Array) -> Iterator[Array]:
+def means_of_folds(manifold: AnyManifold, codes: Array, classes: Array, means: Array, trains: Array) -> Iterator[Array]:
     """Yield the class means (C, ...) of the samples of each fold, as :func:`means_of_parts` computes them.
 
     The samples (N, ...) have the class indices ``classes`` (N,) and the class means ``means`` (C, ...). Their weights
@@ -327,7 +328,7 @@ def means_of_folds(manifold: Any, codes: Array, classes: Array, means: Array, tr
         yield np.stack([next(search) if part is None else part for part, search in pairs])
 
 
-def _fits(manifold: AnyManifold, codes: Array, count: int) -> bool:
+def _fits(manifold: AnyManifold, codes: Array, count: int) -> TypeGuard[Grouped]:
     """Whether the manifold is Grouped, and the logarithms of so many samples, like codes (N, ...), fit one block."""
     if not provides(manifold, Grouped) or len(parts_of_batch(codes, count, 1)) > 1:
         return False
@@ -338,7 +339,7 @@ def _fits(manifold: AnyManifold, codes: Array, count: int) -> bool:
 
 
 def _together(
-    manifold: Any, start: Array, codes: Array, counts: Array, weights: Array, seen: Seen | None = None
+    manifold: Grouped, start: Array, codes: Array, counts: Array, weights: Array, seen: Seen | None = None
 ) -> list[Array | None]:
     """Run the iteration of :func:`riemannian_mean` for G groups at once, from the guesses ``start`` (G, ...).
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import numpy as np
 
@@ -32,7 +30,7 @@ from rplvq.manifolds._shrinkage import (
     n_coordinates,
 )
 from rplvq.parts import library_part
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MOST_SAMPLES = 200
 """Number of training samples from which the variation is learned; they are taken at equal intervals."""
@@ -106,7 +104,7 @@ class MissingChannels:
             directions = (directions / np.sqrt(kept)[:, None]) @ deviations
         return attrs.evolve(self, center=center, covariance=LowRankCovariance(directions, kept, rest))
 
-    def fill(self, points: Any) -> Array:
+    def fill(self, points: ArrayLike) -> Array:
         """Return matrices (N, n, n) in which rows and columns of NaN are filled; the others stay as they are.
 
         Real matrices are taken as complex if the reference is complex. PointError is raised at the first matrix in

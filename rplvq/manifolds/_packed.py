@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rplvq.manifolds._means import is_stateful
 from rplvq.parts import library_part
@@ -52,7 +53,7 @@ class ProductPrototypes:
     def __len__(self) -> int:
         return len(self.parts[0])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the codes, shape (K, F, ...) or (K, d)."""
         return np.asarray(join([np.asarray(part) for part in self.parts], self.shapes), dtype=dtype)
 
@@ -82,14 +83,14 @@ class RelevancePrototypes(ProductPrototypes):
         return np.asarray(np.where(same.any(axis=1)[:, None], self.weighted[same.argmax(axis=1)], mean))
 
 
-def as_relevances(value: Any) -> Any:
+def as_relevances(value: str | Iterable[float] | None) -> Any:
     """Return a sequence of numbers as a tuple of floats, and anything else as it is."""
     if value is None or isinstance(value, str):
         return value
     return tuple(float(number) for number in value)
 
 
-def require_relevances(value: Any, n_factors: int) -> None:
+def require_relevances(value: str | Sequence[float] | None, n_factors: int) -> None:
     """Raise ValueError unless ``value`` is None, a rule or numbers for F factors, not negative and not all 0."""
     if value is None or value in LEARNED:
         return
@@ -104,7 +105,7 @@ def require_relevances(value: Any, n_factors: int) -> None:
         raise ValueError("relevances are all 0: at least one must be positive")
 
 
-def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Any, rate: float, penalty: float) -> Array:
+def log_step(weighted: Array, pulls: Array, sqdist: Array, strength: Array, rate: float, penalty: float) -> Array:
     """Return the scaled relevances after one step, as :class:`rplvq.manifolds.Product` defines it.
 
     ``weighted`` are the relevances times the scale, and ``pulls`` the sums ``S_i = sum_bk w_bk d_i^2(x_b, w_k)``, both

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, Literal, NamedTuple
 
@@ -28,31 +28,31 @@ from rplvq.manifolds._packed import (
     weighted_sum,
 )
 from rplvq.parts import MANIFOLD_METHODS, library_part, number_in, require_methods
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Geodesics, Prototypes
 
 
 class ProductGeodesics(NamedTuple):
     """The geodesics in each factor, and the weights by which their squared lengths are added up."""
 
     sqdist: Array  # (B, K)
-    parts: tuple[Any, ...]
+    parts: tuple[Geodesics, ...]
     weighted: Array  # (F,) or (K, F)
 
 
-def _as_shapes(value: Any) -> Shapes:
+def _as_shapes(value: Iterable[ArrayLike] | None) -> Shapes:
     return None if value is None else tuple(tuple(int(n) for n in np.atleast_1d(shape)) for shape in value)
 
 
-def _all_additive(product: Any) -> bool:
+def _all_additive(product: Product) -> bool:
     """Whether tangents of batches add up: all factors offer ``pull`` and ``exp``, and no relevance is learned."""
     return all(map(is_additive, product.factors)) and product.relevances not in LEARNED
 
 
-def _any_provides(capability: type) -> Callable[[Any], bool]:
+def _any_provides(capability: type) -> Callable[[Product], bool]:
     return lambda product: any(provides(factor, capability) for factor in product.factors)
 
 
-def _longest(factor: Any) -> float:
+def _longest(factor: AnyManifold) -> float:
     return float(factor.max_step_length) if provides(factor, Bounded) else np.inf
 
 
@@ -130,7 +130,7 @@ class Product:
            [37.5]])
     """
 
-    factors: tuple[Any, ...] = attrs.field(converter=tuple)
+    factors: tuple[AnyManifold, ...] = attrs.field(converter=tuple)
     shapes: Shapes = attrs.field(default=None, converter=_as_shapes)
     relevances: tuple[float, ...] | Literal["learned", "local"] | None = attrs.field(
         default=None, converter=as_relevances
@@ -139,7 +139,7 @@ class Product:
     penalty: float = attrs.field(default=1e-3, validator=number_in(closed=True, finite=True))
 
     @factors.validator
-    def _are_manifolds(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+    def _are_manifolds(self, attribute: attrs.Attribute[object], value: tuple[object, ...]) -> None:
         if not value:
             raise ValueError("factors must hold at least one manifold, got none")
         for index, factor in enumerate(value):
@@ -148,7 +148,7 @@ class Product:
             require_methods(f"factors[{index}]", factor, MANIFOLD_METHODS, "a Manifold")
 
     @shapes.validator
-    def _fit_factors(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+    def _fit_factors(self, attribute: attrs.Attribute[object], value: Shapes) -> None:
         if value is None:
             return
         if len(value) != len(self.factors):
@@ -158,10 +158,10 @@ class Product:
                 raise ValueError(f"shapes[{index}] must be positive integers, got {shape}")
 
     @relevances.validator
-    def _are_relevances(self, attribute: attrs.Attribute[Any], value: Any) -> None:
+    def _are_relevances(self, attribute: attrs.Attribute[object], value: Any) -> None:
         require_relevances(value, len(self.factors))
 
-    def pack(self, parts: Sequence[Any]) -> Array:
+    def pack(self, parts: Sequence[ArrayLike]) -> Array:
         """Return X, of shape (N, F, ...) or (N, d), from the points (N, ...) of each factor.
 
         As a step of a pipeline it is ``FunctionTransformer(product.pack)``, which takes the parts as a list. ValueError
@@ -193,7 +193,7 @@ class Product:
         """The longest step: the shortest of those of the factors, infinite if none has any."""
         return min(map(_longest, self.factors))
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the codes of points (N, F, ...) or (N, d), in the same form; errors name the factor.
 
         ValueError is raised at the first point that is not on its factor, and if X has another form than the product.
@@ -234,7 +234,7 @@ class Product:
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
     def pull(self, geodesics: ProductGeodesics, weights: Array) -> Array:
         """Return the tangents of the factors, shape (K, F, ...) or (K, d); those of several batches add up."""
-        pairs = zip(self.factors, geodesics.parts, strict=True)
+        pairs: Iterable[tuple[Any, Geodesics]] = zip(self.factors, geodesics.parts, strict=True)
         return join([factor.pull(part, weights) for factor, part in pairs], self.shapes)
 
     @available_if(_all_additive)  # type: ignore[untyped-decorator]
@@ -253,7 +253,7 @@ class Product:
 
     @available_if(_any_provides(Referenced))  # type: ignore[untyped-decorator]
     def referenced(
-        self, points: Any, groups: Array | None = None, weights: Array | None = None
+        self, points: ArrayLike, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[Product, Array]:
         """Return the product with the references of its factors, and the codes of points in it.
 
@@ -261,7 +261,7 @@ class Product:
         """
         if isinstance(points, LazyRows):
             # Rows on disk stay there.
-            parts: list[Any] = [LazyRows(part, points.rows) for part in self._split(points.source)]
+            parts: list[Prototypes] = [LazyRows(part, points.rows) for part in self._split(points.source)]
         else:
             parts = list(self._split(points))
         pairs = list(zip(self.factors, parts, strict=True))
@@ -307,17 +307,17 @@ class Product:
             return RelevancePrototypes(parts, self.shapes, weighted)
         return ProductPrototypes(parts, self.shapes)
 
-    def _split(self, prototypes: Prototypes) -> Sequence[Any]:
+    def _split(self, prototypes: Prototypes) -> Sequence[Prototypes]:
         """Return the prototypes of each factor."""
         if isinstance(prototypes, ProductPrototypes):
             return prototypes.parts
         return split(np.asarray(prototypes), len(self.factors), self.shapes)
 
-    def _ends(self, prototypes: Prototypes, samples: Array) -> Iterator[tuple[Any, Any, Array]]:
+    def _ends(self, prototypes: Prototypes, samples: Array) -> Iterator[tuple[Any, Prototypes, Array]]:
         """Yield each factor with its prototypes and its samples."""
         yield from zip(self.factors, self._split(prototypes), self._split(samples), strict=True)
 
-    def _points(self, points: Any) -> list[Array]:
+    def _points(self, points: ArrayLike) -> list[Array]:
         """Return the points (N, ...) of each factor; raise ValueError if X has another form."""
         array = np.asarray(unmasked(points))
         if array.dtype.kind not in "biufc":
@@ -331,7 +331,7 @@ class Product:
             raise ValueError(f"X must have shape {form}, got {array.shape}{'' if self.shapes else advice}")
         return split(array, count, self.shapes)
 
-    def _by_factor(self, method: str, parts: Sequence[Any]) -> Array:
+    def _by_factor(self, method: str, parts: Sequence[Prototypes]) -> Array:
         """Call a method of each factor with its part of the points, and join the results; errors name the factor."""
         results = []
         for index, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):

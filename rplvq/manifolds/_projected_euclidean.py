@@ -9,12 +9,12 @@ from rplvq.arrays import by_block, check_positive_definite, first_bad, from_spec
 from rplvq.exceptions import PointError
 from rplvq.manifolds._flat import FlatGeodesics, FlatMethods, flat_exp, flat_move
 from rplvq.parts import has_kernel, library_part, number_in
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 EPS = float(np.finfo(float).eps)
 
 
-def _is_floor(part: Any, attribute: Any, value: Any) -> None:
+def _is_floor(part: object, attribute: attrs.Attribute[Any], value: object) -> None:
     if not (isinstance(value, str) and value == "auto"):
         number_in(finite=True)(part, attribute, value)
 
@@ -62,7 +62,7 @@ class ProjectedEuclidean(FlatMethods):
         smallest = 40 * n**2 * EPS if self.relative else 1e-4
         return smallest if self.tau == "auto" else float(self.tau)
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return matrices (N, n, n) as they are; raise ValueError at the first that is not positive definite.
 
         If tau is absolute, it must also be below the mean eigenvalue of every matrix, or it would replace the data.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rplvq.arrays import best_factor, block_slices, distinct, evenly_spaced_rows
 from rplvq.parts import library_part
@@ -19,7 +20,7 @@ from rplvq.protocols import Array
 
 LARGEST = 1 << 28
 """Largest size in bytes of a matrix on coordinates. Full rank is within it for real matrices up to 107 x 107."""
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
+SAME = attrs.cmp_using(eq=np.array_equal)
 CANDIDATES = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)
 """Values of the shrinkage that are compared."""
 TEMPORARIES = 6
@@ -147,7 +148,7 @@ class LowRankCovariance:
         inner = (self.variances - self.rest)[:, None] * (self.basis @ vectors)
         return np.asarray(self.rest * vectors + self.basis.T @ inner)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Return the matrix, shape (m, m)."""
         return np.asarray(self @ np.eye(len(self)), dtype=dtype)
 

@@ -33,7 +33,7 @@ from rplvq.manifolds._shrinkage import (
     within_covariance,
 )
 from rplvq.parts import library_part, number_in, one_of
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 @library_part
@@ -46,7 +46,7 @@ class Frame(NamedTuple):
     whitener: Array | LowRankCovariance | None  # (m, m), C^-1
 
 
-def _as_matrix(name: str, value: Any) -> Array | None:
+def _as_matrix(name: str, value: object) -> Array | None:
     """Return a positive definite matrix that a user passes, as a read-only array, or None."""
     if value is None:
         return None
@@ -62,15 +62,15 @@ def _as_matrix(name: str, value: Any) -> Array | None:
     return checked
 
 
-def _as_reference(value: Any) -> Array | None:
+def _as_reference(value: object) -> Array | None:
     return _as_matrix("reference", value)
 
 
-def _as_covariance(value: Any) -> Any:
+def _as_covariance(value: object) -> Array | LowRankCovariance | None:
     return value if isinstance(value, LowRankCovariance) else _as_matrix("covariance", value)
 
 
-def _as_shrinkage(value: Any) -> float | None:
+def _as_shrinkage(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
@@ -78,7 +78,7 @@ def _as_shrinkage(value: Any) -> float | None:
     return float(value)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Array | LowRankCovariance | None) -> str:
     """Return the size and trace of a matrix as text."""
     if value is None:
         return "None"
@@ -180,7 +180,7 @@ class TangentSpace(FlatMethods):
             raise ValueError("covariance is not positive definite") from error
         return Frame(root, inverse, color, solve_triangular(color, np.eye(len(color)), lower=True))
 
-    def _check_covariance(self, covariance: Any) -> None:
+    def _check_covariance(self, covariance: Array | LowRankCovariance) -> None:
         if not self.whiten or self.reference is None:
             lacking = "reference=None" if self.whiten else "whiten=False"
             raise ValueError(f"covariance is given with {lacking}: it needs whiten=True and the reference of its fit")
@@ -202,7 +202,7 @@ class TangentSpace(FlatMethods):
         return AffineInvariant()
 
     def referenced(
-        self, points: Any, groups: Array | None = None, weights: Array | None = None
+        self, points: ArrayLike, groups: Array | None = None, weights: Array | None = None
     ) -> tuple[TangentSpace, Array]:
         """Return this metric with its reference, and the codes (N, n, n) of the points under it.
 
@@ -244,7 +244,7 @@ class TangentSpace(FlatMethods):
         outer = by_block(lambda part: learned._whitened(self._colored(part)), held)
         return learned, learned._whiten_in_place(inner), outer
 
-    def encode(self, points: Any) -> Array:
+    def encode(self, points: ArrayLike) -> Array:
         """Return the codes of matrices (N, n, n); raise ValueError if one is not definite, or without a reference."""
         self._known()
         return self._whitened(self._tangents(check_positive_definite(points)))

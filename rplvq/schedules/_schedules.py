@@ -18,7 +18,7 @@ positive = number_in(finite=True)
 positive_or_none = number_in(finite=True, or_none=True)
 
 
-def number(value: Any) -> Any:
+def number(value: object) -> Any:
     """Attrs converter: turn NumPy scalars into Python numbers; anything else is left to the validator."""
     return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
 
@@ -205,7 +205,7 @@ def with_start(schedule: Any, start: float) -> Any:
     return attrs.evolve(schedule, **{str(_start_field(schedule)): start})
 
 
-def started(schedule: Any) -> float:
+def started(schedule: object) -> float:
     """Return the start of a schedule; raise ValueError if it is None."""
     name = str(_start_field(schedule))
     if (start := getattr(schedule, name)) is None:
@@ -213,18 +213,18 @@ def started(schedule: Any) -> float:
     return float(start)
 
 
-def is_auto(value: Any) -> bool:
+def is_auto(value: object) -> bool:
     """Whether a value leaves the choice to the library: None or "auto"."""
     return value is None or (isinstance(value, str) and value == "auto")
 
 
-def wants_default(value: Any) -> bool:
+def wants_default(value: object) -> bool:
     """Whether :func:`resolve` needs the default: for None, "auto" and a schedule without a start."""
     name = _start_field(value)
     return is_auto(value) or (name is not None and getattr(value, name) is None)
 
 
-def resolve(value: Any, default: Schedule, name: str) -> Schedule:
+def resolve(value: object, default: Schedule, name: str) -> Schedule:
     """Turn a user's value for a schedule into a schedule; raise ValueError with the argument's ``name`` otherwise.
 
     None and "auto" give the default, and a number gives a constant. A schedule of an attrs class without a start
@@ -250,4 +250,4 @@ def resolve(value: Any, default: Schedule, name: str) -> Schedule:
             f"{name}={value!r} has no value in epoch 0 of 1 ({type(error).__name__}: {error}): a schedule takes "
             "(epoch, n_epochs) and returns a number, also in epoch 0, which is before training"
         ) from error
-    return value  # type: ignore[no-any-return]
+    return value

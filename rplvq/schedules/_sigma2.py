@@ -5,7 +5,7 @@ that it works for every manifold and in all units.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -66,7 +66,7 @@ class InitialEvidence(NamedTuple):
 
 
 def initial_evidence(
-    manifold: AnyManifold, cost: Cost, prototypes: Prototypes, labels: Any, samples: Samples
+    manifold: AnyManifold, cost: Cost, prototypes: Prototypes, labels: Array, samples: Samples
 ) -> InitialEvidence:
     """Return the input of the rules for sigma2, by one pass of distances to the K prototypes of the initializer.
 
@@ -208,7 +208,7 @@ RULES: dict[str, Callable[[InitialEvidence], float]] = {
 """Rules for sigma2 by name. Estimators also let held-out samples decide, if the name is "auto", whether to train."""
 
 
-def resolve_sigma2(value: Any, evidence: Callable[[], InitialEvidence]) -> Schedule:
+def resolve_sigma2(value: object, evidence: Callable[[], InitialEvidence]) -> Schedule:
     """Turn a user's value for sigma2 into a schedule, and raise ValueError if this is not possible.
 
     The value is a number, a schedule, or a name of :data:`RULES`; None means "auto". A schedule with ``start=None``

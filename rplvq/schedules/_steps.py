@@ -27,15 +27,14 @@ Where shares do not fall, a prototype follows its latest samples in place of the
 of an epoch still weighs exp(-0.5) = 0.6 of the last."""
 
 
-def _share(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+def _share(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
     if provides(value, StepRule) and not isinstance(value, type):
         raise ValueError(
             f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got the step rule {value!r}"
         )
     if value is None or (callable(value) and not isinstance(value, type)):
         return
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not 0 < value <= 1:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1:
         raise ValueError(f"{attribute.name} of Share must be in (0, 1], a Schedule or None, got {value!r}")
 
 
@@ -75,7 +74,7 @@ class Share:
     of_sigma2: ClassVar[bool] = True
     """Whether the numbers are shares of sigma2, and not step sizes."""
 
-    start: Any = attrs.field(default=None, converter=number, validator=_share)
+    start: float | Schedule | None = attrs.field(default=None, converter=number, validator=_share)
     ratio: float = attrs.field(default=0.01, converter=number, validator=positive)
     amount: float = attrs.field(default=1.0, converter=number, validator=positive)
 
@@ -104,8 +103,8 @@ class ShareStep:
     ``slope * (at / sigma2)^power``. The mixture costs have the power 1, and a cost without sigma2 has the power 0.
     """
 
-    share: Any
-    sigma2: Any
+    share: Schedule
+    sigma2: Schedule
     slope: float  # the largest one of the cost at the sigma2 ``at``
     at: float
     power: float = 1.0  # with which the slope rises while sigma2 falls
@@ -164,7 +163,7 @@ class StepSize:
     True
     """
 
-    schedule: Any = "auto"
+    schedule: float | Schedule | str | None = "auto"
     max_weight: float | None = attrs.field(default=1.0, validator=number_in(or_none=True))
 
 
@@ -186,7 +185,7 @@ def paper_start(manifold: AnyManifold, n_prototypes: int, n_classes: int, sample
 
 
 def resolve_step_size(
-    value: Any,
+    value: object,
     n_epochs: int,
     per_prototype: float,
     of_share: Callable[[Schedule], ShareStep],

@@ -34,12 +34,12 @@ So many samples that the trials take a part of them need no more than the 1 of :
 of SynII 1 and 3 end at accuracies of 0.987 and 0.985, and in trials of 6000 samples at 0.982 and 0.975."""
 
 
-def is_untrained(candidate: Any) -> bool:
+def is_untrained(candidate: object) -> bool:
     """Whether a candidate stands for prototypes without training."""
     return isinstance(candidate, str) and candidate in UNTRAINED
 
 
-def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> None:
+def _candidates(_: object, __: attrs.Attribute[Any], value: tuple[object, ...]) -> None:
     if all(is_untrained(candidate) for candidate in value):
         raise ValueError(f"candidates must hold a value of sigma2, a schedule, or a rule for it, got {list(value)}")
     for index, candidate in enumerate(value):
@@ -51,7 +51,7 @@ def _candidates(_: Any, __: attrs.Attribute[Any], value: tuple[Any, ...]) -> Non
             raise ValueError(f"{error}; names are {list(RULES)}") from None
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def _as_tuple(value: object) -> tuple[str | float | Schedule, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ValueError(f"candidates must be a sequence, got {value!r}")
     return tuple(value)
@@ -95,7 +95,7 @@ class HeldOut:
     (True, True)
     """
 
-    candidates: tuple[Any, ...] = attrs.field(
+    candidates: tuple[str | float | Schedule, ...] = attrs.field(
         default=("auto", "discriminant", "untrained"), converter=_as_tuple, validator=_candidates
     )
 
@@ -338,7 +338,7 @@ def make_folds(
     """
     n_classes = int(labels.max()) + 1
     learns = provides(trainer.manifold, Supervised)
-    means: Iterator[Any] = repeat(None, len(dealt))
+    means: Iterator[tuple[Array, Array] | None] = repeat(None, len(dealt))
     if not learns and len(labels) == n_classes and places_means(trainer.initializer):
         means = _class_means(trainer, samples, prototypes, [kept for kept, _ in dealt])
     for (rows, held_out), found in zip(dealt, means, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import attrs
 import numpy as np
@@ -153,7 +153,7 @@ def choose(
     return Plan(attrs.evolve(trainer, sigma2=sigma2), *first, choice)
 
 
-def _tried_rows(samples: Samples, rng: np.random.Generator) -> tuple[Any, int]:
+def _tried_rows(samples: Samples, rng: np.random.Generator) -> tuple[Array | None, int]:
     """Return sorted indices of the samples that the trials use, None for all, and the seed of the trials."""
     drawn = copy.deepcopy(rng)
     seed = int(drawn.integers(2**31))

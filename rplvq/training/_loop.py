@@ -19,12 +19,12 @@ from rplvq.arrays import Samples, by_block
 from rplvq.capabilities import NearestSearch, StepOfShare, provides
 from rplvq.exceptions import DivergenceWarning, PointError
 from rplvq.parts import count_from, library_part, number_in
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.schedules import median_sqdist
 from rplvq.training._resize import new_codes
 from rplvq.training._state import EpochReport, Origin, Progress, Score, State
 
-Callback = Callable[[EpochReport], Any]
+Callback = Callable[[EpochReport], object]
 """Called after each epoch. True stops training, and a mapping of numbers is added to the row of the history."""
 Epoch = Callable[[State], tuple[State, dict[str, float]]]
 """Takes the state before an epoch; returns the state after it, and the row of the history."""
@@ -181,7 +181,7 @@ def diverged(state: State) -> FloatingPointError:
     )
 
 
-def decoded(manifold: Any, state: State, names: Array) -> Array:
+def decoded(manifold: AnyManifold, state: State, names: Array) -> Array:
     """Return the points (K, ...) of the prototypes; ``names`` (K,) are the labels of the user for messages.
 
     FloatingPointError is raised if they are not finite: coordinates of a flat metric need not belong to points.
@@ -198,7 +198,7 @@ def decoded(manifold: Any, state: State, names: Array) -> Array:
     return points
 
 
-def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | None:
+def edge_trouble(manifold: AnyManifold, prototypes: Prototypes, names: Array) -> str | None:
     """Return a warning if one of K prototypes is at the edge of the manifold; ``names`` (K,) are labels of the user.
 
     There, ``encode`` would refuse its point, and distances are rounding: if each entry of its code is rounded once, it
@@ -230,7 +230,7 @@ def edge_trouble(manifold: Any, prototypes: Prototypes, names: Array) -> str | N
     return None
 
 
-def step_trouble(history: dict[str, Array], n_visits: int, schedule: Any = None) -> str | None:
+def step_trouble(history: dict[str, Array], n_visits: int, schedule: object = None) -> str | None:
     """Return a warning if many weights of an epoch were cut; ``n_visits`` counts visits of samples per epoch.
 
     Cuts are no trouble if the ``schedule`` of steps is that of a share, because they keep weights at this share.
@@ -250,7 +250,7 @@ def step_trouble(history: dict[str, Array], n_visits: int, schedule: Any = None)
     )
 
 
-def training_errors(manifold: Any, state: State, samples: Samples) -> Array:
+def training_errors(manifold: AnyManifold, state: State, samples: Samples) -> Array:
     """Return 1 for each sample (N,) whose nearest prototype has another class, else 0."""
 
     def of(codes: Array) -> Array:
@@ -262,7 +262,7 @@ def training_errors(manifold: Any, state: State, samples: Samples) -> Array:
     return np.asarray(state.labels[nearest] != samples.classes, dtype=float)
 
 
-def worse_trouble(manifold: Any, first: State, last: State, samples: Samples) -> str | None:
+def worse_trouble(manifold: AnyManifold, first: State, last: State, samples: Samples) -> str | None:
     """Return a warning if the training error is clearly larger after training than with the first prototypes."""
     before, after = (training_errors(manifold, state, samples) for state in (first, last))
     shares = samples.filled_weights / samples.total_weight

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from rplvq.arrays import Samples
 from rplvq.costs import evaluate
 from rplvq.manifolds import is_stateful, riemannian_mean
-from rplvq.protocols import Array, Cost, Prototypes
+from rplvq.protocols import AnyManifold, Array, Cost, Prototypes
 from rplvq.training._state import State
 from rplvq.training._step import longest_step, step_lengths
 
@@ -106,8 +105,9 @@ class Window:
     """
 
     def __init__(
-        self, manifold: Any, cost: Cost, state: State, samples: Samples, sweep: int = 0, sqdist: Array | None = None
-    ) -> None:
+        self, manifold: AnyManifold, cost: Cost, state: State, samples: Samples, sweep: int = 0,
+        sqdist: Array | None = None,
+    ) -> None:  # fmt: skip
         self.manifold = manifold
         self.cost = cost
         self.state = state

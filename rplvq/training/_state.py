@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ class State(NamedTuple):
     epoch: int = 0
     sigma2: float = np.nan
     step_size: float = np.nan
-    memory: Any = None
+    memory: object = None
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state at ``epoch``, with the values of both schedules.
@@ -94,7 +94,7 @@ class Origin(NamedTuple):
         All samples in canonical order, before some of them are held out.
     """
 
-    parameters: dict[str, Any]
+    parameters: dict[str, object]
     seed: int
     classes: Array
     samples: Samples
@@ -125,7 +125,7 @@ class Progress(NamedTuple):
     best: State
     best_cost: float
     rows: tuple[dict[str, float], ...]
-    rng: Any
+    rng: Mapping[str, object]
     stopped: bool = False
     choice: Any = None
 
@@ -187,7 +187,7 @@ class EpochReport(NamedTuple):
     row: dict[str, float]
     progress: Any = None
     score: Callable[[], Score] | None = None
-    origin: Any = None
+    origin: Origin | None = None
 
     @property
     def epoch(self) -> int:

@@ -6,7 +6,7 @@ part (:func:`contribution`); the results are added up, and one ``exp`` moves the
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from rplvq.costs import evaluate
 from rplvq.manifolds import is_additive
 from rplvq.protocols import AnyManifold, Array, Cost, Prototypes
 from rplvq.training._state import Meter, State
-from rplvq.training.compiled import compiled_steps, connection
+from rplvq.training.compiled import Connect, compiled_steps, connection
 
 
 class Step(NamedTuple):
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     sqdist: Array  # (B, K), before the step
     loss: Array  # (B,), before the step
     n_capped: int
-    memory: Any = None  # memory of a step rule
+    memory: object = None  # memory of a step rule
     step_size: float = np.nan
 
 
@@ -43,7 +43,7 @@ class Contribution(NamedTuple):
     loss: Array  # (M,)
 
 
-def longest_step(manifold: Any) -> float:
+def longest_step(manifold: AnyManifold) -> float:
     """Return the field ``max_step_length`` of a manifold; infinite if it has none."""
     return float(manifold.max_step_length) if provides(manifold, Bounded) else math.inf
 
@@ -103,7 +103,7 @@ def contribution(
     part: Samples,
     max_weight: float | None,
     n_batch: int,
-    connect: Callable[[Prototypes, Array], Any] | None = None,
+    connect: Connect | None = None,
 ) -> Contribution:
     """Evaluate a part of M samples of a batch of ``n_batch`` samples, on a manifold with ``pull`` and ``exp``.
 
@@ -189,7 +189,7 @@ class Stepper:
         size = min(size, len(codes))
         return is_additive(self.manifold) and len(parts_of_batch(codes, size, n_prototypes)) > LARGE_BLOCKS
 
-    def _step_by_parts(self, state: State, batch: Samples, connect: Callable[[Prototypes, Array], Any]) -> Step:
+    def _step_by_parts(self, state: State, batch: Samples, connect: Connect) -> Step:
         """Take one step on a batch (B, ...) part by part; the result is the same up to rounding."""
         n_batch = len(batch.targets)
         sqdist = np.empty((n_batch, len(state.labels)))

@@ -9,7 +9,7 @@ registers (:mod:`rplvq.lanes`). For small matrices this is three to eight times 
 55 x 55 on it is slower. A kernel that called LAPACK itself was not faster.
 """
 
-from rplvq.training.compiled._batches import connection, decomposes
+from rplvq.training.compiled._batches import Connect, connection, decomposes
 from rplvq.training.compiled._kernels import (
     CONSTANT,
     PLAIN,
@@ -24,6 +24,6 @@ from rplvq.training.compiled._kernels import (
 from rplvq.training.compiled._runs import CompiledSteps, compiled_steps, run_block
 
 __all__ = [
-    "CONSTANT", "PLAIN", "CompiledSteps", "Decision", "Kernels", "compiled_kernels", "compiled_steps", "connection",
-    "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block", "runs_compiled",
+    "CONSTANT", "PLAIN", "CompiledSteps", "Connect", "Decision", "Kernels", "compiled_kernels", "compiled_steps",
+    "connection", "decomposes", "is_worthwhile", "one_decision", "rules_of", "run_block", "runs_compiled",
 ]  # fmt: skip

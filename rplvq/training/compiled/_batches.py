@@ -5,7 +5,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -14,9 +14,10 @@ from joblib import effective_n_jobs
 from rplvq.arrays import single_blas_thread
 from rplvq.manifolds import AffineInvariant, AffineInvariantGeodesics, decompose, inverse_factors
 from rplvq.parts import kernel_of
-from rplvq.protocols import AnyManifold, Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, Geodesics, Prototypes
 
-Connect = Callable[[Prototypes, Array], Any]
+ResultT = TypeVar("ResultT")
+Connect = Callable[[Prototypes, Array], Geodesics]
 ENOUGH = 100_000
 """Number of matrices times n^3 for which a thread works longer than it takes to wake it."""
 
@@ -44,7 +45,7 @@ class Split:
     pool: Executor
     n_threads: int
 
-    def __call__(self, call: Callable[[int, int], Any], total: int, work: float) -> list[Any]:
+    def __call__(self, call: Callable[[int, int], ResultT], total: int, work: float) -> list[ResultT]:
         """Return ``call(start, stop)`` for consecutive parts of ``range(total)``, one part for little ``work``."""
         count = min(self.n_threads, total, int(work // ENOUGH))
         if count < 2:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from rplvq.costs import terms_of
 from rplvq.lanes import Kind, cholesky_lanes, compiled_rotations, compiler, load_kernels, pays, rescale, verbosity
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array
+from rplvq.protocols import AnyManifold, Array, Cost
 from rplvq.training.compiled import _costs as costs
 from rplvq.training.compiled import _flat as flat
 from rplvq.training.compiled import _lanes as lanes
@@ -38,8 +38,8 @@ PACES = ("distance_over_gradients",)
 
 
 def rules_of(
-    manifold: Any,
-    cost: Any,
+    manifold: AnyManifold,
+    cost: Cost,
     targets: Array,
     labels: Array,
     sigma2: float,

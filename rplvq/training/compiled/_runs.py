@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rplvq.arrays import Samples
 from rplvq.capabilities import Compilable, provides
@@ -16,14 +17,17 @@ from rplvq.manifolds import (
     EPS,
     LONGEST,
     LOWEST_SHARE,
+    BuresWasserstein,
     InverseFactors,
+    LearnedLogEuclidean,
     MetricPrototypes,
+    ProjectedEuclidean,
     coordinates,
     from_coordinates,
     inverse_factors,
 )
 from rplvq.parts import kernel_of
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, Cost, Prototypes
 from rplvq.training._state import Meter, State
 from rplvq.training.compiled._batches import decomposes
 from rplvq.training.compiled._costs import Block, Rules
@@ -53,7 +57,7 @@ SAVED = 4e-5
 
 
 def run_block(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, samples: Samples, rules: Rules
+    kernels: Kernels, manifold: AnyManifold, prototypes: Prototypes, samples: Samples, rules: Rules
 ) -> tuple[Prototypes, Array, Array, int]:
     """Take one compiled step per sample of a block of M samples.
 
@@ -68,13 +72,13 @@ def run_block(
     return moved, block.sqdist, block.loss, int(n_capped)
 
 
-def flat_copy(codes: Array, dtype: Any) -> Array:
+def flat_copy(codes: Array, dtype: DTypeLike) -> Array:
     """Return a flat copy (N m,) of codes (N, ...), complex ones as pairs of real numbers."""
     return np.array(codes, dtype=dtype, order="C").view(float).ravel()  # a copy, because kernels write into it
 
 
 def run_flat(
-    kernels: Kernels, _: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+    kernels: Kernels, _: object, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move prototypes (K, ...) along straight lines."""
     start = np.asarray(prototypes)
@@ -85,7 +89,7 @@ def run_flat(
 
 
 def run_learned(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+    kernels: Kernels, manifold: LearnedLogEuclidean, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move logarithms (K, n, n) along straight lines, and the metric with them."""
     omega = manifold.connect(prototypes, codes[:1]).omega.copy()
@@ -178,7 +182,7 @@ def laid(matrices: Array, codes: Array, *, transposed: bool = True) -> Laid:
 
 
 def run_affine_invariant(
-    kernels: Kernels, _: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+    kernels: Kernels, _: object, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move inverse factors (K, n, n) along geodesics."""
     at = laid(inverse_factors(prototypes), codes, transposed=False)
@@ -189,7 +193,7 @@ def run_affine_invariant(
 
 
 def run_projected(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+    kernels: Kernels, manifold: ProjectedEuclidean, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move matrices (K, n, n) along straight lines, and raise eigenvalues below the floor."""
     at = laid(np.asarray(prototypes), codes)
@@ -200,7 +204,7 @@ def run_projected(
 
 
 def run_wasserstein(
-    kernels: Kernels, manifold: Any, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
+    kernels: Kernels, manifold: BuresWasserstein, prototypes: Prototypes, codes: Array, block: Block, rules: Rules
 ) -> tuple[Prototypes, int]:
     """Move roots (K, n, n); a step with a weight above 1 is that of the manifold."""
     roots = np.asarray(prototypes)
@@ -239,7 +243,7 @@ RUNS = {
 """The kernels by the names with which manifolds mark their methods."""
 
 
-def is_due(manifold: Any, samples: Array, n_prototypes: int) -> bool:
+def is_due(manifold: AnyManifold, samples: Array, n_prototypes: int) -> bool:
     """Whether to take compiled steps: they are faster than those of NumPy and LAPACK, and compiling pays."""
     run = RUNS[kernel_of(manifold, "connect", "move") or ""]
     if run.rotating is None:
@@ -255,7 +259,7 @@ class CompiledSteps(NamedTuple):
 
     kernels: Kernels
     rules: Rules
-    manifold: Any
+    manifold: AnyManifold
     n_epochs: int  # number of epochs planned, at least 1
 
     def take(self, state: State, samples: Samples, meter: Meter) -> tuple[State, int]:
@@ -285,8 +289,9 @@ class CompiledSteps(NamedTuple):
 
 
 def compiled_steps(
-    manifold: Any, cost: Any, state: State, samples: Samples, size: int, caps: tuple[float | None, float], n_epochs: int
-) -> CompiledSteps | None:
+    manifold: AnyManifold, cost: Cost, state: State, samples: Samples, size: int,
+    caps: tuple[float | None, float], n_epochs: int,
+) -> CompiledSteps | None:  # fmt: skip
     """Return compiled steps for a block of samples if they are wanted, available and faster for these parts; else None.
 
     Steps take ``size`` samples each. ``caps`` are the cap on the weight of a pair, which may be None, and the longest
