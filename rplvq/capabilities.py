@@ -255,7 +255,7 @@ class WithSchedule(Protocol):
     """A step size that holds another one, such as :class:`rplvq.schedules.StepSize`."""
 
     @property
-    def schedule(self) -> Any:
+    def schedule(self) -> object:
         """The step size itself, as a user gives it."""
 
 

@@ -29,7 +29,7 @@ MANIFOLD_METHODS = {
 ValueT = TypeVar("ValueT")
 PartT = TypeVar("PartT", bound=type)
 FunctionT = TypeVar("FunctionT", bound=Callable[..., object])
-Validator: TypeAlias = Callable[[object, attrs.Attribute[Any], Any], object]
+Validator: TypeAlias = Callable[[object, "attrs.Attribute[Any]", Any], object]
 _LATE: dict[str, str] = {}
 _SHIPPED: dict[str, type] = {}
 _REGISTERED: dict[str, type] = {}
@@ -79,7 +79,7 @@ class PartsMixin(BaseEstimator):
                 params |= _nested_fields(params[name], name)
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Set ``params`` by name, ``name__field`` for a field of a part; nothing changes if one of them is invalid.
 
         ValueError is raised if a parameter or field does not exist, or if a part refuses a value.

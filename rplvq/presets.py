@@ -5,7 +5,8 @@ Matrices". Each function returns a :class:`rplvq.RiemannianLVQ` that is not fitt
 weights have no upper bound (``max_weight=None``); :class:`rplvq.StepSize` describes the risk.
 """
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 from rplvq.costs import GLVQ, RSLVQ
 from rplvq.estimators import RiemannianLVQ
@@ -16,9 +17,10 @@ from rplvq.schedules import Annealed, InverseTime, StepSize
 from rplvq.selection import HeldOut
 
 __all__ = ["glrsq", "plrsq_annealed", "plrsq_const", "rslvq_projected"]
+Counts: TypeAlias = int | Mapping[Any, int] | Literal["auto"]
 
 
-def _paper(manifold: AnyManifold, sigma2: Any, per_class: Any, max_epochs: int, other: Any) -> RiemannianLVQ:
+def _paper(manifold: AnyManifold, sigma2: Any, per_class: Counts, max_epochs: int, other: Any) -> RiemannianLVQ:
     settings: dict[str, Any] = {
         "cost": RSLVQ(),
         "step_size": StepSize("paper", max_weight=None),
@@ -31,7 +33,7 @@ def _paper(manifold: AnyManifold, sigma2: Any, per_class: Any, max_epochs: int, 
 
 def plrsq_const(
     sigma2: float | HeldOut | Literal["half_median", "auto"] = "half_median",
-    prototypes_per_class: Any = 1,
+    prototypes_per_class: Counts = 1,
     max_epochs: int = 100,
     **other: object,
 ) -> RiemannianLVQ:
@@ -55,7 +57,7 @@ def plrsq_const(
 
 def plrsq_annealed(
     sigma2: float | Schedule | Literal["auto"] = "auto",
-    prototypes_per_class: Any = 1,
+    prototypes_per_class: Counts = 1,
     max_epochs: int = 100,
     **other: object,
 ) -> RiemannianLVQ:
@@ -77,7 +79,7 @@ def plrsq_annealed(
 
 def rslvq_projected(
     sigma2: float | Schedule | Literal["half_median", "auto"] = "half_median",
-    prototypes_per_class: Any = 1,
+    prototypes_per_class: Counts = 1,
     max_epochs: int = 100,
     **other: object,
 ) -> RiemannianLVQ:
@@ -95,7 +97,7 @@ def rslvq_projected(
     return _paper(ProjectedEuclidean(tau=1e-4), sigma2, prototypes_per_class, max_epochs, other)
 
 
-def glrsq(prototypes_per_class: Any = 1, max_epochs: int = 60, **other: object) -> RiemannianLVQ:
+def glrsq(prototypes_per_class: Counts = 1, max_epochs: int = 60, **other: object) -> RiemannianLVQ:
     """GLRSQ: the affine-invariant metric and the margin cost of GLVQ, whose steepness is the number of the epoch.
 
     Tang, Feng and Tino, "Generalized learning Riemannian space quantization", IEEE TNNLS 2021. As in the authors'

@@ -283,7 +283,7 @@ def accuracy(predicted: Array, y: Any, classes: Array, sample_weight: ArrayLike 
     return float(np.average(right, weights=check_weights(sample_weight, len(right))))
 
 
-def _flat(values: Any, image: tuple[int, ...], name: str) -> Any:
+def _flat(values: ArrayLike | None, image: tuple[int, ...], name: str) -> Array | None:
     """Return values of the pixels of an image (rows, columns) as one batch (rows * columns,), and None as it is."""
     if values is None:
         return None

@@ -158,7 +158,7 @@ class Product:
                 raise ValueError(f"shapes[{index}] must be positive integers, got {shape}")
 
     @relevances.validator
-    def _are_relevances(self, attribute: attrs.Attribute[object], value: Any) -> None:
+    def _are_relevances(self, attribute: attrs.Attribute[object], value: str | tuple[float, ...] | None) -> None:
         require_relevances(value, len(self.factors))
 
     def pack(self, parts: Sequence[ArrayLike]) -> Array:

@@ -14,7 +14,7 @@ from rplvq.protocols import Array, ArrayLike
 EPS = float(np.finfo(float).eps)
 
 
-def _is_floor(part: object, attribute: attrs.Attribute[Any], value: object) -> None:
+def _is_floor(part: object, attribute: "attrs.Attribute[Any]", value: object) -> None:
     if not (isinstance(value, str) and value == "auto"):
         number_in(finite=True)(part, attribute, value)
 

@@ -28,27 +28,18 @@ def interval(n_steps: int) -> int:
 
 @library_part
 class DoGState(NamedTuple):
-    """The memory of :class:`rplvq.AdaptiveStep` for K prototypes.
-
-    Parameters
-    ----------
-    init : ndarray of shape (K, ...)
-        Codes of the prototypes before training.
-    max_dist : float
-        Largest measured distance from ``init`` over all prototypes together, the root of the K summed squares.
-    max_grad : float
-        Largest norm of a gradient over all prototypes together.
-    total : float
-        Sum of the squared norms of all gradients.
-    n_steps : int
-        Number of steps taken.
-    """
+    """The memory of :class:`rplvq.AdaptiveStep` for K prototypes."""
 
     init: Array
+    """Codes of the prototypes before training, shape (K, ...)."""
     max_dist: float
+    """Largest measured distance from ``init`` over all prototypes together, the root of the K summed squares."""
     max_grad: float
+    """Largest norm of a gradient over all prototypes together."""
     total: float
+    """Sum of the squared norms of all gradients."""
     n_steps: int
+    """Number of steps taken."""
 
 
 @library_part

@@ -200,9 +200,10 @@ def _start_field(schedule: Any) -> str | None:
     return next((name for name in ("start", "value") if name in names), None)
 
 
-def with_start(schedule: Any, start: float) -> Any:
+def with_start(schedule: Any, start: float) -> Schedule:
     """Return a copy of a schedule that starts at ``start``."""
-    return attrs.evolve(schedule, **{str(_start_field(schedule)): start})
+    copy: Schedule = attrs.evolve(schedule, **{str(_start_field(schedule)): start})
+    return copy
 
 
 def started(schedule: object) -> float:
@@ -242,7 +243,7 @@ def resolve(value: object, default: Schedule, name: str) -> Schedule:
         why += "; an estimator also takes 'adaptive' and 'paper'" if name == "step_size" else ""
         raise ValueError(f"{name} must be a positive number, a Schedule, None or 'auto', got {value!r}{why}")
     if wants_default(value):
-        return with_start(value, default(0, 1))  # type: ignore[no-any-return]
+        return with_start(value, default(0, 1))
     try:
         float(value(0, 1))
     except (TypeError, ValueError, ArithmeticError) as error:

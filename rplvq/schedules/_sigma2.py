@@ -26,33 +26,22 @@ SAME_POINT = 1e-28
 
 
 class InitialEvidence(NamedTuple):
-    """The input of the rules for sigma2: the distances to the initial prototypes, with targets and labels.
-
-    Parameters
-    ----------
-    sqdist : ndarray of shape (N, K)
-        Squared distances of the samples to the initial prototypes.
-    targets : ndarray of shape (N,) or (N, C)
-        Class indices or class probabilities.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    n_free : int
-        Number of free parameters of all prototypes: K times :func:`free_numbers`.
-    sample_weight : ndarray of shape (N,), optional
-        Weight of each sample; 1 if not given.
-    priors : tuple of float, optional
-        Class priors of the cost; equal if not given.
-    rounding : float, default=0
-        Squared distance that rounding errors can put between equal points.
-    """
+    """The input of the rules for sigma2: the distances to the initial prototypes, with targets and labels."""
 
     sqdist: Array
+    """Squared distances of the samples to the initial prototypes, shape (N, K)."""
     targets: Array
+    """Class indices (N,) or class probabilities (N, C)."""
     labels: Array
+    """Class index of each prototype, shape (K,)."""
     n_free: int
+    """Number of free parameters of all prototypes: K times :func:`free_numbers`."""
     sample_weight: Array | None = None
+    """Weight of each sample, shape (N,); None means 1 for all."""
     priors: tuple[float, ...] | None = None
+    """Class priors of the cost; None means equal ones."""
     rounding: float = 0.0
+    """Squared distance that rounding errors can put between equal points."""
 
     @property
     def weights(self) -> Array:

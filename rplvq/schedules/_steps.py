@@ -210,8 +210,7 @@ def resolve_step_size(
         return resolve(value, Share(), "step_size")
     epochs = range(1, max(n_epochs, 1) + 1)
     if provides(value, StepRule):
-        begun: Schedule = with_start(value, of_share(Share())(0, len(epochs)))
-        return begun
+        return with_start(value, of_share(Share())(0, len(epochs)))
     shape = with_start(value, 1.0)
     amount, unscaled = (sum(schedule(epoch, len(epochs)) for epoch in epochs) for schedule in (Share(), shape))
     last = shape(len(epochs), len(epochs))

@@ -221,7 +221,7 @@ class Candidate(NamedTuple):
 
     name: str
     sigma2: Schedule | None = None  # None without training
-    step_size: Any = None  # None takes that of the trainer
+    step_size: object = None  # None takes that of the trainer
     is_rule: bool = True  # whether sigma2 comes from a rule, so that it may be recalibrated
     start: Discriminant | None = None  # whose prototypes take the place of the initial ones
     more: More | None = None  # another start, with more prototypes than the initial ones

@@ -33,57 +33,40 @@ FEWEST_EPOCHS = 5
 
 @library_part
 class Tried(NamedTuple):
-    """One candidate of a :class:`Choice`.
-
-    Parameters
-    ----------
-    name : str
-        "untrained", "discriminant", or the sigma2 with which it trains, as in :class:`rplvq.HeldOut`.
-    sigma2 : float
-        The value with which a fit of this candidate begins.
-    amount : float
-        Amount of training, see :class:`rplvq.Share`: 0 without training, and NaN for a step size of the user.
-    n_folds : int
-        Number of folds before it fell out of the race.
-    loss, loss_of_chosen, standard_error : float
-        Mean held-out loss, that of the chosen candidate on the same folds, and the standard error of their difference.
-    error : float
-        Share of held-out samples whose nearest prototype has another class.
-    """
+    """One candidate of a :class:`Choice`."""
 
     name: str
+    """As in :class:`rplvq.HeldOut`: "untrained", "discriminant", or the sigma2 with which it trains."""
     sigma2: float
+    """The value with which a fit of this candidate begins."""
     amount: float
+    """Amount of training, see :class:`rplvq.Share`: 0 without training, and NaN for a step size of the user."""
     n_folds: int
+    """Number of folds before it fell out of the race."""
     loss: float
+    """Mean held-out loss."""
     loss_of_chosen: float
+    """That of the chosen candidate on the same folds."""
     standard_error: float
+    """Standard error of the difference of the two losses."""
     error: float
+    """Share of held-out samples whose nearest prototype has another class."""
 
 
 @library_part
 class Choice(NamedTuple):
-    """What a fit chose, from what, and by which losses; print it to see a table.
-
-    Parameters
-    ----------
-    chosen : str
-        Name of the chosen candidate.
-    trains : bool
-        Whether the fit trains.
-    tried : tuple of Tried
-        The candidates in their order; empty if there was nothing to compare.
-    winner : int
-        Index of the chosen candidate among them; -1 if there are none.
-    calibration : float
-        Factor by which the sigma2 of probabilities differs from that of training.
-    """
+    """What a fit chose, from what, and by which losses; print it to see a table."""
 
     chosen: str
+    """Name of the chosen candidate."""
     trains: bool = True
+    """Whether the fit trains."""
     tried: tuple[Tried, ...] = ()
+    """The candidates in their order; empty if there was nothing to compare."""
     winner: int = -1
+    """Index of the chosen candidate among them; -1 if there are none."""
     calibration: float = 1.0
+    """Factor by which the sigma2 of probabilities differs from that of training."""
 
     @property
     def compared_initial(self) -> bool:

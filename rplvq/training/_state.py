@@ -23,32 +23,22 @@ STREAM_ROWS = 1000
 
 @library_part
 class State(NamedTuple):
-    """The state of training after a step.
-
-    Parameters
-    ----------
-    prototypes : Prototypes
-        K prototypes in the manifold's internal representation.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype, sorted.
-    sigma2_schedule, step_schedule : Schedule
-        Schedules that are resolved for the data, so that no ``start`` is None.
-    epoch : int
-        Number of epochs begun.
-    sigma2, step_size : float
-        Values of the schedules in this epoch.
-    memory : object, optional
-        Memory of a :class:`rplvq.protocols.StepRule`; None for a schedule.
-    """
+    """The state of training after a step."""
 
     prototypes: Prototypes
+    """K prototypes in the manifold's internal representation."""
     labels: Array
+    """Class index of each prototype, shape (K,), sorted."""
     sigma2_schedule: Schedule
+    """Resolved for the data, so that no ``start`` is None; the same holds for ``step_schedule``."""
     step_schedule: Schedule
     epoch: int = 0
+    """Number of epochs begun."""
     sigma2: float = np.nan
+    """Value of its schedule in this epoch, like ``step_size``."""
     step_size: float = np.nan
     memory: object = None
+    """Memory of a :class:`rplvq.protocols.StepRule`; None for a schedule."""
 
     def at_epoch(self, epoch: int, n_epochs: int) -> State:
         """Return this state at ``epoch``, with the values of both schedules.
@@ -80,54 +70,34 @@ class Result(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """The input of a fit; a checkpoint stores its fingerprint, so that it is not continued with other input.
-
-    Parameters
-    ----------
-    parameters : dict of str to object
-        Parameters of the estimator.
-    seed : int
-        Seed of its random generator.
-    classes : ndarray of shape (C,)
-        Labels of the user.
-    samples : Samples
-        All samples in canonical order, before some of them are held out.
-    """
+    """The input of a fit; a checkpoint stores its fingerprint, so that it is not continued with other input."""
 
     parameters: dict[str, object]
+    """Parameters of the estimator."""
     seed: int
+    """Seed of its random generator."""
     classes: Array
+    """Labels of the user, shape (C,)."""
     samples: Samples
+    """All samples in canonical order, before some of them are held out."""
 
 
 class Progress(NamedTuple):
-    """A run after a complete epoch, or before the first one: everything that is needed to continue it.
-
-    Parameters
-    ----------
-    state : State
-        The state after the epoch.
-    best : State
-        The state with the lowest validation cost so far.
-    best_cost : float
-        Its validation cost. It is infinite without early stopping, and ``best`` is then not used.
-    rows : tuple of dict
-        Rows of the history.
-    rng : dict
-        State of the random bit generator.
-    stopped : bool, default=False
-        Whether training is over before its last epoch.
-    choice : rplvq.selection.Choice, optional
-        What held-out samples chose; None if nothing was asked of them.
-    """
+    """A run after a complete epoch, or before the first one: everything that is needed to continue it."""
 
     state: State
     best: State
+    """The state with the lowest validation cost so far."""
     best_cost: float
+    """Its validation cost. It is infinite without early stopping, and ``best`` is then not used."""
     rows: tuple[dict[str, float], ...]
+    """Rows of the history."""
     rng: Mapping[str, object]
+    """State of the random bit generator."""
     stopped: bool = False
+    """Whether training is over before its last epoch."""
     choice: Any = None
+    """The :class:`rplvq.selection.Choice` of held-out samples; None if nothing was asked of them."""
 
     @property
     def row(self) -> dict[str, float]:
@@ -157,21 +127,6 @@ class Score(NamedTuple):
 class EpochReport(NamedTuple):
     """The argument of a callback, which is called after each epoch.
 
-    Parameters
-    ----------
-    state : rplvq.training.State
-        The state after the epoch.
-    n_epochs : int
-        Number of epochs planned.
-    row : dict of str to float
-        The row of the history for this epoch.
-    progress : rplvq.training.Progress
-        Everything that is needed to continue the run from here.
-    score : callable, optional
-        ``score()`` returns cost and error of the state on the training samples, at the price of one pass of distances.
-    origin : rplvq.training.Origin, optional
-        The input of the fit; None for a trainer without an estimator.
-
     Examples
     --------
     >>> from rplvq import RiemannianLVQ
@@ -183,11 +138,17 @@ class EpochReport(NamedTuple):
     """
 
     state: State
+    """The state after the epoch."""
     n_epochs: int
+    """Number of epochs planned."""
     row: dict[str, float]
+    """The row of the history for this epoch."""
     progress: Any = None
+    """The :class:`Progress`, with everything that is needed to continue the run from here."""
     score: Callable[[], Score] | None = None
+    """Returns cost and error of the state on the training samples, at the price of one pass of distances."""
     origin: Origin | None = None
+    """The input of the fit; None for a trainer without an estimator."""
 
     @property
     def epoch(self) -> int:

@@ -177,7 +177,7 @@ class Trainer:
         return Stepper(self.manifold, self.cost, *caps, self.n_jobs, max(self.max_epochs, 1))
 
     @property
-    def step_schedule(self) -> Any:
+    def step_schedule(self) -> object:
         """What the user gave as step size: a step rule, or the ``schedule`` of a :class:`rplvq.schedules.StepSize`."""
         return self.step_size.schedule if provides(self.step_size, WithSchedule) else self.step_size
 

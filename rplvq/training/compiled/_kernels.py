@@ -144,8 +144,7 @@ PLAIN = Kernels(
 @lru_cache(maxsize=1)
 def compiled_kernels() -> Kernels | None:
     """Return the compiled kernels, or None if numba cannot be used; :func:`rplvq.lanes.load_kernels` stores them."""
-    kernels: Kernels | None = load_kernels(_build, Path(__file__).parent)
-    return kernels
+    return load_kernels(_build, Path(__file__).parent)
 
 
 def _build(source: str, *, cache: bool) -> Kernels:
