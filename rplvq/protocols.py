@@ -113,24 +113,12 @@ class Cost(Protocol):
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Evaluate the cost.
+        """Return the loss (B,) and the slope (B, K) of B samples; a plain tuple of both will do.
 
-        Parameters
-        ----------
-        sqdist : ndarray of shape (B, K)
-            Squared distances of the samples to the prototypes.
-        targets : ndarray of int of shape (B,), or of float of shape (B, C)
-            Class indices 0..C-1, or class probabilities whose rows sum to one.
-        labels : ndarray of int of shape (K,)
-            Class index of each prototype.
-        sigma2 : float
-            Variance of the mixture's components, in the units of ``sqdist``.
-
-        Returns
-        -------
-        Evaluation
-            Loss (B,) and slope (B, K). A plain tuple of both will do. ValueError is raised if the cost needs class
-            indices, and gets class probabilities.
+        ``sqdist`` (B, K) are the squared distances of the samples to the prototypes, and ``labels`` (K,) the class
+        indices of the prototypes. ``targets`` are class indices 0..C-1 of shape (B,), or class probabilities (B, C)
+        whose rows sum to one. ``sigma2`` is the variance of the mixture's components, in the units of ``sqdist``.
+        ValueError is raised if the cost needs class indices, and gets class probabilities.
         """
 
 
@@ -185,25 +173,9 @@ class Initializer(Protocol):
         rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:
-        """Choose K prototypes and their labels.
+        """Return K prototypes, and the class index of each, shape (K,).
 
-        Parameters
-        ----------
-        manifold : Manifold
-            The geometry of the codes.
-        codes : ndarray of shape (N, ...)
-            Encoded samples.
-        targets : ndarray of shape (N,) or (N, C)
-            As for :class:`Cost`, with C = ``n_classes``.
-        n_classes : int
-            Number of classes.
-        rng : numpy.random.Generator
-            Source of all randomness.
-        sample_weight : ndarray of shape (N,), optional
-            Weight of each sample; passed only if there are weights.
-
-        Returns
-        -------
-        prototypes, labels : Prototypes and ndarray of int of shape (K,)
-            K prototypes, and the class index of each.
+        ``codes`` (N, ...) are encoded samples, and ``targets`` (N,) or (N, C) are as for :class:`Cost`, with C =
+        ``n_classes``. ``rng`` is the source of all randomness. ``sample_weight`` (N,) is passed only if there are
+        weights.
         """

@@ -223,18 +223,6 @@ def materialise(function: Callable[..., object], codes: Array) -> Array:
 class Samples:
     """Encoded samples with what is known about each of them.
 
-    Parameters
-    ----------
-    codes : ndarray or LazyRows of shape (N, ...)
-        Encoded samples, perhaps on disk.
-    targets : ndarray of shape (N,) or (N, C)
-        Class indices or class probabilities. A stream stores labels instead of indices, because indices change when a
-        new class appears.
-    weights : ndarray of shape (N,), optional
-        Multiplicity of each sample: weight w counts as w copies. None means 1 for all.
-    groups : ndarray of int of shape (N,), optional
-        Group of each sample, such as its session. Samples are held out by whole groups.
-
     Examples
     --------
     >>> samples = Samples(np.array([[3.0], [1.0], [2.0]]), np.array([0, 1, 0]))
@@ -243,9 +231,13 @@ class Samples:
     """
 
     codes: Array
+    """Encoded samples (N, ...): an array, perhaps on disk, or LazyRows."""
     targets: Array
+    """Class indices (N,) or class probabilities (N, C). Streams store labels, because new classes change indices."""
     weights: Array | None = None
+    """Multiplicity of each sample, shape (N,): weight w counts as w copies. None means 1 for all."""
     groups: Array | None = None
+    """Number of the group of each sample, shape (N,), such as its session. Samples are held out by whole groups."""
 
     def __len__(self) -> int:
         return len(self.codes)

@@ -12,18 +12,12 @@ from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 @library_part
 @attrs.frozen(eq=False)
 class GivenPrototypes:
-    """Prototypes that the user gives, as points of the manifold.
-
-    Parameters
-    ----------
-    prototypes : array-like of shape (K, ...)
-        Points, not codes.
-    labels : ndarray of int of shape (K,)
-        Class index of each prototype.
-    """
+    """Prototypes that the user gives, as points of the manifold."""
 
     prototypes: ArrayLike
+    """Points (K, ...), not codes."""
     labels: Array
+    """Class index of each prototype, shape (K,)."""
 
     @reads_parts
     def __call__(
