@@ -165,14 +165,9 @@ class Initializer(Protocol):
     """The choice of the first prototypes."""
 
     def __call__(
-        self,
-        manifold: AnyManifold,
-        codes: Array,
-        targets: Array,
-        n_classes: int,
-        rng: np.random.Generator,
+        self, manifold: AnyManifold, codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
-    ) -> tuple[Prototypes, Array]:
+    ) -> tuple[Prototypes, Array]:  # fmt: skip
         """Return K prototypes, and the class index of each, shape (K,).
 
         ``codes`` (N, ...) are encoded samples, and ``targets`` (N,) or (N, C) are as for :class:`Cost`, with C =

@@ -18,13 +18,9 @@ TEMPORARIES = 6
 
 
 def best_factor(
-    energies: Array,
-    targets: Array,
-    weights: Array,
-    start: float,
-    bounds: tuple[float, float],
+    energies: Array, targets: Array, weights: Array, start: float, bounds: tuple[float, float],
     offsets: Array | float = 0.0,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array]:  # fmt: skip
     """Return the factors (S,) that minimise the mean negative log-posterior of the true classes, and the means (S,).
 
     The posterior of M samples is the softmax of ``offsets - factor * energies``, for S sets of energies (S, M, C) and

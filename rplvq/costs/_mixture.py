@@ -179,15 +179,9 @@ def _is_mixture(cost: Cost, sqdist: Array, labels: Array, sigma2: float) -> bool
 
 
 def calibrated_loss(
-    cost: Cost,
-    sqdist: Array,
-    targets: Array,
-    labels: Array,
-    sigma2: float,
-    sample_weight: Array | None = None,
-    *,
+    cost: Cost, sqdist: Array, targets: Array, labels: Array, sigma2: float, sample_weight: Array | None = None, *,
     factor: float = 1e4,
-) -> tuple[float, float]:
+) -> tuple[float, float]:  # fmt: skip
     """Minimise the mean negative log-posterior of the true class over sigma2; return the mean and its sigma2.
 
     The posterior of the ``cost`` counts; if it has none, that of the mixture with equal weights. ``sqdist`` are squared

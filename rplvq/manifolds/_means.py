@@ -52,14 +52,9 @@ class Mean(NamedTuple):
 
 
 def riemannian_mean(
-    manifold: AnyManifold,
-    codes: Array,
-    weights: Array | None = None,
-    *,
-    start: Array | None = None,
-    tol: float = 1e-9,
+    manifold: AnyManifold, codes: Array, weights: Array | None = None, *, start: Array | None = None, tol: float = 1e-9,
     max_iter: int = 200,
-) -> Mean:
+) -> Mean:  # fmt: skip
     """Minimise the weighted squared distances ``f(w) = sum_b q_b d^2(x_b, w)``, q summing to one.
 
     The method is Karcher's iteration ``w <- Exp_w(t sum_b q_b Log_w(x_b))`` (Karcher 1977,

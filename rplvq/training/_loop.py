@@ -134,13 +134,9 @@ def hooks_of(
 
 
 def run_epochs(
-    epoch: Epoch,
-    progress: Progress,
-    rng: np.random.Generator,
-    n_epochs: int,
-    hooks: Sequence[Hook] = (),
+    epoch: Epoch, progress: Progress, rng: np.random.Generator, n_epochs: int, hooks: Sequence[Hook] = (),
     verbose: int = 0,
-) -> Iterator[Progress]:
+) -> Iterator[Progress]:  # fmt: skip
     """Continue a run up to ``n_epochs`` epochs in all, and yield the progress after each epoch.
 
     ``rng``, from which ``epoch`` draws, is set to the random state of ``progress``. The hooks run after each epoch in

@@ -54,13 +54,9 @@ def step_lengths(weights: Array, sqdist: Array) -> Array:
 
 
 def pair_weights(
-    slope: Array,
-    sqdist: Array,
-    step_size: float,
-    max_weight: float | None,
-    max_length: float,
+    slope: Array, sqdist: Array, step_size: float, max_weight: float | None, max_length: float,
     n_batch: int | None = None,
-) -> tuple[Array, int]:
+) -> tuple[Array, int]:  # fmt: skip
     """Turn slopes (M, K) into the weights ``2 step_size slope / B`` of the logarithms, with two caps.
 
     M is B, unless the samples are a part of a batch of ``n_batch`` samples. A weight of 1 moves a prototype to the
@@ -97,14 +93,9 @@ def gradient_norm(slope: Array, sqdist: Array) -> float:
 
 
 def contribution(
-    manifold: Any,
-    cost: Cost,
-    state: State,
-    part: Samples,
-    max_weight: float | None,
-    n_batch: int,
+    manifold: Any, cost: Cost, state: State, part: Samples, max_weight: float | None, n_batch: int,
     connect: Connect | None = None,
-) -> Contribution:
+) -> Contribution:  # fmt: skip
     """Evaluate a part of M samples of a batch of ``n_batch`` samples, on a manifold with ``pull`` and ``exp``.
 
     ``connect`` may replace ``manifold.connect`` by a faster function with the same result.

@@ -120,28 +120,15 @@ class Trainer:
         return by_class(prototypes, labels)
 
     def start(
-        self,
-        prototypes: Prototypes,
-        labels: Array,
-        samples: Samples,
-        n_classes: int,
-        *,
-        n_samples: float | None = None,
-        is_bounded: bool = True,
-    ) -> State:
-        """Return what :meth:`init` does, but for given prototypes; its errors, also if ``sigma2`` is a step rule.
+        self, prototypes: Prototypes, labels: Array, samples: Samples, n_classes: int, *,
+        n_samples: float | None = None, is_bounded: bool = True,
+    ) -> State:  # fmt: skip
+        """Return what :meth:`init` does, but for given prototypes with labels (K,); the state has them sorted by label.
 
-        Parameters
-        ----------
-        prototypes, labels : Prototypes and ndarray of int of shape (K,)
-            The prototypes with which training starts. The state has them sorted by label.
-        samples, n_classes
-            As for :meth:`init`.
-        n_samples : float, optional
-            Number of samples N that will train, if ``samples`` are only a part of them.
-        is_bounded : bool, default=True
-            Whether steps become shorter where sigma2 is above the median squared distance of these samples. The first
-            samples of a stream do not tell how far later ones are.
+        ``n_samples`` is the number of samples that will train, if ``samples`` are only a part of them. If
+        ``is_bounded``, steps become shorter where sigma2 is above the median squared distance of these samples; the
+        first samples of a stream do not tell how far later ones are. ValueError is raised as by :meth:`init`, also if
+        ``sigma2`` is a step rule.
         """
         if hasattr(self.sigma2, "observe"):
             raise ValueError(f"sigma2={self.sigma2!r} adapts a step size; give sigma2 a number or another schedule")
@@ -263,13 +250,9 @@ class Trainer:
         return Progress(state, state, best_cost, (), rng.bit_generator.state)
 
     def epochs(
-        self,
-        progress: Progress,
-        samples: Samples,
-        rng: np.random.Generator,
-        validation: Samples | None = None,
+        self, progress: Progress, samples: Samples, rng: np.random.Generator, validation: Samples | None = None,
         origin: Origin | None = None,
-    ) -> Iterator[Progress]:
+    ) -> Iterator[Progress]:  # fmt: skip
         """Continue a run epoch by epoch; if an epoch is interrupted, the caller still has the progress before it.
 
         The ``progress`` is that of :meth:`begin` or of a checkpoint, and ``rng`` is set to its random state. ``origin``

@@ -38,14 +38,9 @@ PACES = ("distance_over_gradients",)
 
 
 def rules_of(
-    manifold: AnyManifold,
-    cost: Cost,
-    targets: Array,
-    labels: Array,
-    sigma2: float,
-    caps: tuple[float, float],
+    manifold: AnyManifold, cost: Cost, targets: Array, labels: Array, sigma2: float, caps: tuple[float, float],
     pace: tuple[float, ...],
-) -> Rules | None:
+) -> Rules | None:  # fmt: skip
     """Return the rules of compiled steps with these parts on single samples, or None if a part has no kernel.
 
     ``targets`` are those of a block, and ``pace`` is explained in :class:`Rules`.
