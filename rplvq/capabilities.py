@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Prototypes, Schedule
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeIs
+    from typing_extensions import TypeIs  # in typing from Python 3.13 on
 
 CapabilityT = TypeVar("CapabilityT")
 
