@@ -26,22 +26,22 @@ SAME_POINT = 1e-28
 
 
 class InitialEvidence(NamedTuple):
-    """The input of the rules for sigma2: the distances to the initial prototypes, with targets and labels."""
+    """The input of the rules for sigma2: the distances to the initial prototypes, with targets and labels.
+
+    ``sqdist`` (N, K) are the squared distances of the samples to the prototypes. ``targets`` are class indices (N,) or
+    class probabilities (N, C), and ``labels`` (K,) are the class indices of the prototypes, which have ``n_free`` free
+    parameters: K times :func:`free_numbers`. Without ``sample_weight`` (N,) each sample has the weight 1, and without
+    the ``priors`` of the cost the classes have equal ones. ``rounding`` is the squared distance that rounding errors
+    can put between equal points.
+    """
 
     sqdist: Array
-    """Squared distances of the samples to the initial prototypes, shape (N, K)."""
     targets: Array
-    """Class indices (N,) or class probabilities (N, C)."""
     labels: Array
-    """Class index of each prototype, shape (K,)."""
     n_free: int
-    """Number of free parameters of all prototypes: K times :func:`free_numbers`."""
     sample_weight: Array | None = None
-    """Weight of each sample, shape (N,); None means 1 for all."""
     priors: tuple[float, ...] | None = None
-    """Class priors of the cost; None means equal ones."""
     rounding: float = 0.0
-    """Squared distance that rounding errors can put between equal points."""
 
     @property
     def weights(self) -> Array:
