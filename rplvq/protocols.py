@@ -113,12 +113,24 @@ class Cost(Protocol):
     """
 
     def __call__(self, sqdist: Array, targets: Array, labels: Array, sigma2: float) -> Evaluation:
-        """Return the loss (B,) and the slope (B, K) of B samples; a plain tuple of both will do.
+        """Evaluate the cost.
 
-        ``sqdist`` (B, K) are the squared distances of the samples to the prototypes, and ``labels`` (K,) the class
-        indices of the prototypes. ``targets`` are class indices 0..C-1 of shape (B,), or class probabilities (B, C)
-        whose rows sum to one. ``sigma2`` is the variance of the mixture's components, in the units of ``sqdist``.
-        ValueError is raised if the cost needs class indices, and gets class probabilities.
+        Parameters
+        ----------
+        sqdist : ndarray of shape (B, K)
+            Squared distances of the samples to the prototypes.
+        targets : ndarray of int of shape (B,), or of float of shape (B, C)
+            Class indices 0..C-1, or class probabilities whose rows sum to one.
+        labels : ndarray of int of shape (K,)
+            Class index of each prototype.
+        sigma2 : float
+            Variance of the mixture's components, in the units of ``sqdist``.
+
+        Returns
+        -------
+        Evaluation
+            Loss (B,) and slope (B, K). A plain tuple of both will do. ValueError is raised if the cost needs class
+            indices, and gets class probabilities.
         """
 
 
@@ -168,9 +180,25 @@ class Initializer(Protocol):
         self, manifold: AnyManifold, codes: Array, targets: Array, n_classes: int, rng: np.random.Generator,
         sample_weight: Array | None = None,
     ) -> tuple[Prototypes, Array]:  # fmt: skip
-        """Return K prototypes, and the class index of each, shape (K,).
+        """Choose K prototypes and their labels.
 
-        ``codes`` (N, ...) are encoded samples, and ``targets`` (N,) or (N, C) are as for :class:`Cost`, with C =
-        ``n_classes``. ``rng`` is the source of all randomness. ``sample_weight`` (N,) is passed only if there are
-        weights.
+        Parameters
+        ----------
+        manifold : Manifold
+            The geometry of the codes.
+        codes : ndarray of shape (N, ...)
+            Encoded samples.
+        targets : ndarray of shape (N,) or (N, C)
+            As for :class:`Cost`, with C = ``n_classes``.
+        n_classes : int
+            Number of classes.
+        rng : numpy.random.Generator
+            Source of all randomness.
+        sample_weight : ndarray of shape (N,), optional
+            Weight of each sample; passed only if there are weights.
+
+        Returns
+        -------
+        prototypes, labels : Prototypes and ndarray of int of shape (K,)
+            K prototypes, and the class index of each.
         """
