@@ -185,12 +185,9 @@ def paper_start(manifold: AnyManifold, n_prototypes: int, n_classes: int, sample
 
 
 def resolve_step_size(
-    value: object,
-    n_epochs: int,
-    per_prototype: float,
-    of_share: Callable[[Schedule], ShareStep],
+    value: object, n_epochs: int, per_prototype: float, of_share: Callable[[Schedule], ShareStep],
     paper: Callable[[], float],
-) -> Schedule:
+) -> Schedule:  # fmt: skip
     """Turn a user's value into a schedule of step sizes.
 
     ``per_prototype`` is the number of samples per prototype, N / K. ``of_share`` turns shares into step sizes, and
