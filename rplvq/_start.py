@@ -6,13 +6,12 @@ It ends the process as later, with one line and exit status 130. The root of the
 import os
 import signal
 import sys
-from typing import Any
 
 INTERRUPTED = "interrupted before the result was complete, so none was written"
 """What Ctrl-C on the command line is answered by."""
 
 
-def leave(*_: Any) -> None:
+def leave(*_: object) -> None:
     """End the process at once; Ctrl-C within an import would otherwise raise an error of any type."""
     os.write(2, f"rplvq: error: {INTERRUPTED}\n".encode())
     os._exit(130)

@@ -24,7 +24,7 @@ def interrupts_raised() -> Iterator[None]:
         warnings.simplefilter("always", TrainingInterruptedWarning)
         show = warnings.showwarning
 
-        def check(message: Any, category: Any, *others: Any) -> None:
+        def check(message: Warning | str, category: type[Warning], *others: Any) -> None:
             if issubclass(category, TrainingInterruptedWarning):
                 raise KeyboardInterrupt(str(message))
             show(message, category, *others)
@@ -104,7 +104,7 @@ class PointError(ValueError):
         """Return this error for an argument with another name."""
         return PointError(self.index, self.reason, name)
 
-    def at(self, index: Iterable[Any]) -> PointError:
+    def at(self, index: Iterable[int]) -> PointError:
         """Return this error for an image, in which the point of this error has the row and column ``index``."""
         return PointError(tuple(int(i) for i in index), self.reason, self.name)
 
