@@ -252,19 +252,6 @@ print(hashlib.sha256(model.prototypes_.tobytes()).hexdigest())
 """
 
 
-@pytest.mark.slow  # it compiles all kernels anew
-@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
-def test_the_process_that_compiles_and_those_that_load_its_code_give_the_same_bits(tmp_path):
-    """A checkpoint of one is resumed by another."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
-    first, second = (
-        subprocess.run([sys.executable, "-c", FIT], env=environment, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    )
-    assert any(tmp_path.rglob("*.nbc"))
-    assert first == second
-
-
 def real(name, real_data, unpack):
     data = np.load(real_data(name), allow_pickle=False)
     if name.startswith("eth80"):
@@ -339,7 +326,8 @@ def test_code_that_cannot_be_loaded_or_stored_is_compiled_in_memory(error, tmp_p
 
 @pytest.mark.slow  # it compiles the kernels of steps several times
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
-def test_damaged_files_of_numba_are_replaced(tmp_path):
+def test_stored_code_gives_the_same_bits_and_is_replaced_where_it_is_damaged(tmp_path):
+    """A checkpoint of a process that compiles is resumed by one that loads its code."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
 
     def run():
@@ -347,6 +335,8 @@ def test_damaged_files_of_numba_are_replaced(tmp_path):
         return subprocess.run(program, env=environment, capture_output=True, text=True, check=True).stdout
 
     first = run()
+    assert any(tmp_path.rglob("*.nbc"))
+    assert run() == first
     for suffix, length in (("nbi", 100), ("nbc", 1000)):
         for path in tmp_path.rglob(f"*.{suffix}"):
             path.write_bytes(path.read_bytes()[:length])
