@@ -6,7 +6,6 @@ PolSARpro of ESA: https://step.esa.int/main/toolboxes/polsarpro-v6-0-biomass-edi
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import attrs
 import numpy as np
@@ -119,7 +118,7 @@ class PolsarScene:
         for rows in row_slices(self.shape[0], 64 * self.looks[0] * self.columns * self.n**2):
             yield rows.start, self.read(rows.start, rows.stop)
 
-    def georeference(self) -> dict[str, Any]:
+    def georeference(self) -> dict[str, object]:
         """Return "crs" and "transform" of the multi-looked scene for rasterio; empty if the files state none."""
         path = next(iter(self.planes.values()))
         if path.suffix == ".bin" and header_of(path) is None:

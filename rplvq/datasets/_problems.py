@@ -1,6 +1,6 @@
 """The paper's synthetic problems SynI and SynII, and handwritten digits as region covariances."""
 
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
 FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
 
 
-def random_bases(n: int = 10, n_bases: int = 2, *, random_state: Any = None) -> Array:
+def random_bases(n: int = 10, n_bases: int = 2, *, random_state: int | np.random.RandomState | None = None) -> Array:
     """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.
 
     Parameters
@@ -55,7 +55,7 @@ def make_syn1(
     spread: float = 0.1,
     bases: npt.ArrayLike | None = None,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
     r"""Make SynI: four classes of SPD matrices, two spectra times two eigenbases.
 
@@ -114,7 +114,7 @@ def make_syn2(
     spread: float = 0.1,
     bases: npt.ArrayLike | None = None,
     shuffle: bool = True,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
     r"""Make SynII: four classes of SPD matrices, four spectra in one eigenbasis.
 
@@ -148,7 +148,14 @@ def make_syn2(
 
 
 def _make(
-    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: Any, spread: Any, bases: Any, shuffle: bool, rng: Any
+    kinds: list[tuple[int, int]],
+    n_per_class: int,
+    n: int,
+    noise: float,
+    spread: float,
+    bases: npt.ArrayLike | None,
+    shuffle: bool,
+    seed: int | np.random.RandomState | None,
 ) -> tuple[Array, Array]:
     """Draw n_per_class matrices of each class; ``kinds`` has the indices (spectrum, basis) of each class."""
     require_count("n_per_class", n_per_class, 1)
@@ -164,7 +171,7 @@ def _make(
         what = f"lies around {smallest:.4g} and could become {smallest - spread:.4g}, but must stay positive"
         remedy = "Choose a smaller spread or a smaller n"
         raise ValueError(f"spread={spread} is too large for n={n}: the smallest eigenvalue {what}. {remedy}")
-    rng = check_random_state(rng)
+    rng = check_random_state(seed)
     fixed = random_bases(n, random_state=rng) if bases is None else _check_bases(bases, n, int(basis_of.max()) + 1)
     eigenvalues = rng.uniform(centers - spread, centers + spread)
     rotated = fixed[basis_of] + noise * rng.standard_normal((len(centers), n, n))
@@ -197,10 +204,10 @@ def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
 @overload
 def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[True] = ...) -> tuple[Array, Array]: ...
 @overload
-def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[False]) -> Any: ...
+def load_digits_covariances(*, shrinkage: float = ..., return_X_y: Literal[False]) -> Bunch: ...
 
 
-def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) -> Any:
+def load_digits_covariances(*, shrinkage: float = 0.1, return_X_y: bool = True) -> tuple[Array, Array] | Bunch:
     """Load scikit-learn's handwritten digits as 5x5 covariances of [x, y, I, abs Ix, abs Iy].
 
     The images are those of Alpaydin and Kaynak, "Optical Recognition of Handwritten Digits", 1998,

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -66,7 +67,7 @@ from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
 from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Schedule
 from rplvq.schedules import AdaptiveStep, Share, StepSize
-from rplvq.selection import HeldOut, split_classes
+from rplvq.selection import Choice, HeldOut, split_classes
 from rplvq.training import (
     Callback,
     Decision,
@@ -227,9 +228,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         *,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",
         step_size: float | Schedule | Share | StepSize | AdaptiveStep | Literal["auto", "paper", "adaptive"] = "auto",
-        prototypes_per_class: int | Mapping[Any, int] | Literal["auto"] = 1,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        init: InitName | Initializer | tuple[Any, Any] = "mean",
+        prototypes_per_class: int | Mapping[object, int] | Literal["auto"] = 1,
+        class_weight: Mapping[object, float] | Literal["balanced"] | None = None,
+        init: InitName | Initializer | tuple[ArrayLike, ArrayLike] = "mean",
         max_epochs: int = 20,
         batch_size: int | None = 1,
         decision: Literal["nearest", "posterior"] = "nearest",
@@ -238,7 +239,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         callbacks: Sequence[Callback] = (),
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.metric = metric
         self.cost = cost
@@ -262,11 +263,11 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         resume: str | PathLike[str] | None = None,
     ) -> Self:
         """Learn prototypes.
@@ -387,7 +388,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         warn_of([*troubles, step_trouble(history, samples.n_visits, state.step_schedule)], 2)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Continue from the present prototypes with one sweep over a batch of samples.
 
         Each call trains. Only ``fit`` holds samples out and keeps the class means where training does not help. Begin
@@ -497,7 +500,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def _begin_stream(
         self, manifold: AnyManifold, known: Array, samples: Samples, stream: Stream, rng: np.random.Generator
-    ) -> tuple[Array, Trainer, State, Stream, Any]:
+    ) -> tuple[Array, Trainer, State, Stream, Choice | None]:
         """Choose the prototypes in the first call of a stream, or in each call until a second class has come.
 
         Return the indices (M,) of the classes in the batch, the trainer with the cost for these classes, the state, the
@@ -566,12 +569,12 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     def _check(
         self,
         manifold: AnyManifold,
-        X: Any,
-        y: Any,
-        weights: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        weights: ArrayLike | None,
         classes: Array | None = None,
         *,
-        groups: Any = None,
+        groups: ArrayLike | None = None,
         more: bool = False,
         in_stream: bool = True,
     ) -> tuple[Array, Samples]:

@@ -8,7 +8,7 @@ loses classes that turn.
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -151,7 +151,7 @@ def learned(
     mean_share = len(paces.owners) / n_samples
     shares = (0.0, mean_share, max(mean_share, FAST_SHARE))[-len(paces.prototypes) :]
     leader = leading(paces)
-    results: list[Any] = []
+    results: list[tuple[State, dict[str, float]]] = []
     for index, (prototypes, share) in enumerate(zip(paces.prototypes, shares, strict=True)):
         began = state._replace(prototypes=prototypes, step_size=_step_size(state, share))
         if share == 0 and index != leader:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,7 +19,7 @@ from rplvq.exceptions import PointError
 from rplvq.manifolds import filler_of
 from rplvq.parts import plain, require_jobs
 from rplvq.protocols import Array, Prototypes
-from rplvq.training import State
+from rplvq.training import State, Trainer
 
 FEW_BYTES = 1 << 16
 """Up to this size of the samples no context of joblib is looked up, in which ``n_jobs=None`` means several threads."""
@@ -38,9 +39,9 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     prototype_labels_: Array
     sigma2_: float
     state_: State
-    trainer_: Any
+    trainer_: Trainer
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ArrayLike) -> Array:
         """Predict the label of the nearest prototype of each sample, or the most probable one if ``decision`` says so.
 
         Returns
@@ -77,7 +78,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
             return np.asarray(model.classes_[likeliest])
         return np.asarray(model.prototype_labels_[model._over(X, model._nearest)])
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: ArrayLike) -> Array:
         """Compute class probabilities (N, C), the softmax of ``-sqdist / (2 sigma2_)`` by class or those of the cost.
 
         Columns are in the order of ``classes_``, and rows sum to one. A class that was announced to partial_fit but has
@@ -86,7 +87,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, lambda *ends: np.exp(model._log_proba(*ends)))
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: ArrayLike) -> Array:
         """Compute the logarithms (N, C) of the class probabilities, which are exact where the probabilities underflow.
 
         A class that has had no sample yet has minus infinity.
@@ -94,7 +95,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, model._log_proba)
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Compute one score per class, shape (N, C); the class with the largest score is predicted.
 
         It is minus the squared distance to the nearest prototype of the class, or the class log-posterior if
@@ -104,12 +105,12 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         scores = model._over(X, model._log_proba if by_posterior(model.decision) else model._nearness)
         return np.asarray(scores[..., 1] - scores[..., 0]) if len(model.classes_) == 2 else scores
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Compute the distances (N, K), not squared, to the prototypes, in the order of ``prototype_labels_``."""
         model = self._snapshot()
         return model._over(X, lambda *ends: np.sqrt(model._sqdist(*ends)))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: ArrayLike) -> Array:
         """Compute minus the squared distance (N,) to the nearest prototype, so that unusual samples have small values.
 
         It carries the unit of the metric, and depends on how far training has moved the prototypes from the data.
@@ -118,7 +119,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         model = self._snapshot()
         return model._over(X, lambda *ends: -model._sqdist(*ends).min(axis=1))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns of :meth:`transform`, shape (K,): class, label and number, joined by "_".
 
         The class is that of the estimator in lower case, and the number counts the prototypes of a label. A distance
@@ -137,7 +138,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}_{label}_{number}" for label, number in numbered], dtype=object)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on labels ``y`` as in fit; soft labels stand for their likeliest class.
 
         For an image, ``y`` and ``sample_weight`` have the shape (rows, columns).
@@ -224,7 +225,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         except PointError as error:
             raise error.shifted(rows.start or 0) from None
 
-    def _filled(self, part: Any) -> Array | None:
+    def _filled(self, part: ArrayLike) -> Array | None:
         """Return samples whose missing channels are filled; None if none are missing or could be."""
         points = np.asarray(part)
         is_alike = points.dtype.kind in "fc" and points.shape[1:] == self.prototypes_.shape[1:]

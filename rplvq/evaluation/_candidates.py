@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+from sklearn.base import BaseEstimator
+
 from rplvq.costs import CostName
 from rplvq.estimators import RiemannianLVQ, resolve_cost, resolve_manifold
 from rplvq.manifolds import MetricName
@@ -18,11 +21,11 @@ def default_estimators(
     metrics: Iterable[MetricName | AnyManifold | Any] = METRICS,
     costs: Iterable[CostName | Cost] = ("rslvq",),
     *,
-    prototypes_per_class: Any = 1,
+    prototypes_per_class: int | Mapping[object, int] = 1,
     max_epochs: int = 20,
     sigma2: float | Schedule | Literal["auto"] = "auto",
-    random_state: Any = None,
-) -> dict[str, Any]:
+    random_state: int | np.random.RandomState | None = None,
+) -> dict[str, RiemannianLVQ]:
     """Return the classifiers that :func:`compare` takes by default: each metric with each cost, and its class means.
 
     Parameters
@@ -74,7 +77,7 @@ def _parts(values: Any, argument: str) -> list[Any]:
     return parts
 
 
-def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, Any]:
+def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, BaseEstimator]:
     """Return classifiers of pyRiemann to compare with; raise ImportError if it is not installed (extra ``paper``).
 
     Parameters
@@ -109,12 +112,12 @@ def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES
     return dict(made[name] for name in names)
 
 
-def short_name(part: Any) -> str:
+def short_name(part: object) -> str:
     """Return the name of a part that is given by its name or as an object."""
     return part if isinstance(part, str) else type(part).__name__
 
 
-def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def unique_names(named: Sequence[tuple[str, BaseEstimator]]) -> dict[str, BaseEstimator]:
     """Turn (name, estimator) pairs into a mapping; a name that occurs more than once gets a number."""
     names = [name for name, _ in named]
     return {
@@ -123,7 +126,7 @@ def unique_names(named: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     }
 
 
-def named_estimators(estimators: Any) -> dict[str, Any]:
+def named_estimators(estimators: object) -> dict[str, BaseEstimator]:
     """Turn a mapping of estimators, or a sequence of estimators and of metrics, into a mapping by name."""
     if not isinstance(estimators, (Mapping, list, tuple)):
         what = "a mapping name -> estimator, a list of estimators and metrics, or None"
@@ -141,7 +144,7 @@ def named_estimators(estimators: Any) -> dict[str, Any]:
     return named
 
 
-def _named(index: int, entry: Any) -> list[tuple[str, Any]]:
+def _named(index: int, entry: Any) -> list[tuple[str, BaseEstimator]]:
     """Return the names and estimators for an estimator or a metric of a sequence."""
     if not isinstance(entry, str) and what_lacks(entry, MANIFOLD_METHODS):
         return [(type(entry).__name__, entry)]

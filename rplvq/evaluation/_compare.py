@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -27,18 +29,18 @@ MOST_CLASSES = 30  # whose sizes are listed one by one
 
 def compare(
     X: Any,
-    y: Any,
-    estimators: Mapping[str, Any] | Sequence[Any] | None = None,
+    y: ArrayLike,
+    estimators: Mapping[str, BaseEstimator] | Sequence[BaseEstimator | MetricName | AnyManifold] | None = None,
     *,
     metrics: Iterable[MetricName | AnyManifold | Any] | None = None,
     cv: Any = 10,
     repeats: int = 1,
-    scoring: Any = ("accuracy", "kappa"),
-    groups: Any = None,
+    scoring: _cross_validation.Scoring = ("accuracy", "kappa"),
+    groups: ArrayLike | None = None,
     test: TestName = "corrected_t",
     n_jobs: int | None = None,
     verbose: int = 0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Comparison:
     """Score classifiers by cross-validation, all on the same folds.
 
@@ -141,7 +143,7 @@ def compare(
 
 
 def describe_run(
-    X: Any, y: Array, folds: Sequence[tuple[int, int]], named_folds: str, seed: Any, call: str
+    X: Any, y: Array, folds: Sequence[tuple[int, int]], named_folds: str, seed: object, call: str
 ) -> dict[str, str]:
     """Return the facts of a comparison as they are printed; ``folds`` are numbers of training and test samples."""
     classes, counts = np.unique(y, return_counts=True)

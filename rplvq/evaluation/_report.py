@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rplvq.evaluation._questions import p_text
-from rplvq.evaluation._significance import TESTS
+from rplvq.evaluation._significance import TESTS, Row
 
 WIDTH = 80
 NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
@@ -47,7 +47,7 @@ def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def mean_and_deviation(row: Mapping[str, Any], metric: str, sign: str, digits: int) -> str:
+def mean_and_deviation(row: Row, metric: str, sign: str, digits: int) -> str:
     """Return ``mean +- std`` of a row as text, or the mean alone if there is only one fold."""
     mean = row[f"{metric}_mean"]
     deviation = row[f"{metric}_std"]
@@ -73,7 +73,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_folds: int) -> Table:
+def _summary_table(rows: Sequence[Row], metrics: Sequence[str], n_folds: int) -> Table:
     """Return one row per estimator: number, name, ``mean +- std`` of each metric, folds that trained, sigma2, times."""
     cells = []
     for number, row in enumerate(rows, start=1):
@@ -85,7 +85,7 @@ def _summary_table(rows: Sequence[Mapping[str, Any]], metrics: Sequence[str], n_
     return Table(["", "estimator", *metrics, "trained", "sigma2", "fit [s]", "predict [s]"], cells)
 
 
-def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _difference_table(rows: Sequence[Row]) -> Table:
     """Return one row per pair; the sign and the p-value stand in separate columns."""
     cells = []
     for row in rows:
@@ -95,7 +95,7 @@ def _difference_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(["question", "first", "second", "difference", "95% CI", "better", "p"], cells)
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]], about: Mapping[str, str]) -> bytes:
+def as_csv(rows: Sequence[Row], about: Mapping[str, str]) -> bytes:
     """Return rows with the same keys as CSV in UTF-8; each row ends with the facts of ``about``."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, fieldnames=[*(rows[0] if rows else ()), *about])

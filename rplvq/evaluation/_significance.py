@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ from scipy import stats
 
 from rplvq.protocols import Array
 
+Row: TypeAlias = dict[str, Any]
+"""A row of a table: names, texts and numbers by the name of the column."""
 TestName = Literal["corrected_t", "wilcoxon"]  # the names of TESTS as a type, so that editors complete them
 TESTS: dict[TestName, str] = {  # tests of differences, with their names in reports
     "corrected_t": "corrected resampled t-test of Nadeau and Bengio",
@@ -150,12 +152,12 @@ def check_test(test: TestName) -> TestName:
 
 def difference_rows(
     pairs: Sequence[tuple[str, str]], scores: Mapping[str, Array], ratio: float, test: TestName, *, correct: bool = True
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return one dict per pair of names, as :meth:`Comparison.differences` describes them.
 
     ``scores`` (F,) are by name, ``ratio`` is that of test to training samples, and ``correct`` asks for Holm's method.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for first, second in pairs:
         a = scores[first]
         b = scores[second]

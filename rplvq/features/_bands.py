@@ -1,10 +1,10 @@
 """Covariance matrices of trials in several bands of frequencies, and of trials together with their delayed copies."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from rplvq.features._trials import FeatureTransformer, Shrinkage, read_trials, trial_covariances
 from rplvq.parts import library_estimator, require_count, require_number
@@ -186,7 +186,7 @@ class AugmentedCovariances(FeatureTransformer):
         self.center = center
         self.shrinkage = shrinkage
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the rows of a matrix: the channel and its delay in samples."""
         names = super().get_feature_names_out(input_features)
         return np.array([f"{name}_lag{copy * self.lag}" for copy in range(self.order) for name in names], dtype=object)

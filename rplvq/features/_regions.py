@@ -1,9 +1,10 @@
 """Covariance matrices of the pixels of images and of regions of images."""
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unmasked
@@ -112,7 +113,7 @@ def _check_pixels(pixels: Array, index: int) -> None:
         raise ValueError(f"features returned {what}: mask such pixels out, or return finite features")
 
 
-def _read_images(images: Any) -> Signals:
+def _read_images(images: ArrayLike) -> Signals:
     """Return checked images with the mean square of each value of a pixel: one of grey images, three of RGB."""
     array = _check_images(images)
     channels = array.reshape(*array.shape[:3], -1).astype(float)
@@ -148,7 +149,7 @@ class RegionCovariances(FeatureTransformer):
         self.features = features
         self.shrinkage = shrinkage
 
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the features of a pixel, shape (d,)."""
         check_is_fitted(self)
         n = self.n_features_out_

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, as_number_array, check_hermitian, require_finite, single_blas_thread
@@ -58,12 +59,12 @@ class FeatureTransformer(MatrixTransformer):
     _function: ClassVar[Any]  # static, which the type of a callable cannot say
     _read: ClassVar[Any] = staticmethod(read_trials)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Check X and the parameters, and remember the channels; ValueError as for the function."""
         self.fit_transform(X, y)  # only the function knows whether X and the parameters fit each other
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
+    def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> Array:
         """Do fit and transform; return the matrices (N, ...)."""
         signals = self._read(X)
         matrices: Array = self._function(signals.values, **self.get_params(deep=False))
@@ -75,7 +76,7 @@ class FeatureTransformer(MatrixTransformer):
             self.feature_names_in_ = signals.names
         return matrices
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: ArrayLike) -> Array:
         """Return the matrices (N, ...) of X; raise ValueError as the function does, or if the channels differ from fit.
 
         A UserWarning is given if most channels have far more or less power than in fit, as in another unit.
@@ -171,7 +172,7 @@ def trial_covariances(
     return shrunk(matrices, shares)
 
 
-def _check_options(estimator: Any, shrinkage: Any) -> tuple[Any, Any]:
+def _check_options(estimator: Estimator, shrinkage: Shrinkage) -> tuple[Any, Any]:
     """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
     if callable(estimator):
         return estimator, strength_of(shrinkage, " with an estimator of your own")

@@ -1,13 +1,15 @@
 """How certain predictions are: accuracy by the share of labelled samples, calibration, and rejections in a stream."""
 
 import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
 from rplvq.costs import calibrated_loss
+from rplvq.estimators import RiemannianLVQ
 from rplvq.inspection._criteria import ORDINARY
 from rplvq.inspection._rejection import RejectOption
 from rplvq.parts import require_count
@@ -36,7 +38,7 @@ class Reliability(NamedTuple):
     log_loss: float
 
 
-def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> Reliability:
+def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, *, n_bins: int = 10) -> Reliability:
     """Compare the largest class probability with the share of right predictions, in bins of equal width.
 
     The expected calibration error over several classes is that of Guo, Pleiss, Sun and Weinberger 2017, "On calibration
@@ -80,7 +82,7 @@ def reliability(y_true: Any, proba: Any, classes: Any, *, n_bins: int = 10) -> R
     return Reliability(means[0], means[1], count[held], ece, float(log_loss(truth, shares, labels=range(len(labels)))))
 
 
-def calibrate_sigma2(model: Any, X: Any, y: Any) -> Any:
+def calibrate_sigma2(model: RiemannianLVQ, X: ArrayLike, y: ArrayLike) -> RiemannianLVQ:
     """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
 
     The labels predicted by the nearest prototype do not change. With one prototype per class this is temperature
@@ -139,7 +141,7 @@ class AccuracyReject(NamedTuple):
         return float(self.accuracy[np.searchsorted(self.coverage, coverage - 1e-12)])  # shares are rounded quotients
 
 
-def accuracy_reject_curve(y_true: Any, y_pred: Any, certainty: Any) -> AccuracyReject:
+def accuracy_reject_curve(y_true: ArrayLike, y_pred: ArrayLike, certainty: ArrayLike) -> AccuracyReject:
     """Compute the accuracy of the most certain predictions for every share (Nadeem, Zucker and Hanczar 2010).
 
     Samples of equal certainty are accepted together or not at all. ValueError is raised if lengths differ, there is no
@@ -192,7 +194,7 @@ class Watch(NamedTuple):
     promised_novel: float
 
 
-def watch(option: RejectOption, X: Any, window: int = 50, **params: Any) -> Watch:
+def watch(option: RejectOption, X: ArrayLike, window: int = 50, **params: object) -> Watch:
     """Compare the shares of rejected and of novel samples of a stream with what held-out samples promised.
 
     Both need no labels. If the data stay as they were in training, the share of a window differs from a promised share

@@ -95,7 +95,7 @@ class Checkpoint:
         origin = report.origin
         fields = report.progress._asdict() | {"history": columns(list(report.progress.rows))}
         del fields["rows"]
-        header: dict[str, Any] = {
+        header: dict[str, object] = {
             "versions": versions(),
             "origin": None if origin is None else _fingerprints(origin),
             "progress": {name: packer.pack(value, name) for name, value in fields.items()},
@@ -206,7 +206,7 @@ def require_same_origin(path: str | os.PathLike[str], loaded: LoadedCheckpoint, 
         raise ValueError(f"{name} was written by a fit on {what}{why}: pass the same")
 
 
-def comes_from(seed: int, state: Any) -> bool:
+def comes_from(seed: int, state: object) -> bool:
     """Whether a PCG64 generator with this seed has this state after less than 2^48 draws.
 
     Bit i of the number of draws is set if the states still differ in bit i after the draws of the lower bits (Brown,
@@ -248,7 +248,7 @@ def _fingerprints(origin: Origin) -> dict[str, Any]:
     }
 
 
-def _text(value: Any, name: str) -> str:
+def _text(value: object, name: str) -> str:
     """Return a parameter as JSON, or as a digest if the JSON is long or the parameter holds arrays."""
     packer = Packer()
     text = json.dumps(packer.pack(value, name), sort_keys=True)

@@ -18,9 +18,9 @@ FEW_NAMES = 12  # largest number of names that fit there in a font of the usual 
 
 def plot_explanation(
     explanation: Explanation,
-    ax: Any = None,
+    ax: Axes | Sequence[Axes] | None = None,
     *,
-    positions: Any = None,
+    positions: object = None,
     names: Sequence[str] | None = None,
     n_components: int = 3,
 ) -> Array:
@@ -131,7 +131,7 @@ def _bars(ax: Axes, explanation: Explanation, names: list[str]) -> None:
     ax.set_title(f"{pair}\nmargin {explanation.margin:+.2f}", fontsize="medium")
 
 
-def _component(ax: Axes, column: Array, positions: Any, names: list[str], named: bool) -> None:
+def _component(ax: Axes, column: Array, positions: object, names: list[str], named: bool) -> None:
     """Draw a pattern (n,) on a head, on the plane of the positions, or as bars."""
     largest = column[np.abs(column).argmax()]
     values = (column * (largest.conj() / np.abs(largest))).real

@@ -1,16 +1,19 @@
 """Pictures of training: one run by epoch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
 from rplvq.protocols import Array
+from rplvq.selection import Choice
 
 
-def plot_history(history: Any, ax: Any = None) -> Array:
+def plot_history(history: BaseEstimator | Mapping[str, ArrayLike], ax: Axes | Sequence[Axes] | None = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
 
     After a fit that chose not to train, the first two panels show what it compared instead, from its ``choice_``: the
@@ -52,7 +55,7 @@ def plot_history(history: Any, ax: Any = None) -> Array:
     return panels
 
 
-def _columns(history: Any) -> dict[str, Array]:
+def _columns(history: BaseEstimator | Mapping[str, ArrayLike]) -> dict[str, Array]:
     if not isinstance(history, Mapping):
         check_is_fitted(history, "history_")
         history = history.history_
@@ -65,7 +68,7 @@ def _columns(history: Any) -> dict[str, Array]:
     return columns
 
 
-def _draw_choice(choice: Any, panels: Array) -> None:
+def _draw_choice(choice: Choice, panels: Array) -> None:
     """Draw the candidates of a choice without training: held-out losses with standard errors, and held-out errors."""
     loss, error, note = panels
     tried = [one for one in choice.tried if np.isfinite(one.loss)]  # infinite if it was not possible

@@ -14,7 +14,7 @@ late_estimators("rplvq.preprocessing._streaming", "Pipeline", "StreamingPipeline
 __all__ = ["Recenter", "SPDProjection", "StreamingPipeline"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import StreamingPipeline only where it is used, because scikit-learn's pipelines take long to import."""
     if name == "StreamingPipeline":
         from rplvq.preprocessing._streaming import StreamingPipeline

@@ -1,8 +1,9 @@
 """StreamingPipeline: scikit-learn's Pipeline with a ``partial_fit``."""
 
 from copy import deepcopy
-from typing import Any, Self
+from typing import Self
 
+from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
@@ -66,7 +67,9 @@ class StreamingPipeline(Pipeline):
     @available_if(  # type: ignore[untyped-decorator]
         lambda self: bool(self.steps) and hasattr(self.steps[-1][1], "partial_fit")
     )
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **params: Any) -> Self:
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, classes: ArrayLike | None = None, **params: object
+    ) -> Self:
         """Learn from a batch of samples, which each step receives as the steps before it transform it.
 
         A transformer first transforms the batch and then learns from it, so that no sample takes part in its own
@@ -123,7 +126,7 @@ class StreamingPipeline(Pipeline):
                 mapping.add(caller="partial_fit", callee=fits)
         return router
 
-    def _route(self, params: dict[str, Any]) -> Any:
+    def _route(self, params: dict[str, object]) -> Bunch | dict[str, Bunch]:
         """Return for each step the parameters of its methods."""
         if get_config()["enable_metadata_routing"]:
             return process_routing(self, "partial_fit", **params)

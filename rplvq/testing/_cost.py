@@ -14,7 +14,7 @@ from rplvq.testing._agreement import agree, pickled, require
 class Case(NamedTuple):
     """The distances of B samples to K prototypes, and the value of the cost there."""
 
-    cost: Any
+    cost: Cost
     sqdist: Array  # (B, K)
     targets: Array  # (B,) or (B, C)
     labels: Array  # (K,)

@@ -76,7 +76,7 @@ def same(schedule: Schedule, values: list[float], rule: str) -> None:
         require(again == values[epoch], f"{rule}, but {where}")
 
 
-def equal_by_value(schedule: Schedule, twin: Any, maker: str) -> None:
+def equal_by_value(schedule: Schedule, twin: object, maker: str) -> None:
     """Require that a schedule equals its copy and, if it is an attrs class, that the hashes are equal."""
     require(schedule == twin, f"a schedule must equal its copy by {maker}: {ADVICE}")
     if attrs.has(type(schedule)):
