@@ -195,7 +195,7 @@ def _add_stream(command: argparse.ArgumentParser) -> None:
 def _add_use(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     reject = "no label for samples between classes or far from all training samples; needs a model of train --coverage"
-    model: Any = command.add_mutually_exclusive_group(required=True)
+    model = command.add_mutually_exclusive_group(required=True)
     file = "file that train wrote, or save_model in Python"
     model.add_argument("model", nargs="?", default=argparse.SUPPRESS, metavar="MODEL", help=file)
     model.add_argument("--model", default=argparse.SUPPRESS, metavar="FILE.npz", help="the same, by an option")
@@ -237,7 +237,7 @@ def _one_of(known: Collection[str]) -> Callable[[str], list[str]]:
 
 
 def _value(
-    kind: Callable[[str], object], fits: Callable[[Any], bool], wanted: str, *words: str
+    kind: Callable[[str], float], fits: Callable[[float], bool], wanted: str, *words: str
 ) -> Callable[[str], object]:
     """Make a parser of numbers of a kind that fit, or of some words."""
 

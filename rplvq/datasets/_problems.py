@@ -148,15 +148,9 @@ def make_syn2(
 
 
 def _make(
-    kinds: list[tuple[int, int]],
-    n_per_class: int,
-    n: int,
-    noise: float,
-    spread: float,
-    bases: npt.ArrayLike | None,
-    shuffle: bool,
-    seed: int | np.random.RandomState | None,
-) -> tuple[Array, Array]:
+    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: float, spread: float, bases: npt.ArrayLike | None,
+    shuffle: bool, seed: int | np.random.RandomState | None,
+) -> tuple[Array, Array]:  # fmt: skip
     """Draw n_per_class matrices of each class; ``kinds`` has the indices (spectrum, basis) of each class."""
     require_count("n_per_class", n_per_class, 1)
     require_count("n", n, 2)

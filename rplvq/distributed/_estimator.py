@@ -8,12 +8,11 @@ from typing import Any, Self
 import attrs
 import dask.array as da
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import Samples, accuracy, check_class_sizes, evenly_spaced_rows, matrix_size, single_blas_thread
-from rplvq.distributed._partitions import Partitions, collected, digest, in_blocks, require_same_versions
+from rplvq.distributed._partitions import DaskArrayLike, Partitions, collected, digest, in_blocks, require_same_versions
 from rplvq.distributed._parts import encoded_blocks, held_out, parts_of_blocks, reencoded
 from rplvq.distributed._training import DistributedTrainer, first_prototypes, mean_of_parts
 from rplvq.estimators import (
@@ -112,14 +111,9 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
         self.persist = persist
 
     def fit(
-        self,
-        X: da.Array | ArrayLike,
-        y: da.Array | ArrayLike,
-        sample_weight: da.Array | ArrayLike | None = None,
-        *,
-        groups: da.Array | ArrayLike | None = None,
-        resume: str | PathLike[str] | None = None,
-    ) -> Self:
+        self, X: DaskArrayLike, y: DaskArrayLike, sample_weight: DaskArrayLike | None = None, *,
+        groups: DaskArrayLike | None = None, resume: str | PathLike[str] | None = None,
+    ) -> Self:  # fmt: skip
         """Learn prototypes.
 
         Parameters
@@ -186,25 +180,23 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
             setattr(self, name, getattr(model, name))
         return self
 
-    def predict(self, X: da.Array | ArrayLike) -> da.Array:
+    def predict(self, X: DaskArrayLike) -> da.Array:
         """Predict labels, lazily: a dask.array.Array of shape (N,), in the partitions of X."""
         return self._lazily(X, "predict", None)
 
-    def predict_proba(self, X: da.Array | ArrayLike) -> da.Array:
+    def predict_proba(self, X: DaskArrayLike) -> da.Array:
         """Compute class probabilities, lazily: a dask.array.Array of shape (N, C), in the order of ``classes_``."""
         return self._lazily(X, "predict_proba", "classes_")
 
-    def transform(self, X: da.Array | ArrayLike) -> da.Array:
+    def transform(self, X: DaskArrayLike) -> da.Array:
         """Compute the distances, not squared, to the prototypes, lazily: a dask.array.Array of shape (N, K)."""
         return self._lazily(X, "transform", "prototype_labels_")
 
-    def score(
-        self, X: da.Array | ArrayLike, y: da.Array | ArrayLike, sample_weight: da.Array | ArrayLike | None = None
-    ) -> float:
+    def score(self, X: DaskArrayLike, y: DaskArrayLike, sample_weight: DaskArrayLike | None = None) -> float:
         """Compute the accuracy at once; ``y`` and ``sample_weight`` (N,) are arrays of Dask or of NumPy."""
         return accuracy(collected(self.predict(X)), collected(y), self.classes_, collected(sample_weight))
 
-    def _lazily(self, X: da.Array | ArrayLike, method: str, columns: str | None) -> da.Array:
+    def _lazily(self, X: DaskArrayLike, method: str, columns: str | None) -> da.Array:
         """Apply a method of ``estimator_``; the result has one column per entry of the attribute ``columns``."""
         check_is_fitted(self)
         samples = in_blocks(X)

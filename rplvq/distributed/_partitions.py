@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distributions, version
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -25,6 +25,8 @@ except ImportError as error:  # pragma: no cover - tested in an environment of i
     raise ImportError("rplvq.distributed needs dask: pip install '.[dask]' in the folder of rplvq") from error
 
 ResultT = TypeVar("ResultT")
+DaskArrayLike: TypeAlias = da.Array | ArrayLike
+Each: TypeAlias = Sequence[Sequence[object]]  # arguments of the calls, one sequence per block
 MOST_BLOCKS = 64  # an array of NumPy is cut into at most so many blocks, of at least as many samples as a part may have
 SAME = ("rplvq", "numpy", "numba")  # packages of one version on all workers, so that they compute the same bits
 
@@ -40,21 +42,15 @@ class Partitions:
     def __len__(self) -> int:
         return int(self.sizes.sum())
 
-    def map(
-        self, function: Callable[..., ResultT], *shared: object, each: Sequence[Sequence[object]] = ()
-    ) -> list[ResultT]:
+    def map(self, function: Callable[..., ResultT], *shared: object, each: Each = ()) -> list[ResultT]:
         """Return what the lazy calls yield, see :meth:`lazily`."""
         return list(dask.compute(*self.lazily(function, *shared, each=each)))
 
-    def made(
-        self, function: Callable[..., Samples], *shared: object, each: Sequence[Sequence[object]] = ()
-    ) -> "Partitions":
+    def made(self, function: Callable[..., Samples], *shared: object, each: Each = ()) -> "Partitions":
         """Return the samples that lazy calls make, see :meth:`lazily`; they stay where the blocks are."""
         return partitions_of(self.lazily(function, *shared, each=each), persist=self.persist)
 
-    def lazily(
-        self, function: Callable[..., object], *shared: object, each: Sequence[Sequence[object]] = ()
-    ) -> list[Delayed]:
+    def lazily(self, function: Callable[..., object], *shared: object, each: Each = ()) -> list[Delayed]:
         """Return lazy calls of ``function(block, *shared, *each[p])`` for each block p, evaluated where the block is.
 
         ``function`` must be at the top level of a module. The shared arguments are sent once to every worker.
@@ -115,7 +111,7 @@ def _evaluate(function: Callable[..., ResultT], block: Samples, *arguments: obje
         return function(block, *arguments)
 
 
-def in_blocks(X: ArrayLike | da.Array, least: int = 10_000) -> da.Array:
+def in_blocks(X: DaskArrayLike, least: int = 10_000) -> da.Array:
     """Return X as a Dask array that is cut along its first axis only; refuse unknown sizes and arrays of no samples."""
     if not isinstance(X, da.Array):
         X = np.asanyarray(X)  # a masked array stays one, because encode judges it

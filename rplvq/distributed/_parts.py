@@ -39,13 +39,7 @@ HEAVY = 100  # weights with a larger mean do not count samples, and are scaled a
 
 
 def encoded_blocks(
-    X: da.Array,
-    y: da.Array | ArrayLike,
-    sample_weight: da.Array | ArrayLike | None,
-    groups: Any,
-    manifold: AnyManifold,
-    *,
-    persist: bool,
+    X: da.Array, y: da.Array | ArrayLike, sample_weight: Any, groups: Any, manifold: AnyManifold, *, persist: bool
 ) -> tuple[Array, Partitions]:
     """Return the classes (C,), and the checked and encoded samples in the blocks of X, a Dask array of known size.
 
@@ -136,7 +130,7 @@ def _placed(error: ValueError, place: tuple[int, int]) -> ValueError:
 
 def _block(
     points: Array, labels: Array, weights: Array | None, groups: Array | None, manifold: AnyManifold, classes: Array,
-    names: Any,    place: tuple[int, int],
+    names: Any, place: tuple[int, int],
 ) -> Samples:  # fmt: skip
     """Check and encode one block at a ``place`` as above: its samples of positive weight, sorted by their values."""
     try:

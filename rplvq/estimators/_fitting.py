@@ -5,7 +5,6 @@ import sys
 import warnings
 from numbers import Integral
 from os import PathLike
-from typing import Any
 
 import attrs
 import numpy as np
@@ -84,7 +83,7 @@ def referenced(manifold: AnyManifold, samples: Samples) -> tuple[AnyManifold, Sa
 
 
 def new_or_resumed(
-    model: Any, resume: str | PathLike[str] | None, classes: Array, samples: Samples
+    model: BaseEstimator, resume: str | PathLike[str] | None, classes: Array, samples: Samples
 ) -> tuple[Progress | None, Origin]:
     """Return the progress of the checkpoint ``resume``, or None for a new fit, and the origin of the fit.
 

@@ -29,14 +29,14 @@ INITIALIZERS: dict[str, Callable[[tuple[int, ...]], Initializer]] = {
 }
 
 
-def resolve_manifold(value: Any, argument: str = "metric") -> AnyManifold:
+def resolve_manifold(value: str | AnyManifold, argument: str = "metric") -> AnyManifold:
     """Turn a name, a Manifold or a pymanopt manifold into a Manifold; errors name the ``argument``."""
     if isinstance(value, str):
         return by_plain_name(value, MANIFOLDS, argument)()
     if is_from_pymanopt(value):
         return FromPymanopt(value)
     require_methods(argument, value, MANIFOLD_METHODS, "a Manifold")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def manifold_of(model: BaseEstimator) -> AnyManifold:
@@ -44,12 +44,12 @@ def manifold_of(model: BaseEstimator) -> AnyManifold:
     return resolve_manifold(model.metric)
 
 
-def resolve_cost(value: Any) -> Cost:
+def resolve_cost(value: str | Cost) -> Cost:
     """Turn a name or a Cost into a Cost."""
     if isinstance(value, str):
         return by_plain_name(value, COSTS, "cost")()
     require_methods("cost", value, ("__call__",), "a Cost")
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 def resolve_counts(value: object, classes: Array) -> tuple[int, ...]:

@@ -138,14 +138,9 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     def __init__(
-        self,
-        estimator: BaseEstimator,
-        *,
-        target: object = None,
-        weights: float | Sequence[float] = (15.0, 0.0),
-        unlabeled: object = None,
-        cv: int = 5,
-    ) -> None:
+        self, estimator: BaseEstimator, *, target: object = None, weights: float | Sequence[float] = (15.0, 0.0),
+        unlabeled: object = None, cv: int = 5,
+    ) -> None:  # fmt: skip
         self.estimator = estimator
         self.target = target
         self.weights = weights

@@ -133,14 +133,9 @@ def _errors_named(name: str, fold: int, rows: Array) -> Iterator[None]:
 
 
 def run_fold(
-    name: str,
-    estimator: BaseEstimator,
-    data: tuple[Any, Array, Array, Array | None],
-    number: int,
-    fold: Fold,
-    seed: int | None,
-    scorers: dict[str, Scorer],
-) -> list[float]:
+    name: str, estimator: BaseEstimator, data: tuple[Any, Array, Array, Array | None], number: int, fold: Fold,
+    seed: int | None, scorers: dict[str, Scorer],
+) -> list[float]:  # fmt: skip
     """Fit a clone of an estimator in one fold; return its scores, its seconds, sigma2, and whether it trained.
 
     The data are X, the labels to train on, the hard labels (N,) to be scored by, and groups or None. A seed replaces

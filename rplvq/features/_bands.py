@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from rplvq.features._trials import FeatureTransformer, Shrinkage, read_trials, trial_covariances
@@ -12,7 +11,7 @@ from rplvq.protocols import Array
 
 
 def filter_bank_covariances(
-    trials: npt.ArrayLike,
+    trials: ArrayLike,
     sfreq: float,
     bands: Sequence[tuple[float, float]],
     *,
@@ -81,7 +80,7 @@ def filter_bank_covariances(
 
 
 def augmented_covariances(
-    trials: npt.ArrayLike, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0
+    trials: ArrayLike, order: int = 4, lag: int = 1, *, center: bool = False, shrinkage: Shrinkage = 0.0
 ) -> Array:
     """Compute the augmented covariance matrix of every trial: that of its channels and their delayed copies.
 

@@ -1,7 +1,6 @@
 """Covariance matrices of signals with some of the scaled identity, which makes singular ones positive definite."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -106,9 +105,9 @@ def _relative_moments(signals: Array) -> tuple[Array, Array]:
 STRENGTHS = {"ledoit_wolf": _ledoit_wolf, "oas": _oas}  # estimators of the shrinkage of each trial, by name
 
 
-def strength_of(shrinkage: Any, alternative: str = "") -> float:
+def strength_of(shrinkage: object, alternative: str = "") -> float:
     """Return the shrinkage as a float in [0, 1]; the ValueError for any other value also names the ``alternative``."""
-    is_number = isinstance(shrinkage, int | float | np.integer | np.floating)
-    if is_number and not isinstance(shrinkage, bool) and 0.0 <= shrinkage <= 1.0:
+    is_flag = isinstance(shrinkage, bool)
+    if isinstance(shrinkage, int | float | np.integer | np.floating) and not is_flag and 0.0 <= shrinkage <= 1.0:
         return float(shrinkage)
     raise ValueError(f"shrinkage must be a number in [0, 1]{alternative}, got {shrinkage!r}")

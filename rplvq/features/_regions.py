@@ -3,7 +3,6 @@
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +18,7 @@ Features: TypeAlias = Literal["auto", "grey5", "rgb9"] | FeatureMap
 
 
 def region_covariances(
-    images: npt.ArrayLike, features: Features = "auto", *, shrinkage: float = 0.0, masks: npt.ArrayLike | None = None
+    images: ArrayLike, features: Features = "auto", *, shrinkage: float = 0.0, masks: ArrayLike | None = None
 ) -> Array:
     r"""Compute the region covariance descriptor of every image: the covariance of its pixels' features.
 
@@ -77,7 +76,7 @@ def region_covariances(
     return shrunk(np.stack(covariances), np.full(len(covariances), strength))
 
 
-def _check_images(images: npt.ArrayLike) -> Array:
+def _check_images(images: ArrayLike) -> Array:
     """Return images (N, h, w) or (N, h, w, channels) as an array of real numbers, not copied."""
     array = np.asarray(unmasked(images, "images"))
     if array.dtype.kind not in "biuf":
@@ -92,7 +91,7 @@ def _check_images(images: npt.ArrayLike) -> Array:
     return array
 
 
-def _check_masks(masks: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _check_masks(masks: ArrayLike, shape: tuple[int, ...]) -> Array:
     array = np.asarray(unmasked(masks, "masks"))
     if array.dtype != bool:
         raise ValueError(f"masks must hold booleans, got dtype {array.dtype}: pass e.g. masks > 0")

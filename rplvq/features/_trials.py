@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,7 +14,7 @@ from rplvq.parts import by_plain_name, library_estimator
 from rplvq.protocols import Array
 
 Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]  # weight of the scaled identity, or its estimator
-Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], npt.ArrayLike]
+Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], ArrayLike]
 """Name of an estimator, or a function of one trial (n_channels, n_samples) that returns its matrix."""
 PLAIN = ("scm", "correlation", "corr")
 ESTIMATORS = dict.fromkeys(PLAIN, 0.0) | {"lwf": "ledoit_wolf", "ledoit_wolf": "ledoit_wolf", "oas": "oas"}
@@ -100,7 +99,7 @@ class FeatureTransformer(MatrixTransformer):
 
 
 def trial_covariances(
-    X: npt.ArrayLike, *, estimator: Estimator = "scm", center: bool = False, shrinkage: Shrinkage = 0.0
+    X: ArrayLike, *, estimator: Estimator = "scm", center: bool = False, shrinkage: Shrinkage = 0.0
 ) -> Array:
     r"""Compute the covariance matrix of every trial of a multichannel time series.
 
@@ -172,7 +171,9 @@ def trial_covariances(
     return shrunk(matrices, shares)
 
 
-def _check_options(estimator: Estimator, shrinkage: Shrinkage) -> tuple[Any, Any]:
+def _check_options(
+    estimator: Estimator, shrinkage: Shrinkage
+) -> tuple[bool | Callable[[Array], ArrayLike], float | Callable[[Array], Array]]:
     """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
     if callable(estimator):
         return estimator, strength_of(shrinkage, " with an estimator of your own")

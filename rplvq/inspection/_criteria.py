@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import attrs
 import numpy as np
@@ -23,12 +23,13 @@ CRITERIA = {
     "distance": ("transform",),
 }
 """Methods of the estimator that each criterion needs; "auto" also takes distances where there are any."""
+Routed: TypeAlias = Mapping[str, Mapping[str, object]]  # metadata by the method that gets it
 FAR = ("combined", "distance")  # criteria that need the limits of distances
 CERTAIN = 1e-12  # a probability counts as this far from 1, so that its odds are finite
 LEVEL = 0.2  # quantile by which the certainties of two models are compared on the samples to which they were fitted
 FOLLOWED = 0.7  # power of the ratio of two models' certainties that counts as scale, not overfitting
 ORDINARY = 0.95  # share of the held-out samples that are within the limit of their class
-SAME: Any = attrs.cmp_using(eq=np.array_equal)
+SAME = attrs.cmp_using(eq=np.array_equal)
 
 
 class Seen(NamedTuple):
@@ -121,11 +122,7 @@ def _medians(classes: Array, near: Seen) -> Array:
 
 
 def see(
-    model: BaseEstimator,
-    X: ArrayLike,
-    criterion: CriterionName,
-    routed: Mapping[str, Mapping[str, object]],
-    weights: Array | None = None,
+    model: BaseEstimator, X: ArrayLike, criterion: CriterionName, routed: Routed, weights: Array | None = None
 ) -> Seen:
     """Return what a model says of samples, whose weights (N,) the search for a threshold takes with it."""
     needed = CRITERIA[criterion]
@@ -209,7 +206,7 @@ def held_out_folds(hard: Array, weights: Array, groups: Array | None, cv: int) -
 
 def learn_limits(
     option: BaseEstimator, final: BaseEstimator, criterion: CriterionName, X: ArrayLike, labels: Array, weights: Array,
-    routed: Mapping[str, Mapping[str, object]],    held: Sequence[tuple[Array, Array]], others: Array,
+    routed: Routed, held: Sequence[tuple[Array, Array]], others: Array,
 ) -> tuple[Limits | None, float]:  # fmt: skip
     """Return the limits of distances, if the criterion needs them, and the threshold for the coverage of an option.
 
@@ -233,7 +230,7 @@ def learn_limits(
     return limits, quantile(certainty, 1 - float(option.coverage or 1.0), held_weights)
 
 
-def _of_rows(routed: Mapping[str, Mapping[str, object]], rows: Array, n_samples: int) -> dict[str, dict[str, object]]:
+def _of_rows(routed: Routed, rows: Array, n_samples: int) -> dict[str, dict[str, object]]:
     """Return metadata for some of all samples: the rows of what has one entry per sample, and all of anything else."""
 
     def part(value: Any) -> object:

@@ -341,7 +341,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.minimum(sure, known), known < sure
 
 
-def _reject_label(wanted: object, classes: Array) -> Any:
+def _reject_label(wanted: object, classes: Array) -> object:
     """Return the label of rejected samples, which has the type of the classes (C,)."""
     kind = classes.dtype.kind
     if wanted is None:

@@ -1,6 +1,6 @@
 """Moves matrices before they are classified; only :class:`SPDProjection` knows labels and prototypes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rplvq.parts import late_estimators
 from rplvq.preprocessing._projection import SPDProjection

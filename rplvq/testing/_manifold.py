@@ -38,13 +38,9 @@ class Case(NamedTuple):
 
 
 def check_manifold(
-    manifold: AnyManifold,
-    points: ArrayLike | None = None,
-    *,
-    divergence: bool = False,
-    pickling: bool = True,
+    manifold: AnyManifold, points: ArrayLike | None = None, *, divergence: bool = False, pickling: bool = True,
     random_state: int = 0,
-) -> None:
+) -> None:  # fmt: skip
     """Check that a geometry keeps the promises of :class:`rplvq.protocols.Manifold`.
 
     For example, the squared distance of a pair does not depend on the other points, ``encode`` undoes ``decode``, and a
