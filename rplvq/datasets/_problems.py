@@ -3,14 +3,13 @@
 from typing import Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
 from rplvq.arrays import first_bad, from_spectrum
 from rplvq.features import grey5, region_covariances
 from rplvq.parts import require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 FEATURE_NAMES = ("x", "y", "intensity", "abs_dx", "abs_dy")
 # The largest possible values: pixels 0..7, intensities 0..16, and Sobel masks whose positive weights sum to 4.
@@ -53,7 +52,7 @@ def make_syn1(
     n: int = 10,
     noise: float = 0.3,
     spread: float = 0.1,
-    bases: npt.ArrayLike | None = None,
+    bases: ArrayLike | None = None,
     shuffle: bool = True,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
@@ -112,7 +111,7 @@ def make_syn2(
     n: int = 10,
     noise: float = 0.3,
     spread: float = 0.1,
-    bases: npt.ArrayLike | None = None,
+    bases: ArrayLike | None = None,
     shuffle: bool = True,
     random_state: int | np.random.RandomState | None = None,
 ) -> tuple[Array, Array]:
@@ -148,7 +147,7 @@ def make_syn2(
 
 
 def _make(
-    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: float, spread: float, bases: npt.ArrayLike | None,
+    kinds: list[tuple[int, int]], n_per_class: int, n: int, noise: float, spread: float, bases: ArrayLike | None,
     shuffle: bool, seed: int | np.random.RandomState | None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """Draw n_per_class matrices of each class; ``kinds`` has the indices (spectrum, basis) of each class."""
@@ -182,7 +181,7 @@ def _gram_schmidt(matrices: Array) -> Array:
     return np.where(negative[..., None, :], -q, q)
 
 
-def _check_bases(bases: npt.ArrayLike, n: int, at_least: int) -> Array:
+def _check_bases(bases: ArrayLike, n: int, at_least: int) -> Array:
     array = np.asarray(bases, dtype=float)
     remedy = f"draw them with random_bases({n})"
     if array.ndim != 3 or array.shape[1:] != (n, n) or len(array) < at_least:

@@ -11,11 +11,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rplvq.arrays import Samples, matrix_size, single_blas_thread
 from rplvq.io import digest_of
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 try:
     import dask

@@ -13,7 +13,6 @@ import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import Delayed
-from numpy.typing import ArrayLike
 
 from rplvq.arrays import (
     Samples,
@@ -29,7 +28,7 @@ from rplvq.arrays import (
 )
 from rplvq.distributed._partitions import Partitions, collected, digest, joined, partitions_of, require_known
 from rplvq.exceptions import PointError
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike
 from rplvq.selection import split_classes
 
 ClassWeight: TypeAlias = Mapping[object, float] | Literal["balanced"] | None

@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
@@ -65,7 +64,7 @@ from rplvq.exceptions import TrainingInterruptedWarning
 from rplvq.io import answers_of_prototypes, require_fitted, require_valid, save_model
 from rplvq.manifolds import MetricName
 from rplvq.parts import PartsMixin, library_estimator
-from rplvq.protocols import AnyManifold, Array, Cost, Initializer, Schedule
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer, Schedule
 from rplvq.schedules import AdaptiveStep, Share, StepSize
 from rplvq.selection import Choice, HeldOut, split_classes
 from rplvq.training import (

@@ -8,7 +8,6 @@ from os import PathLike
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
@@ -27,7 +26,7 @@ from rplvq.estimators._online import Stream
 from rplvq.io import load_checkpoint, require_same_origin
 from rplvq.manifolds import chosen_rows, variation_of
 from rplvq.parts import callables
-from rplvq.protocols import AnyManifold, Array, Initializer, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer, Prototypes
 from rplvq.schedules import initial_evidence, is_auto
 from rplvq.selection import Choice, HeldOut, More, choose, enough_epochs
 from rplvq.training import Origin, Progress, State, Trainer, decoded

@@ -25,12 +25,9 @@ from rplvq.protocols import AnyManifold, Array, Cost, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
-SETTLED = 10
-"""Number of samples per prototype from which on a late class is no longer initialized anew."""
-OTHERS = 200
-"""Number of samples of the other classes that are kept until then."""
-GATHERED = 1000
-"""Number of samples that are kept while all are of one class; if more come, chance decides which ones."""
+SETTLED = 10  # number of samples per prototype from which on a late class is no longer initialized anew
+OTHERS = 200  # number of samples of the other classes that are kept until then
+GATHERED = 1000  # number of samples that are kept while all are of one class; if more come, chance decides which ones
 
 
 @library_part

@@ -22,8 +22,7 @@ from rplvq.training import State, Trainer, restored
 
 FAST_SHARE = 0.1
 """Share of sigma2 of the fast copy. Its prototypes stand for about the last ten samples of each, near a border."""
-CLEAR = 2.0
-"""Number of standard errors from which a difference of losses is clear."""
+CLEAR = 2.0  # number of standard errors from which a difference of losses is clear
 
 
 @library_part

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,7 +17,7 @@ from rplvq.estimators._online import met_classes
 from rplvq.exceptions import PointError
 from rplvq.manifolds import filler_of
 from rplvq.parts import plain, require_jobs
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, ArrayLike, Prototypes
 from rplvq.training import State, Trainer
 
 FEW_BYTES = 1 << 16

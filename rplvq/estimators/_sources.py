@@ -4,15 +4,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rplvq.arrays import take_rows
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-N_STANDARD_ERRORS = 2.0
-"""Number of standard errors by which a weight must beat the first one."""
-SMALLEST_PROBABILITY = 1e-6
-"""Held-out losses are not larger than minus the logarithm of this."""
+N_STANDARD_ERRORS = 2.0  # number of standard errors by which a weight must beat the first one
+SMALLEST_PROBABILITY = 1e-6  # held-out losses are not larger than minus the logarithm of this
 
 
 class Rows(NamedTuple):

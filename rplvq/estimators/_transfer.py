@@ -5,7 +5,6 @@ from inspect import signature
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
@@ -25,12 +24,10 @@ from rplvq.estimators._sources import (
 )
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
-ROUNDS = 3
-"""Number of fits in which samples without labels take part."""
-UNLABELED_SHARE = 0.25
-"""Weight of all samples without labels, relative to the labelled ones."""
+ROUNDS = 3  # number of fits in which samples without labels take part
+UNLABELED_SHARE = 0.25  # weight of all samples without labels, relative to the labelled ones
 SMALLEST_QUALITY = 0.01
 """Quality of a source that is not left out: a tenth of the way from guessing to perfect answers, squared."""
 

@@ -8,7 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
@@ -21,7 +20,7 @@ from rplvq.evaluation._questions import find_questions
 from rplvq.evaluation._significance import TestName, check_test
 from rplvq.manifolds import MetricName
 from rplvq.parts import library_version
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
 MOST_CLASSES = 30  # whose sizes are listed one by one

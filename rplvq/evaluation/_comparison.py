@@ -7,13 +7,12 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rplvq.evaluation._questions import Question, answer
 from rplvq.evaluation._report import Table, as_csv, as_latex, as_markdown, as_text, make_report
 from rplvq.evaluation._significance import Row, TestName, check_test, difference_rows
 from rplvq.io import replace_file
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 def _sizes(values: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

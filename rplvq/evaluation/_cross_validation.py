@@ -7,7 +7,6 @@ from functools import partial, update_wrapper
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch
@@ -18,7 +17,7 @@ from rplvq.arrays import as_rows, check_soft_labels, hard_targets, one_type, sin
 from rplvq.evaluation._candidates import short_name
 from rplvq.exceptions import PointError, interrupts_raised
 from rplvq.parts import require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MAX_SEED = 2**31 - 1
 METHODS = ("fit", "predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score")

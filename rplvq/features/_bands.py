@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rplvq.features._trials import FeatureTransformer, Shrinkage, read_trials, trial_covariances
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 def filter_bank_covariances(

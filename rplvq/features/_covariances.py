@@ -3,13 +3,12 @@
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
 from rplvq.arrays import adjoint, check_hermitian, mixed_units
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
-def shrink(X: npt.ArrayLike, shrinkage: float = 1e-6) -> Array:
+def shrink(X: ArrayLike, shrinkage: float = 1e-6) -> Array:
     """Shrink given matrices towards the scaled identity, which makes singular covariances positive definite.
 
     Parameters

@@ -3,7 +3,6 @@
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import numbered_names, require_finite, single_blas_thread, unmasked
@@ -12,7 +11,7 @@ from rplvq.features._covariances import effective_size, second_moments, shrunk, 
 from rplvq.features._pixels import PIXEL_NAMES, FeatureMap, evaluate, feature_map
 from rplvq.features._trials import FeatureTransformer, Signals
 from rplvq.parts import library_estimator
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 Features: TypeAlias = Literal["auto", "grey5", "rgb9"] | FeatureMap
 

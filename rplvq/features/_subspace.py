@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -32,7 +31,7 @@ from rplvq.arrays import (
 from rplvq.exceptions import PointError
 from rplvq.io import probe_like
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 LACKING = 1e-4  # a direction is in no null space if the squared cosines of their angles add up to less
 KEPT = 0.01  # share of its smallest positive eigenvalue that every sample keeps in a common subspace

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import MatrixTransformer, as_number_array, check_hermitian, require_finite, single_blas_thread
 from rplvq.features._covariances import STRENGTHS, effective_size, second_moments, shrunk, strength_of
 from rplvq.parts import by_plain_name, library_estimator
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"]  # weight of the scaled identity, or its estimator
 Estimator: TypeAlias = Literal["scm", "correlation", "lwf", "oas"] | Callable[[Array], ArrayLike]

@@ -4,7 +4,6 @@ import copy
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import are_right, check_labels, index_labels, one_type, unmasked
@@ -13,7 +12,7 @@ from rplvq.estimators import RiemannianLVQ
 from rplvq.inspection._criteria import ORDINARY
 from rplvq.inspection._rejection import RejectOption
 from rplvq.parts import require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 class Reliability(NamedTuple):

@@ -6,12 +6,11 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 
 from rplvq.arrays import as_rows, by_block, take_rows
 from rplvq.parts import library_part
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 CriterionName = Literal["auto", "combined", "posterior", "relative_distance", "distance"]
 """The keys of :data:`CRITERIA` as a type, so that editors complete them."""

@@ -5,7 +5,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,7 +12,7 @@ from rplvq.arrays import adjoint, first_bad, index_labels
 from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import is_stateful
-from rplvq.protocols import Array, Prototypes
+from rplvq.protocols import Array, ArrayLike, Prototypes
 
 
 @attrs.frozen(eq=False, kw_only=True)

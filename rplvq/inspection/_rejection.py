@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Bunch, Tags, get_tags
@@ -19,7 +18,7 @@ from rplvq.exceptions import interrupts_raised
 from rplvq.inspection._criteria import CRITERIA, FAR, CriterionName, held_out_folds, learn_limits, prototype_labels, see
 from rplvq.io import load_model, save_model
 from rplvq.parts import library_estimator, library_part, require_count
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 DEFAULTS: dict[str, object] = {"i": -1, "u": -1, "f": -1, "U": "rejected", "S": b"rejected"}
 """Label of rejected samples, by the kind of dtype of the classes."""

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +20,7 @@ from rplvq.io._archive import UNREADABLE, digest_of, open_archive, seal_archive,
 from rplvq.io._codec import Packer, Unpacker
 from rplvq.io._files import replace_file
 from rplvq.parts import is_saved_estimator, library_version
+from rplvq.protocols import ArrayLike
 
 
 class ModelFile(NamedTuple):

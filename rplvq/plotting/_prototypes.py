@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from rplvq.arrays import unmasked
 from rplvq.plotting._style import INK, Axes, class_colors, labels_of, new_axes, points_of, tidy, with_unit
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 MAX_NAMES = 12  # largest number of channels whose names fit beside a tile
 

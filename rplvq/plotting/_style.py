@@ -4,12 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.arrays import unmasked
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rplvq.plotting._style import BLUE, GREEN, GREY, INK, ORANGE, Axes, new_figure, tidy
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 from rplvq.selection import Choice
 
 

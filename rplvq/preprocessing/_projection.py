@@ -4,7 +4,6 @@ from typing import Literal, Self
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Bunch, Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -34,7 +33,7 @@ from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
 from rplvq.preprocessing._grassmann import ProjectedCost, descend, lifted
-from rplvq.protocols import Array, Cost
+from rplvq.protocols import Array, ArrayLike, Cost
 from rplvq.schedules import half_median
 
 

@@ -7,7 +7,6 @@ from typing import Self
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,7 +27,7 @@ from rplvq.arrays import (
 from rplvq.io import probe_like
 from rplvq.manifolds import AffineInvariant, riemannian_mean
 from rplvq.parts import library_estimator, require_count, require_number
-from rplvq.protocols import Array
+from rplvq.protocols import Array, ArrayLike
 
 
 def _answers(model: BaseEstimator) -> list[Array]:

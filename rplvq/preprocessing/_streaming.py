@@ -3,7 +3,6 @@
 from copy import deepcopy
 from typing import Self
 
-from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
@@ -11,6 +10,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, process_routi
 from sklearn.utils.metaestimators import available_if
 
 from rplvq.parts import library_estimator
+from rplvq.protocols import ArrayLike
 
 _saved = library_estimator(left_out={"memory": None})
 _saved(Pipeline)

@@ -4,9 +4,8 @@ import pickle
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, ArrayLike
 
 RTOL = 1e-5
 

@@ -2,9 +2,8 @@
 
 import attrs
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rplvq.protocols import AnyManifold, Array, Initializer, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Initializer, Prototypes
 from rplvq.testing._agreement import accepted, agree, pickled, require
 
 

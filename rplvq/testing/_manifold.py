@@ -3,10 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rplvq.parts import MANIFOLD_METHODS, what_lacks
-from rplvq.protocols import AnyManifold, Array, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 from rplvq.testing._agreement import RTOL, accepted, agree, pickled, require, vanish
 
 
