@@ -21,10 +21,8 @@ def random_bases(n: int = 10, n_bases: int = 2, *, random_state: int | np.random
 
     Parameters
     ----------
-    n : int, default=10
-        Dimension of the space.
-    n_bases : int, default=2
-        Number of bases.
+    n, n_bases : int, default=10 and 2
+        Dimension of the space, and number of bases.
     random_state : int, RandomState instance or None, default=None
         Seed, as in scikit-learn.
 
@@ -60,15 +58,12 @@ def make_syn1(
 
     Parameters
     ----------
-    n_per_class : int, default=250
-        Number of matrices per class.
-    n : int, default=10
-        Size of the matrices, at least 2; the paper's is 10.
+    n_per_class, n : int, default=250 and 10
+        Number of matrices per class, and their size, at least 2; the paper's is 10.
     noise : float, default=0.3
         Standard deviation of the Gaussian noise on every entry of a basis.
     spread : float, default=0.1
-        Half the width of the interval around each eigenvalue of the class's spectrum; ValueError is raised if one could
-        be zero or less.
+        Half the width of the interval around each eigenvalue; ValueError is raised if one could be zero or less.
     bases : array-like of shape (2, n, n), default=None
         Orthogonal matrices V1 and V2. None draws them first, as ``random_bases(n, random_state=...)`` would from the
         same seed. Training and test data need the same bases.
@@ -133,7 +128,7 @@ def make_syn2(
     Notes
     -----
     Samples are drawn as by :func:`make_syn1`, with two more spectra, ``eta3_j = 13 - j / 2`` and ``eta4_j = 1 / j``,
-    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about .003 to .2, so this class has a long tail
+    scaled to mean 1. The smallest eigenvalue of class 1 is uniform in about 0.003 to 0.2, so this class has a long tail
     in the affine-invariant metric.
 
     Examples

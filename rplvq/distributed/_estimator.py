@@ -52,8 +52,7 @@ class DistributedLVQ(ClassifierMixin, BaseEstimator):
     Workers run local epochs: each sweeps its parts as :class:`rplvq.Trainer` does, and the prototypes are averaged by
     the Riemannian mean after each round. One part of up to 20,000 samples gives the fit of
     :class:`rplvq.RiemannianLVQ`, bit for bit; with weights up to rounding, and early stopping holds out other samples.
-    Workers, threads, retries and the order of partitions change no bit. Dask computes in threads or in the cluster of a
-    Client.
+    Workers, threads, retries and the order of partitions change no bit. Dask computes in threads or a cluster.
 
     Parameters
     ----------

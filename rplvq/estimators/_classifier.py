@@ -161,18 +161,14 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     verbose : int, default=0
         1 shows a progress bar, and one line on standard error that says what held-out samples chose.
     random_state : int, RandomState or None, default=None
-        Seed of the initial prototypes and of the sweeps. A fit with a seed depends on the samples as a set, not on
-        their order.
+        Seed of the initial prototypes and of the sweeps. With one, a fit does not depend on the order of samples.
 
     Attributes
     ----------
     classes_ : ndarray of shape (C,)
-        Labels, sorted; 0..C-1 for soft labels. Labels that were announced to partial_fit are here before their first
-        sample comes.
-    prototypes_ : ndarray of shape (K, n, n)
-        Prototypes as points.
-    prototype_labels_ : ndarray of shape (K,)
-        Label of each prototype.
+        Labels, sorted; 0..C-1 for soft labels. Labels announced to partial_fit are here before their samples.
+    prototypes_, prototype_labels_ : ndarray of shape (K, n, n), and (K,)
+        Prototypes as points, and their labels.
     sigma2_ : float
         Value that probabilities use: that at the end of training, recalibrated on the held-out samples of the choice.
     step_size_ : float
@@ -192,8 +188,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
     trainer_ : rplvq.Trainer
         The trainer with the resolved parts.
     state_ : rplvq.training.State
-        The state at the end of training: prototypes in the manifold's internal representation, class indices,
-        schedules.
+        The state at the end of training: prototypes as the manifold represents them, class indices, schedules.
 
     Notes
     -----
@@ -288,17 +283,15 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
             exceptions. If all sums are below 1, as AdaBoost passes them, or if their mean is above 100, they are scaled
             to the mean 1, so that no epoch is very long.
         groups : array-like of shape (N,), optional
-            Group of each sample, such as its session, run, object or image region. The trials of
-            ``sigma2="auto"`` and :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the
-            choice and the probabilities are those for samples of new groups. Where no group can be held out, because
-            there is one only or a class would keep too few samples, random samples are held out, with a warning. Equal
-            samples of one class belong to the first of their groups. Without trials and early stopping, groups
-            change nothing.
+            Group of each sample, such as its session, run, object or image region. The trials of ``sigma2="auto"`` and
+            :class:`rplvq.HeldOut`, and early stopping, then hold out whole groups, so that the choice and the
+            probabilities are those for samples of new groups. Where no group can be held out, because there is one only
+            or a class would keep too few samples, random samples are held out, with a warning. Equal samples of one
+            class belong to the first of their groups. If nothing is held out, groups change nothing.
         resume : path-like, optional
             File of a :class:`rplvq.Checkpoint` of a fit with the same data, parameters and seed. Training continues
             from there, to the same prototypes as if it had never ended, bit for bit on the same machine and libraries.
-            None starts anew: ``resume=path if os.path.exists(path) else None`` suits a script that is started again
-            until it is done.
+            ``resume=path if os.path.exists(path) else None`` suits a script that is started again and again.
 
         Returns
         -------
@@ -307,11 +300,9 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Raises
         ------
         ValueError
-            If an argument or a parameter is invalid, or if the checkpoint is damaged or belongs to another fit. Nothing
-            is changed then.
+            If an argument or parameter is invalid, or the checkpoint damaged or of another fit; nothing is changed.
         FloatingPointError
-            If training diverges, which needs a ``max_weight`` above its default, or if a prototype leaves a manifold of
-            your own.
+            If training diverges, by a ``max_weight`` above its default, or a prototype leaves a manifold of your own.
         OSError
             If the checkpoint cannot be read.
 
@@ -320,8 +311,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         TrainingInterruptedWarning
             After Ctrl-C; the model is complete by then.
         DivergenceWarning
-            If a prototype ended at the edge of the manifold, or if more than a tenth of the weights of an epoch were
-            cut; with what helps.
+            If a prototype is at the edge of the manifold, or over 10 % of the weights of an epoch were cut; with help.
         UserWarning
             If samples were to be held out by groups, and no group can be held out.
 
@@ -421,10 +411,8 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
         Parameters
         ----------
-        X : array-like of shape (N, n, n), or (N, d) for vectors
-            Samples.
-        y : array-like of shape (N,) or (N, C)
-            Labels.
+        X, y : array-like
+            Samples and labels, as for fit.
         classes : array-like of shape (C,), optional
             All labels that will come. If the first call is given none, new labels are accepted in any call; after fit
             they are not. A later call may name more than are known, never fewer.
@@ -440,8 +428,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         ------
         ValueError
             As for fit. Also if a label is not among the classes that were named, or has another type; if the first
-            batch holds one class only and ``classes`` is not given; if there are soft labels while a class waits for
-            its first sample.
+            batch holds one class only and ``classes`` is not given; if labels are soft while a class has no sample.
         FloatingPointError
             As for fit.
 

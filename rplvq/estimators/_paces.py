@@ -36,10 +36,8 @@ class Paces(NamedTuple):
         samples since the latest change; and those that stand for the latest samples.
     owners : ndarray of shape (K,)
         The label of each prototype.
-    leader : int
-        Index of the copy that answers.
-    n_samples : float
-        Number of samples for which the mean copy stands.
+    leader, n_samples : int, and float
+        Index of the copy that answers, and number of samples for which the mean copy stands.
     losses, errors : ndarray of shape (M, P)
         Loss, and 1 for a wrong answer, of each copy for the latest samples, multiplied by their weights. All are from
         before the copy learned from the sample.

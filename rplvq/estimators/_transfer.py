@@ -74,8 +74,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     weight_ : float
         The weight among ``weights`` that was chosen; infinite if there is no own labelled sample.
     source_weights_ : dict of object to float
-        Weight of the samples of each source, with mean 1; 0 for a source that is left out. They are used if ``weight_``
-        is not 0.
+        Weight of each source, with mean 1; 0 for one that is left out. They are used if ``weight_`` is not 0.
     trials_ : dict of str to ndarray
         The candidates that were tried on held-out own samples, as columns: weight, loss (mean of ``-log p`` of the true
         class, or of the errors if the estimator has no ``predict_proba``), margin (standard error of the difference to
@@ -92,8 +91,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     **Choice.** Each fold is held out in turn, and all candidates are fitted without it; the weights of the sources come
     from the other folds, too. A candidate replaces the first one if its mean loss is lower by more than two standard
     errors of the difference; among several, the one with the lowest loss wins. The first one is taken without trials if
-    a class has fewer than two own samples. If the own samples lack a class, candidate 0 is dropped, and no source is
-    left out.
+    a class has fewer than two own samples. If these lack a class, candidate 0 is dropped, and no source left out.
 
     **Samples without labels.** A first fit ignores them. Then they take part in three more fits, with their likeliest
     class as label and its probability as weight. Before that, the class probabilities are scaled until the classes are
@@ -104,8 +102,7 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     "domain/label" of its ``encode_domains`` are accepted as ``y``; then no groups are needed, and the labels that are
     learned and predicted are the strings behind the last "/".
 
-    **Metadata.** With scikit-learn's metadata routing, fit requests ``groups``, and passes them on to an estimator that
-    requests them to predict.
+    **Metadata.** In metadata routing, fit requests ``groups``, and passes them to an estimator that predicts with them.
 
     Examples
     --------
@@ -155,10 +152,8 @@ class TransferClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Samples of all domains, as the estimator takes them.
         y : array-like of shape (N,)
             Labels; ``unlabeled`` for samples of the target without a label. Without groups, strings "domain/label".
-        groups : array-like of shape (N,), optional
-            Domain of each sample.
-        sample_weight : array-like of shape (N,), optional
-            Weights of the samples within their domains; samples of weight 0 are left out.
+        groups, sample_weight : array-like of shape (N,), optional
+            Domains of the samples, and their weights within these; samples of weight 0 are left out.
 
         Raises
         ------

@@ -59,8 +59,7 @@ def compare(
     metrics : iterable of str or Manifold, optional
         Metrics for :func:`default_estimators`, in place of ``estimators``.
     cv : int, splitter or iterable of (train, test), default=10
-        A number of folds, stratified by class and shuffled, and separated by ``groups`` if given; a splitter as in
-        scikit-learn; or row indices.
+        Number of folds, stratified by class, shuffled, and separated by any ``groups``; a splitter; or row indices.
     repeats : int, default=1
         Number of times that the samples are divided into ``cv`` folds, each time anew.
     scoring : str, callable, sequence of these, or mapping of str to these, default=("accuracy", "kappa")

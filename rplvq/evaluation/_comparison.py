@@ -40,10 +40,8 @@ class Comparison:
     ----------
     names, metrics : sequence of str
         Names of the E estimators, and of the M metrics, of which larger is better.
-    folds : sequence of (int, int)
-        Numbers of training and test samples of the F folds.
-    scores : ndarray of shape (E, M, F)
-        Score of each estimator by each metric in each fold.
+    folds, scores : sequence of (int, int), and ndarray of shape (E, M, F)
+        Numbers of training and test samples of the F folds, and each estimator's score by each metric in each fold.
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
     sigma2, trained : ndarray of shape (E, F), optional
@@ -170,8 +168,7 @@ class Comparison:
         test : {"corrected_t", "wilcoxon"}, optional
             See ``corrected_t_p_value`` and ``wilcoxon_p_value`` in :mod:`rplvq.evaluation`.
         correct : bool, default=True
-            Whether to apply Holm's correction, :func:`rplvq.evaluation.holm`, for the number of pairs of the same
-            question, or of all pairs.
+            Whether to apply :func:`rplvq.evaluation.holm` to the pairs of the same question, or to all pairs.
         """
         p_values: dict[tuple[str, str], float] = {}
         for row in self._tested(metric, test, self._families(all_pairs), correct=correct):

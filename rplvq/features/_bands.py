@@ -27,8 +27,7 @@ def filter_bank_covariances(
     Parameters
     ----------
     trials : array-like of shape (N, n_channels, n_samples)
-        As for :func:`trial_covariances`. Filters need some time to settle: cut trials with a margin, or pass filtered
-        recordings.
+        As for :func:`trial_covariances`. Filters need time to settle: cut trials with a margin, or filter before.
     sfreq : float
         Sampling frequency in Hz.
     bands : sequence of F (low, high)

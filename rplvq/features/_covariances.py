@@ -22,8 +22,7 @@ def shrink(X: ArrayLike, shrinkage: float = 1e-6) -> Array:
     -------
     ndarray of shape (N, n, n)
         ``(1 - s) X + s tr(X) / n I``, float64 or complex128. A UserWarning is given if the standard deviations of two
-        channels differ by more than three orders of magnitude and the added variance exceeds the smaller variance:
-        scale the channels first.
+        channels differ by a factor above 1000 and the added variance exceeds the smaller variance: scale them first.
 
     Examples
     --------

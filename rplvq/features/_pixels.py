@@ -120,8 +120,7 @@ def evaluate(function: FeatureMap, image: Array, index: int) -> Array:
 def boxcar(X: ArrayLike, size: int | tuple[int, int] = 5) -> Array:
     r"""Replace the matrix of every pixel by the mean over a window around it, which reduces the speckle of radar.
 
-    ValueError is raised at the first pixel whose matrix is not Hermitian or holds NaN or infinity; it names the row and
-    the column.
+    ValueError names row and column of the first pixel whose matrix is not Hermitian or holds NaN or infinity.
 
     Parameters
     ----------

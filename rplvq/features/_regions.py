@@ -27,8 +27,7 @@ def region_covariances(
     Parameters
     ----------
     images : array-like of shape (N, h, w) or (N, h, w, 3)
-        Grey or RGB images with intensities in any unit (bytes are read as 0..255). With a callable ``features``, images
-        may have any number of channels.
+        Grey or RGB images with intensities in any unit (bytes: 0..255), or of any number of channels for a callable.
     features : {"auto", "grey5", "rgb9"} or callable, default="auto"
         :func:`grey5` for grey images, :func:`rgb9` for RGB images, or a function that maps one image of floats (h, w)
         or (h, w, channels) to features (h, w, d). "auto" chooses by the shape of the images.

@@ -46,10 +46,8 @@ def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, *, n_bi
 
     Parameters
     ----------
-    y_true : array-like of shape (N,)
-        True labels.
-    proba : array-like of shape (N, C)
-        Class probabilities, columns in the order of ``classes``.
+    y_true, proba : array-like of shape (N,), and (N, C)
+        True labels, and class probabilities with columns in the order of ``classes``.
     classes : array-like of shape (C,)
         Labels, sorted.
     n_bins : int, default=10

@@ -62,10 +62,8 @@ class Limits:
 
     Parameters
     ----------
-    classes : ndarray of shape (C,)
-        Labels, sorted.
-    sqdist : ndarray of shape (C,)
-        The limit of each class: 95 % of the held-out samples were nearer.
+    classes, sqdist : ndarray of shape (C,)
+        Sorted labels, and the limit of each class: 95 % of the held-out samples were nearer.
     other : float
         The limit of a class that came later.
     """

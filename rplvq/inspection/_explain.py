@@ -41,8 +41,7 @@ class Explanation:
         Spatial filters and patterns of the components, as columns. They separate the two prototypes, and do not depend
         on the sample. None where the shares belong to entries.
     to_own, to_other : Components
-        Each of the two squared distances as a sum (:class:`rplvq.capabilities.Components`, without the axes B and K),
-        which has filters of its own.
+        Each squared distance as a sum with its own filters (:class:`rplvq.capabilities.Components` without axes B, K).
 
     Examples
     --------

@@ -97,8 +97,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     criterion : {"auto", "combined", "posterior", "relative_distance", "distance"}, default="auto"
         The measure of certainty.
     reject_label : optional
-        Label of a rejected sample, by default -1 for numbers and "rejected" for strings. It must have the type of the
-        classes and be none of them.
+        Label of a rejected sample, of the type of the classes and none of them; by default -1, or "rejected".
     cv : int, default=5
         Number of folds for ``coverage`` and for limits, stratified by class and not shuffled. If ``groups`` are passed
         to fit, whole groups are held out. If the estimator has one of them as its ``target``

@@ -27,8 +27,7 @@ def plot_explanation(
     r"""Draw the signed shares of the margin as bars, and the components, or the map of entries, to which they belong.
 
     Blue bars speak for the explained class and orange ones against it; the last one is the sum of all others. Patterns
-    show where the power of a component comes from. They have no sign: the largest entry is drawn as positive, and of
-    complex ones the real part.
+    show where the power of a component comes from. They have no sign: the largest entry is drawn as positive real.
 
     Parameters
     ----------

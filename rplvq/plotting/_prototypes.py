@@ -90,8 +90,7 @@ def plot_ellipses(
     model, ax
         As for :func:`plot_prototypes`.
     X, y : array-like of shape (N, n, n), and (N,), optional
-        Samples, drawn behind with thin lines (the picture stays legible for some dozens), and their labels, for the
-        colours; grey by default.
+        Samples, at most some dozens, for thin lines behind, and their labels, for the colours; grey by default.
     channels : (int, int), default=(0, 1)
         The two rows of the matrices.
     names : (str, str), optional

@@ -62,8 +62,7 @@ class SPDProjection(MatrixTransformer):
     sigma2 : float or "auto", default="auto"
         Variance of the mixture, in squared distances after projection. "auto" is half their median at the start.
     n_alternations : int, default=0
-        How often to learn first prototypes for the present V and then V for these prototypes, after V was learned for
-        the class means.
+        How often prototypes for V, and then V for these, are learned after V for the class means.
     classifier : RiemannianLVQ, optional
         A clone of it learns prototypes from projected matrices, each time from its last ones. By default it has this
         cost and sigma2, five epochs and seed 0.

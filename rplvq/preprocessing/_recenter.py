@@ -74,8 +74,7 @@ class Recenter(MatrixTransformer):
     start_ : ndarray of shape (n, n)
         With ``online``, the start of running means: the mean of ``means_`` weighted by ``sizes_``.
     running_ : dict
-        With ``online``, the running mean (n, n) and the number of samples, those of fit included, of each group that
-        partial_fit has met since fit.
+        With ``online``, the running mean (n, n) and number of samples, with those of fit, of each group met since fit.
 
     Notes
     -----

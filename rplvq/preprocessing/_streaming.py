@@ -32,8 +32,8 @@ class StreamingPipeline(Pipeline):
     Notes
     -----
     ``groups`` reach :class:`Recenter`, which needs ``online=True`` here, by scikit-learn's metadata routing, which must
-    be enabled for predict and for partial_fit. A new session should have a new name as its group. ``fit`` on a single
-    session needs no groups.
+    be enabled for predict and for partial_fit. A new session needs a new name. ``fit`` on a single session needs no
+    groups.
 
     Without labels, ``pipeline[:-1].partial_fit(X, groups=session)`` follows a session. ``pipeline[:-1]`` shares its
     steps with the pipeline, so that the transformers learn and the classifier stays as it is.

@@ -28,10 +28,8 @@ def check_initializer(
         The part to check; an attrs class whose ``per_class`` is None gets one prototype per class, as in a fit.
     manifold : Manifold
         A geometry that passes :func:`rplvq.testing.check_manifold`.
-    points : array-like of shape (N, ...)
-        Samples on this manifold, of at least 2 classes.
-    targets : array-like of int of shape (N,)
-        Their class indices 0..C-1, of which none is missing.
+    points, targets : array-like of shape (N, ...), and of int of shape (N,)
+        Samples on this manifold, of at least 2 classes, and their class indices 0..C-1, of which none is missing.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0

@@ -55,13 +55,11 @@ def check_manifold(
         The part to check.
     points : array-like of shape (N, ...), optional
         At least 4 points that are distinct and well-conditioned; ValueError is raised otherwise. A promise about
-        geodesics that are prolonged by a fifth fails beyond a cut locus; it is then checked on points that are drawn
-        towards the first one. By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them,
-        vectors.
+        geodesics that are prolonged by a fifth fails beyond a cut locus; it is then checked on points nearer to the
+        first one. By default seven positive definite 3 x 3 matrices or, if ``encode`` refuses them, vectors.
     divergence : bool, default=False
         Whether ``sqdist`` is a divergence, which need not be symmetric, and whose gradient is no logarithm. ``move``
-        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm, and a move with weight 1 must lower
-        d.
+        must then follow ``V(x) = -grad_w d(x, w) / 2`` in place of the logarithm, and weight 1 must lower d.
     pickling : bool, default=True
         Whether the part must be picklable; a class defined in a function or doctest is not.
     random_state : int, default=0
