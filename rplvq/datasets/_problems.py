@@ -117,8 +117,7 @@ def make_syn2(
     n_per_class : int, default=250
         Number of matrices per class. This, n, noise, spread, shuffle and random_state are as for :func:`make_syn1`.
     bases : array-like of shape (m, n, n), m >= 1, default=None
-        Orthogonal matrices, of which the first one, V1, is used, so that SynI and SynII can share their bases. None
-        draws them as in :func:`make_syn1`.
+        Orthogonal matrices, of which the first, V1, is used: those of SynI will do. None draws them as there.
 
     Returns
     -------

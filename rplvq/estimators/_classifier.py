@@ -156,8 +156,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
         Each is called with an :class:`rplvq.training.EpochReport` after each epoch. Returning True stops training, and
         a mapping of numbers is added to the row of the history.
     n_jobs : int or None, default=None
-        Number of threads for distances in predict and transform, and for the decompositions of large batches in fit;
-        -1 uses all cores. No result depends on it.
+        Number of threads for distances and large batches, which changes no result; -1 uses all cores.
     verbose : int, default=0
         1 shows a progress bar, and one line on standard error that says what held-out samples chose.
     random_state : int, RandomState or None, default=None

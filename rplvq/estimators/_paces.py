@@ -39,8 +39,7 @@ class Paces(NamedTuple):
     leader, n_samples : int, and float
         Index of the copy that answers, and number of samples for which the mean copy stands.
     losses, errors : ndarray of shape (M, P)
-        Loss, and 1 for a wrong answer, of each copy for the latest samples, multiplied by their weights. All are from
-        before the copy learned from the sample.
+        Loss, and 1 for a wrong answer, of each copy for the latest samples before it learned them, times their weights.
     """
 
     prototypes: tuple[Prototypes, ...]

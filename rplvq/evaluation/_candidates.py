@@ -46,8 +46,7 @@ def default_estimators(
     Returns
     -------
     dict of str to RiemannianLVQ
-        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"``, which classifies by the
-        minimum distance to the class means, without training.
+        Unfitted estimators: ``"<metric> <cost>"`` for each cost, then ``"<metric> MDM"`` by the nearest class mean.
 
     Examples
     --------

@@ -45,8 +45,7 @@ class Comparison:
     fit_seconds, predict_seconds : ndarray of shape (E, F)
         Wall time of ``fit`` on the training part and of ``predict`` on the test part.
     sigma2, trained : ndarray of shape (E, F), optional
-        The ``sigma2_`` of each fitted estimator; and 1 where ``fit`` chose to train, 0 where its ``choice_`` was not
-        to. NaN, the default, where it has none.
+        The ``sigma2_`` of each fitted estimator; and whether ``fit`` chose to train, 1 or 0. NaN by default.
     settings : sequence of str, optional
         Each estimator with its parameters, as text.
     questions : sequence of Question, optional

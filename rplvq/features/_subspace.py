@@ -69,8 +69,7 @@ class CommonSubspace(MatrixTransformer):
         diagonal in this basis, and its entries descend. Filters and patterns w become those of the channels by
         ``V @ w``.
     dropped_, missing_ : ndarray of shape (n, n - r) and (n - r,)
-        An orthonormal basis of the directions that are dropped, and the share of the training samples that have no
-        power in each of them; descending.
+        An orthonormal basis of what is dropped, and the share of training samples without power in each; descending.
     n_components_, n_features_in_ : int
         r and n.
 

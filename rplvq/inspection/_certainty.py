@@ -178,8 +178,7 @@ class Watch(NamedTuple):
     Parameters
     ----------
     ends, rejected, novel : ndarray of shape (W,)
-        Number of samples up to the end of each window, and shares in the window of samples without a label, and of
-        samples beyond the limit of their class.
+        Number of samples up to the end of each window, and its shares without a label, and beyond their limit.
     promised_rejected, promised_novel : float
         The shares to expect: 1 - coverage, NaN if the option was given a threshold instead; and 0.05.
     """

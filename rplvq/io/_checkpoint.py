@@ -146,8 +146,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
     Raises
     ------
     rplvq.exceptions.ModelFileError, OSError
-        If the file is no checkpoint, is damaged, has a newer format, or holds a part that is not known here (it is a
-        ValueError); if it cannot be read.
+        If the file is no checkpoint, damaged, of a newer format, or has an unknown part (a ValueError); if unreadable.
 
     Examples
     --------

@@ -15,8 +15,7 @@ from rplvq.selection import Choice
 def plot_history(history: BaseEstimator | Mapping[str, ArrayLike], ax: Axes | Sequence[Axes] | None = None) -> Array:
     """Draw a training run: the cost, the errors, and the schedules of sigma2 and the step size, per epoch.
 
-    After a fit that chose not to train, the first two panels show what it compared instead, from its ``choice_``: the
-    held-out loss and error of each candidate.
+    After a fit that chose not to train, two panels show the held-out loss and error of each candidate of ``choice_``.
 
     Parameters
     ----------
