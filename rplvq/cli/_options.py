@@ -108,8 +108,10 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, summary: str, aliases: Sequence[str] = ()) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
+def _command(
+    commands: "argparse._SubParsersAction[_Parser]", name: str, summary: str, aliases: Sequence[str] = ()
+) -> _Parser:
+    parser = commands.add_parser(
         name,
         aliases=aliases,
         help=summary,

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import attrs
 import numpy as np
@@ -216,7 +216,7 @@ class RiemannianLVQ(PrototypePredictor, PartsMixin):
 
     def __init__(
         self,
-        metric: MetricName | AnyManifold | Any = "affine_invariant",
+        metric: MetricName | str | AnyManifold = "affine_invariant",
         cost: CostName | Cost = "rslvq",
         *,
         sigma2: float | Schedule | HeldOut | Literal["auto", "half_median"] = "auto",

@@ -18,7 +18,7 @@ BASELINES: tuple[BaselineName, ...] = ("mdm", "tangent_space")
 
 
 def default_estimators(
-    metrics: Iterable[MetricName | AnyManifold | Any] = METRICS,
+    metrics: Iterable[MetricName | str | AnyManifold] = METRICS,
     costs: Iterable[CostName | Cost] = ("rslvq",),
     *,
     prototypes_per_class: int | Mapping[object, int] = 1,

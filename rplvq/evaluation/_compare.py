@@ -29,9 +29,9 @@ MOST_CLASSES = 30  # whose sizes are listed one by one
 def compare(
     X: Any,
     y: ArrayLike,
-    estimators: Mapping[str, BaseEstimator] | Sequence[BaseEstimator | MetricName | AnyManifold] | None = None,
+    estimators: Mapping[str, BaseEstimator] | Sequence[BaseEstimator | MetricName | str | AnyManifold] | None = None,
     *,
-    metrics: Iterable[MetricName | AnyManifold | Any] | None = None,
+    metrics: Iterable[MetricName | str | AnyManifold] | None = None,
     cv: Any = 10,
     repeats: int = 1,
     scoring: _cross_validation.Scoring = ("accuracy", "kappa"),

@@ -12,7 +12,7 @@ from rplvq.arrays import adjoint, first_bad, index_labels
 from rplvq.capabilities import Components, Decomposed, Spectrum, provides
 from rplvq.exceptions import PointError
 from rplvq.manifolds import is_stateful
-from rplvq.protocols import Array, ArrayLike, Prototypes
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -145,7 +145,7 @@ def explain(model: BaseEstimator, X: ArrayLike, target: object = None) -> list[E
     return [explanations[row] for row in range(len(codes))]
 
 
-def _parts_of(model: BaseEstimator) -> tuple[Any, Prototypes, Array]:
+def _parts_of(model: BaseEstimator) -> tuple[AnyManifold, Prototypes, Array]:
     """Return the manifold of a fitted model, its prototypes and their class indices (K,); refuse what has no split."""
     if not hasattr(model, "decision") or not hasattr(model, "partial_fit"):
         remedy = "of a pipeline, pass the last step with the samples that reach it, explain(pipeline[-1], "
@@ -163,7 +163,7 @@ def _parts_of(model: BaseEstimator) -> tuple[Any, Prototypes, Array]:
     if (labels == labels[0]).all():
         label = model.prototype_labels_.tolist()[0]
         raise ValueError(f"model has prototypes of class {label!r} only: there is no margin")
-    return manifold, model.state_.prototypes, labels
+    return model.trainer_.manifold, model.state_.prototypes, labels
 
 
 def _wanted(model: BaseEstimator, X: Any, target: Any) -> Array | None:

@@ -56,7 +56,7 @@ def check_schedule(
 def value_at(schedule: Schedule, epoch: int, n_epochs: int, *, positive: bool) -> float:
     """Return the value of a schedule, which must be a finite real number: at least 0, or above 0 if ``positive``."""
     try:
-        value: Any = schedule(epoch, n_epochs)
+        value = schedule(epoch, n_epochs)
     except (TypeError, ArithmeticError) as error:
         raise AssertionError(f"a schedule must give a value in epoch {epoch} of {n_epochs}, but {error}") from error
     where = f"in epoch {epoch} of {n_epochs} it is {value!r}"
