@@ -61,7 +61,6 @@ def train(arguments: argparse.Namespace) -> None:
 
 
 def _untrained(arguments: argparse.Namespace, checkpoints: list[str]) -> BaseEstimator:
-    """Return the model that the arguments describe."""
     model: BaseEstimator = RiemannianLVQ(
         arguments.metric,
         arguments.cost,

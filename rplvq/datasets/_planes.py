@@ -104,7 +104,6 @@ def _dtype(path: Path) -> np.dtype[np.generic]:
 
 
 def _size_in(config: Path) -> tuple[int, int]:
-    """Return the numbers of rows and columns that config.txt states."""
     if not config.is_file():
         raise FileNotFoundError(f"{config} is missing: it states the numbers of rows and columns after Nrow and Ncol")
     words = config.read_text(encoding="utf-8", errors="replace").split()

@@ -143,7 +143,7 @@ def named_estimators(estimators: object) -> dict[str, BaseEstimator]:
     return named
 
 
-def _named(index: int, entry: Any) -> list[tuple[str, BaseEstimator]]:
+def _named(index: int, entry: BaseEstimator | str | AnyManifold) -> list[tuple[str, BaseEstimator]]:
     """Return the names and estimators for an estimator or a metric of a sequence."""
     if not isinstance(entry, str) and what_lacks(entry, MANIFOLD_METHODS):
         return [(type(entry).__name__, entry)]

@@ -252,6 +252,5 @@ def _explained(
 
 
 def _rows(split: Components, index: int | tuple[slice, int]) -> Components:
-    """Return the parts with some index of their leading axes."""
     spectrum = split.spectrum and Spectrum(*(part[index] for part in split.spectrum))
     return Components(split.shares[index], spectrum)

@@ -169,7 +169,6 @@ def _labels(names: list[str]) -> tuple[list[str], str]:
 
 
 def _map(ax: Axes, shares: Array, names: list[str]) -> None:
-    """Draw shares (n, n) by entry."""
     limit = np.abs(shares).max()
     image = ax.imshow(shares, cmap="RdBu", vmin=-limit, vmax=limit, interpolation="nearest")
     written, size = _labels(names)

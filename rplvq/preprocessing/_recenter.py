@@ -240,7 +240,6 @@ class Recenter(MatrixTransformer):
             yield mean, count
 
     def _mean(self, codes: Array, name: object) -> Array:
-        """Return the mean (n, n) of the samples (N, n, n) of one group."""
         if len(codes) == 1:
             what = "which becomes the identity and carries no information: pass more of its samples together"
             warnings.warn(f"group {name!r} has one sample, {what}", UserWarning, stacklevel=4)
