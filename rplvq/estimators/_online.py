@@ -21,7 +21,7 @@ from rplvq.estimators._names import first_counts, resolve_initializer
 from rplvq.estimators._paces import FAST_SHARE, Paces, first_paces, follows_by_paces, learned, present_paces
 from rplvq.initializers import ClassMeans
 from rplvq.parts import callables, library_part
-from rplvq.protocols import AnyManifold, Array, Cost, Initializer
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Cost, Initializer
 from rplvq.schedules import initial_evidence, is_auto, wants_default
 from rplvq.training import State, Trainer, Window, with_prototypes, without_prototypes
 
@@ -65,7 +65,7 @@ class Stream(NamedTuple):
     paces: Paces | None = None
 
 
-def known_classes(announced: object, fitted: Array | None) -> Array | None:
+def known_classes(announced: ArrayLike | None, fitted: Array | None) -> Array | None:
     """Return the classes that are known before the labels of a call are read, or None if none are.
 
     ``announced`` is the argument ``classes`` of the call, and ``fitted`` (C,) the sorted classes of the model.

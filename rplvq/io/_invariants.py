@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from rplvq.arrays import Samples, adjoint, hermitian_part
 from rplvq.exceptions import PointError
 from rplvq.parts import saved_estimator
-from rplvq.protocols import AnyManifold, Array
+from rplvq.protocols import AnyManifold, Array, Prototypes
 from rplvq.selection import Choice
 from rplvq.training import Progress, Score, State, Trainer, history_row
 
@@ -119,7 +119,7 @@ def require_state(manifold: AnyManifold, state: State, n_classes: int) -> Array:
     return points
 
 
-def _is_read(manifold: AnyManifold, prototypes: object) -> bool:
+def _is_read(manifold: AnyManifold, prototypes: Prototypes) -> bool:
     """Whether a triangle of square codes that decode does not read is the adjoint of the other one, or zero."""
     codes = np.asarray(prototypes)
     if codes.ndim < 3 or codes.shape[-2] != codes.shape[-1]:

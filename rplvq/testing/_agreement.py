@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rplvq.protocols import AnyManifold, Array, ArrayLike
+from rplvq.protocols import AnyManifold, Array, ArrayLike, Prototypes
 
 RTOL = 1e-5
 
@@ -39,7 +39,7 @@ def vanish(sqdist: Array, size: float, rule: str) -> None:
     agree(sqdist, np.zeros(np.shape(sqdist)), size, rule, rtol=RTOL**2)
 
 
-def accepted(manifold: AnyManifold, prototypes: object, rule: str) -> Array:
+def accepted(manifold: AnyManifold, prototypes: Prototypes, rule: str) -> Array:
     """Return the codes of the decoded prototypes, or raise AssertionError with the message of ``encode``."""
     try:
         return np.asarray(manifold.encode(manifold.decode(prototypes)))
