@@ -158,17 +158,12 @@ class PolsarScene:
 
 
 def read_polsar(folder: str | os.PathLike[str]) -> Array:
-    r"""Read the matrices of a whole radar scene, ``PolsarScene(folder).read()``.
+    r"""Return a whole radar scene (rows, columns, n, n), complex64 in the units of the files, as PolsarScene reads it.
 
     Parameters
     ----------
     folder : path-like
         A folder C2, T2, C3, T3, C4, T4 or S2, with the errors of :class:`PolsarScene`.
-
-    Returns
-    -------
-    ndarray of complex64 of shape (rows, columns, n, n)
-        One Hermitian matrix per pixel, in the units of the files.
 
     Examples
     --------

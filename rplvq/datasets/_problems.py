@@ -17,7 +17,7 @@ FULL_SCALE = np.array([7.0, 7.0, 16.0, 64.0, 64.0])
 
 
 def random_bases(n: int = 10, n_bases: int = 2, *, random_state: int | np.random.RandomState | None = None) -> Array:
-    """Draw random orthogonal bases, by Gram-Schmidt orthogonalisation of Gaussian matrices.
+    """Draw orthogonal bases (n_bases, n, n), uniform on O(n): Gaussian matrices with orthogonalised columns.
 
     Parameters
     ----------
@@ -25,11 +25,6 @@ def random_bases(n: int = 10, n_bases: int = 2, *, random_state: int | np.random
         Dimension of the space, and number of bases.
     random_state : int, RandomState instance or None, default=None
         Seed, as in scikit-learn.
-
-    Returns
-    -------
-    ndarray of shape (n_bases, n, n)
-        Orthogonal matrices, uniform on O(n); the basis vectors are the columns.
 
     Examples
     --------

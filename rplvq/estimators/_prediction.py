@@ -43,10 +43,7 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
     def predict(self, X: ArrayLike) -> Array:
         """Predict the label of the nearest prototype of each sample, or the most probable one if ``decision`` says so.
 
-        Returns
-        -------
-        ndarray of shape (N,)
-            Labels, of the type of ``classes_``.
+        The labels (N,) have the type of ``classes_``.
 
         Examples
         --------

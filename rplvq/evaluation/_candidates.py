@@ -77,18 +77,13 @@ def _parts(values: Any, argument: str) -> list[Any]:
 
 
 def baseline_estimators(names: BaselineName | Iterable[BaselineName] = BASELINES) -> dict[str, BaseEstimator]:
-    """Return classifiers of pyRiemann to compare with; raise ImportError if it is not installed (extra ``paper``).
+    """Return unfitted classifiers of pyRiemann by name; raise ImportError if it is not installed (extra ``paper``).
 
     Parameters
     ----------
     names : iterable of str, default=("mdm", "tangent_space")
         "mdm" is pyRiemann's minimum distance to mean under the affine-invariant metric. "tangent_space" is logistic
         regression on the tangent vectors at the Riemannian mean of the training samples.
-
-    Returns
-    -------
-    dict of str to estimator
-        Unfitted estimators, ``"pyRiemann MDM"`` and ``"tangent space + logistic regression"``.
 
     Examples
     --------

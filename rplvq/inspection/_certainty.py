@@ -80,10 +80,11 @@ def reliability(y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike, *, n_bi
 
 
 def calibrate_sigma2(model: RiemannianLVQ, X: ArrayLike, y: ArrayLike) -> RiemannianLVQ:
-    """Choose the sigma2 of a fitted classifier's probabilities by the likelihood of held-out samples.
+    """Return a copy of a classifier whose ``sigma2_`` is the likeliest for held-out samples.
 
-    The labels predicted by the nearest prototype do not change. With one prototype per class this is temperature
-    scaling of the logits ``-d / (2 sigma2)``, as scikit-learn's ``CalibratedClassifierCV`` does for any classifier.
+    It minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one. Labels of nearest prototypes do not
+    change. With one prototype per class this is temperature scaling of the logits ``-d / (2 sigma2)``, as
+    scikit-learn's ``CalibratedClassifierCV`` does for any classifier.
 
     Parameters
     ----------
@@ -91,11 +92,6 @@ def calibrate_sigma2(model: RiemannianLVQ, X: ArrayLike, y: ArrayLike) -> Rieman
         A fitted model; it is not changed.
     X, y : array-like of shape (N, n, n), and (N,)
         Samples that training has not seen, and their labels; ValueError is raised at the first that is unknown.
-
-    Returns
-    -------
-    RiemannianLVQ
-        A copy whose ``sigma2_`` minimises ``-sum log p(y | X)`` within a factor of 1e4 of the old one.
 
     Examples
     --------

@@ -131,17 +131,12 @@ class LoadedCheckpoint(NamedTuple):
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> LoadedCheckpoint:
-    """Read a file that a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` calls this.
+    """Return the content of a file that a :class:`Checkpoint` wrote; ``fit(X, y, resume=path)`` calls this.
 
     Parameters
     ----------
     path : path-like
-        The file.
-
-    Returns
-    -------
-    LoadedCheckpoint
-        Its ``progress`` goes into :meth:`rplvq.Trainer.epochs`.
+        The file, whose ``progress`` goes into :meth:`rplvq.Trainer.epochs`.
 
     Raises
     ------

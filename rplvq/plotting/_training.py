@@ -23,12 +23,7 @@ def plot_history(history: BaseEstimator | Mapping[str, ArrayLike], ax: Axes | Se
         A fitted classifier, or its ``history_`` with the columns epoch, cost, training_error, sigma2 and step_size, and
         perhaps validation_cost and validation_error.
     ax : matplotlib Axes, sequence of three, or None, default=None
-        One Axes is divided into three panels.
-
-    Returns
-    -------
-    ndarray of matplotlib Axes of shape (3,)
-        Cost, error, schedules, from top to bottom.
+        One Axes is divided into three panels. All three are returned in an array, from top to bottom.
 
     Examples
     --------
