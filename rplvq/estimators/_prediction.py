@@ -158,20 +158,20 @@ class PrototypePredictor(TransformerMixin, ClassifierMixin):
         if codes.shape[1:] != shape:
             raise ValueError(f"X holds points of shape {codes.shape[1:]}, the prototypes have {shape}")
 
-    def _over(self, X: Any, answer: Callable[[Prototypes, Array], Array]) -> Array:
+    def _over(self, X: ArrayLike, answer: Callable[[Prototypes, Array], Array]) -> Array:
         """Return ``answer(prototypes, codes)`` (N, ...) for N samples, or (rows, columns, ...) for an image of them.
 
         An image has at least two axes in front of those of a point. Vectors have none, because an array of vectors with
         three axes is more likely a mistake.
         """
-        X = stacked(X)
+        points = stacked(X)
         n_axes = np.ndim(self.prototypes_) - 1
-        image = getattr(X, "shape", ())[:-n_axes]
+        image = getattr(points, "shape", ())[:-n_axes]
         if n_axes == 1 or len(image) < 2:
-            with single_blas_thread(matrix_size(X)):
-                return self._over_batch(X, answer)
+            with single_blas_thread(matrix_size(points)):
+                return self._over_batch(points, answer)
         try:
-            flat = self._over(X.reshape(-1, *X.shape[-n_axes:]), answer)
+            flat = self._over(points.reshape(-1, *points.shape[-n_axes:]), answer)
         except PointError as error:
             raise error.at(np.unravel_index(error.index, image)) from None
         return flat.reshape(*image, *flat.shape[1:])

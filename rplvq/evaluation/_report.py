@@ -6,10 +6,13 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rplvq.evaluation._questions import p_text
 from rplvq.evaluation._significance import TESTS, Row
+
+if TYPE_CHECKING:
+    from rplvq.evaluation._comparison import Comparison
 
 WIDTH = 80
 NAMED = {"\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater", "|": "bar"}
@@ -29,7 +32,7 @@ class Table(NamedTuple):
 Block = str | Table | dict[str, str]  # a paragraph, a table, or facts by their names, one per line
 
 
-def make_report(comparison: Any, metrics: Sequence[str]) -> list[Block]:
+def make_report(comparison: "Comparison", metrics: Sequence[str]) -> list[Block]:
     """Return facts, summary, differences by each of some metrics, and the conclusions by the first of them."""
     blocks: list[Block] = [comparison.about] if comparison.about else []
     counts = f"{_count(len(comparison.names), 'estimator')}, {_count(len(comparison.folds), 'fold')}"
@@ -55,14 +58,14 @@ def mean_and_deviation(row: Row, metric: str, sign: str, digits: int) -> str:
     return f"{mean:.{digits}f}{tail}"
 
 
-def _test_heading(comparison: Any, metric: str) -> str:
+def _test_heading(comparison: "Comparison", metric: str) -> str:
     pairs = "the pairs of each question" if comparison.questions else _count(_family_size(comparison), "pair")
     by = "" if comparison.test == "corrected_t" else ", by the corrected t-test"
     what = f"{metric}: difference of each pair; {TESTS[comparison.test]}"
     return f"{what}; 95% confidence interval (CI) of each pair alone{by}; p after Holm's correction for {pairs}"
 
 
-def _family_size(comparison: Any) -> int:
+def _family_size(comparison: "Comparison") -> int:
     """Return the largest number of pairs that are corrected together."""
     if comparison.questions:
         return max(len(question.pairs) for question in comparison.questions)

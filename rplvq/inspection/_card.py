@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rplvq.io import ModelFile, read_model
 from rplvq.parts import library_version
 
+Fitted: TypeAlias = Mapping[str, Any]  # attributes of a fitted estimator by name
 USE = """\
 Probabilities, limits and the choice hold for samples like those of the training. Where sensors, subjects or sessions \
 change, compare the share of rejected samples with the promised one, and test the model on labelled samples again."""
@@ -90,7 +91,7 @@ def _steps(model: BaseEstimator) -> Iterator[object]:
         yield from _steps(step) if step is not None else ()
 
 
-def _classifier(fitted: Mapping[str, Any], model: BaseEstimator) -> dict[str, object]:
+def _classifier(fitted: Fitted, model: BaseEstimator) -> dict[str, object]:
     if "prototype_labels_" not in fitted or "trainer_" not in fitted:
         return {}
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name != "callbacks"}
@@ -108,14 +109,14 @@ def _classifier(fitted: Mapping[str, Any], model: BaseEstimator) -> dict[str, ob
     }
 
 
-def _choice(fitted: Mapping[str, Any], _: object) -> dict[str, object]:
+def _choice(fitted: Fitted, _: object) -> dict[str, object]:
     if (choice := fitted.get("choice_")) is None:
         return {}
     facts = {name: getattr(choice, name) for name in ("chosen", "trains", "calibration")}
     return facts | {"compared": [one._asdict() for one in choice.tried]}
 
 
-def _rejection(fitted: Mapping[str, Any], option: BaseEstimator) -> dict[str, object]:
+def _rejection(fitted: Fitted, option: BaseEstimator) -> dict[str, object]:
     if "reject_label_" not in fitted:
         return {}
     facts = {name: fitted[f"{name}_"] for name in ("criterion", "threshold", "reject_label")}
@@ -126,7 +127,7 @@ def _rejection(fitted: Mapping[str, Any], option: BaseEstimator) -> dict[str, ob
     return facts
 
 
-def _transfer(fitted: Mapping[str, object], _: object) -> dict[str, object]:
+def _transfer(fitted: Fitted, _: object) -> dict[str, object]:
     names = {"weight of the sources": "weight_", "sources": "source_weights_"}
     return {title: fitted[name] for title, name in names.items() if "source_weights_" in fitted}
 

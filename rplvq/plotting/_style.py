@@ -1,6 +1,7 @@
 """What all pictures share: colours, figures and the style of axes."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ INK = "#222222"
 GREY = "#6B6B6B"
 
 
-def part_of_matplotlib(name: str) -> Any:
+def part_of_matplotlib(name: str) -> ModuleType:
     """Import a module of matplotlib; say what to install if it is missing."""
     try:
         return import_module(f"matplotlib.{name}")
