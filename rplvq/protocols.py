@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
 """A NumPy array of any dtype. The docstring that mentions it states its shape."""
-ArrayLike: TypeAlias = npt.ArrayLike
-"""What NumPy makes an array of, as users pass it: an array, nested lists, a data frame or an array of Dask."""
 
 ArrayLike: TypeAlias = npt.ArrayLike
 """What users pass as an array: an array, nested sequences of numbers, or an object that NumPy reads as an array."""

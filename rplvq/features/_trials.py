@@ -171,8 +171,8 @@ def trial_covariances(
 
 
 def _check_options(
-    estimator: Estimator, shrinkage: Shrinkage
-) -> tuple[bool | Callable[[Array], ArrayLike], float | Callable[[Array], Array]]:
+    estimator: Estimator, shrinkage: float | str
+) -> tuple[bool | Callable[[Array], Any], float | Callable[[Array], Array]]:
     """Return a callable, or whether to standardise signals, and the shrinkage as a number or a function of signals."""
     if callable(estimator):
         return estimator, strength_of(shrinkage, " with an estimator of your own")

@@ -157,7 +157,7 @@ class RejectOption(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_label = reject_label
         self.cv = cv
 
-    def fit(self, X: ArrayLike, y: ArrayLike, **params: object) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, **params: Any) -> Self:
         """Fit the estimator, and find the limits of distances, and the threshold if ``coverage`` is given.
 
         ``X`` and ``y`` are samples and labels, or soft labels, as the estimator takes them. Arrays in ``params`` with
